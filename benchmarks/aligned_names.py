@@ -23,10 +23,10 @@ def main() -> None:
     arguments = parser.parse_args()
     bodies = passages(arguments.dataset, arguments.passages)
     with application() as (app, _), scratch_collection(app) as name:
-        app.ingest.receive(app.access.prepare_opening(name)).add([], [])  # makes the collection
-        scope = app.access.scope(name)
+        app.corpus.ingest.receive(app.auth.access.prepare_opening(name)).add([], [])  # makes the collection
+        scope = app.auth.access.scope(name)
         for body in bodies:
-            stated = read_page(app.language, body["title"], body["text"])
+            stated = read_page(app.models.language, body["title"], body["text"])
             if stated:
                 facts_of(app).facts.state(scope, stated, source=body["id"], fingerprint=body["id"])
         with app.database.read() as reader:

@@ -145,7 +145,7 @@ def main() -> None:
 
     rows: list[list[object]] = []
     with common.application() as (app, addresses), api(addresses) as (client, _), worker(addresses):
-        collection_id = app.access.scope(collection).collection.id
+        collection_id = app.auth.access.scope(collection).collection.id
         first = Load(str(client.base_url), collection, asked, time.monotonic() + arguments.seconds / 2)
         first.ask(0)  # until the API is warm, and there are answers to judge where nobody asks
         first.ready(app, collection_id)

@@ -181,14 +181,14 @@ def measure_evidence(
     """Mean shares of the evidence in the best five passages, and within the budget of characters."""
     with scratch_collection(app) as name:
         stage(app, name, [passage.as_json() for passage in made])
-        while app.runner.run_ready():
+        while app.jobs.runner.run_ready():
             pass
-        scope = app.access.scope(name)
+        scope = app.auth.access.scope(name)
         if scope.collection.passage_count != len(made):
             raise SystemExit(f"{len(made)} passages were sent, {scope.collection.passage_count} arrived")
         shares = []
         for text, sought in questions:
-            hits = app.ask.query(Query(text=text, scope=scope, top_k=20, memory="off")).passages
+            hits = app.answers.ask.query(Query(text=text, scope=scope, top_k=20, memory="off")).passages
             shown = [hit.text for hit in hits]
             shares.append((share(shown[:DEPTH], sought), share(within(shown), sought)))
     five, budget = np.mean(shares, axis=0)

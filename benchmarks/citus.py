@@ -115,11 +115,11 @@ class Run:
     def ingest(self) -> str:
         counts = []
         for name, rows in self.passages.items():
-            reception = self.app.ingest.receive(self.app.access.prepare_opening(name))
+            reception = self.app.corpus.ingest.receive(self.app.auth.access.prepare_opening(name))
             reception.add(list(enumerate(rows, start=1)), [])
             job = reception.finish()
-            self.app.runner.run_ready()
-            done = self.app.jobs.job(self.app.access.scope(name), job)
+            self.app.jobs.runner.run_ready()
+            done = self.app.jobs.jobs.job(self.app.auth.access.scope(name), job)
             counts.append(f"{done.status} {done.created} {done.error or ''}".strip())
         return "; ".join(counts)
 
@@ -151,7 +151,7 @@ class Run:
             sentence = next(s["sentence_id"] for one in read["passages"] for s in one["sentences"])
             body = {"collection": collection, "query_id": read["query_id"], "supporting": [sentence]}
             self.send("POST", "/feedback", partial=True, **body)
-        return f"{self.app.learn.apply_overdue(0.0, 100)} applied"
+        return f"{self.app.learning.learn.apply_overdue(0.0, 100)} applied"
 
     def revoke(self) -> str:
         told = self.send("DELETE", f"/feedback/{self.events[0]}?collection=c0")
@@ -159,12 +159,13 @@ class Run:
 
     def revoke_judge(self) -> str:
         job = self.send("POST", "/feedback/revoke", collection="c0", judge="bob")["job_id"]
-        self.app.runner.run_ready()
+        self.app.jobs.runner.run_ready()
         return str(self.send("GET", f"/jobs/{job}?collection=c0")["status"])
 
     def verify(self) -> str:
         return "; ".join(
-            f"{one.collection} {'clean' if one.clean else 'NOT CLEAN'}" for one in self.app.verify.verify_all(3)
+            f"{one.collection} {'clean' if one.clean else 'NOT CLEAN'}"
+            for one in self.app.revocation.verify.verify_all(3)
         )
 
     def facts(self) -> str:
@@ -208,7 +209,7 @@ class Run:
     def replay(self) -> str:
         body = {"until": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
         told = self.send("POST", "/collections/c0/replay", **body)
-        self.app.runner.run_ready()
+        self.app.jobs.runner.run_ready()
         job = self.send("GET", f"/jobs/{told['job_id']}")
         return f"{job['status']} {job['error'] or ''}"
 
@@ -263,8 +264,8 @@ def main() -> None:
             }
             first = Application(settings, plain)
             # What a text's vector is does not depend on the database; the second run need not compute it again.
-            remembering = encoder.MemoisingEncoder(first.embedder, Path(folder) / "vectors.sqlite")
-            models = {"embedder": remembering, "language": first.language}
+            remembering = encoder.MemoisingEncoder(first.models.embedder, Path(folder) / "vectors.sqlite")
+            models = {"embedder": remembering, "language": first.models.language}
             for name, (addresses, marks) in kinds.items():
                 print(name, flush=True)
                 with application(addresses, settings, models) as (app, http):

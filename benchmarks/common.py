@@ -85,7 +85,7 @@ def application(embedder: Callable[[Embedder], Embedder] | None = None) -> Itera
 
 def stage(app: Application, collection: str, bodies: Sequence[Mapping[str, Any]]) -> uuid.UUID:
     """Hand passages to an ingest job that nobody has begun; its id."""
-    reception = app.ingest.receive(app.access.prepare_opening(collection))
+    reception = app.corpus.ingest.receive(app.auth.access.prepare_opening(collection))
     for lines in chunks(list(enumerate(bodies, start=1)), LINES_PER_WRITE):
         reception.add(lines, [])
     return reception.finish()
@@ -96,11 +96,11 @@ def scratch_collection(app: Application) -> Iterator[str]:
     """The name of a collection that is made now and removed at the end of the block."""
     name = f"benchmark-{uuid.uuid4().hex}"
     with app.database.write() as writer:
-        app.access.prepare_opening(name).open(writer, app.encoder, app.encoder.choose(None))
+        app.auth.access.prepare_opening(name).open(writer, app.models.encoder, app.models.encoder.choose(None))
     try:
         yield name
     finally:
-        app.ingest.delete_collection(app.access.scope(name))
+        app.corpus.ingest.delete_collection(app.auth.access.scope(name))
 
 
 def recall(app: Application, collections: Sequence[str], questions: Sequence[str], depth: int = 10) -> float:
@@ -110,9 +110,11 @@ def recall(app: Application, collections: Sequence[str], questions: Sequence[str
     """
     shares: list[float] = []
     for at, question in enumerate(questions):
-        scope = app.access.scope(collections[at % len(collections)])
-        exact = {external_id for external_id, _ in app.dense.search(scope, question, depth)}
-        shown = app.ask.query(Query(text=question, scope=scope, top_k=depth, memory="off", strategy="dense"))
+        scope = app.auth.access.scope(collections[at % len(collections)])
+        exact = {external_id for external_id, _ in app.retrieval.dense.search(scope, question, depth)}
+        shown = app.answers.ask.query(
+            Query(text=question, scope=scope, top_k=depth, memory="off", strategy="dense")
+        )
         shares.append(len(exact & {hit.passage_id for hit in shown.passages}) / len(exact))
     return float(np.mean(shares))
 

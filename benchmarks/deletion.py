@@ -37,13 +37,13 @@ SMALL_COLLECTION = 300
 
 def ask(app: Application, name: str, questions: list[str], until: threading.Event, took: list[float]) -> None:
     """Ask one question after the other."""
-    scope = app.access.scope(name)
+    scope = app.auth.access.scope(name)
     while not until.is_set():
         for question in questions:
             if until.is_set():
                 return
             begun = time.perf_counter()
-            app.serving.query(Query(text=question, scope=scope))
+            app.answers.serving.query(Query(text=question, scope=scope))
             took.append(time.perf_counter() - begun)
 
 
@@ -91,11 +91,11 @@ def main() -> None:
     with common.application() as (app, servers):
         begun = time.perf_counter()
         with psycopg.connect(servers.database_url.replace("+psycopg", "")) as connection:
-            large.fill(connection, dimension=app.embedder.dimension, passages=arguments.passages)
+            large.fill(connection, dimension=app.models.embedder.dimension, passages=arguments.passages)
         print(f"{arguments.passages} passages made in {time.perf_counter() - begun:.0f} s", flush=True)
         common.stage(app, "small", common.passages(arguments.dataset, SMALL_COLLECTION))
-        app.runner.run_ready()
-        target = app.access.scope("large").collection
+        app.jobs.runner.run_ready()
+        target = app.auth.access.scope("large").collection
         quiet, meanwhile, transactions = list[float](), list[float](), list[float]()
         for took, work in ((quiet, partial(time.sleep, 20)), (meanwhile, None)):
             over = threading.Event()

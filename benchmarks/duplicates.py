@@ -64,9 +64,9 @@ def copy_passage(number: int, passage: Mapping[str, Any]) -> dict[str, Any]:
 def ingest(app: Application, name: str, bodies: Sequence[Mapping[str, Any]]) -> None:
     """Bring a collection to these passages."""
     stage(app, name, bodies)
-    while app.runner.run_ready():
+    while app.jobs.runner.run_ready():
         pass
-    held = app.access.scope(name).collection.passage_count
+    held = app.auth.access.scope(name).collection.passage_count
     if held != len(bodies):
         raise SystemExit(f"{name}: {len(bodies)} passages were sent, {held} arrived")
 
@@ -95,13 +95,13 @@ def measure_collection(
     for question in questions:
         query = Query(
             text=question["text"],
-            scope=app.access.scope(name),
+            scope=app.auth.access.scope(name),
             top_k=top_k,
             memory="off",
             collapse_duplicates=collapse,
         )
         began = time.perf_counter()
-        answer = app.ask.query(query)
+        answer = app.answers.ask.query(query)
         figures.milliseconds.append((time.perf_counter() - began) * 1000)
         for hit in answer.passages:
             for duplicate in hit.duplicates:

@@ -119,8 +119,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with application() as (app, _):
         name = f"benchmark-{uuid.uuid4().hex[:8]}"
-        app.ingest.receive(app.access.prepare_opening(name)).add([], [])
-        scope = app.access.scope(name)
+        app.corpus.ingest.receive(app.auth.access.prepare_opening(name)).add([], [])
+        scope = app.auth.access.scope(name)
         try:
             people = generate_graph(app, scope, arguments.facts, arguments.hub)
             with app.database.read() as reader:
@@ -163,7 +163,7 @@ def main() -> None:
             )
             print(f"from the hub, L 2: p50 {np.median(took):.1f} ms")
         finally:
-            app.ingest.delete_collection(scope)
+            app.corpus.ingest.delete_collection(scope)
 
 
 if __name__ == "__main__":

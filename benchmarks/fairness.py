@@ -280,7 +280,7 @@ def delete_flooded_passages(http: httpx.Client) -> None:
 
 def make_access_key(app: Application, name: str, tenant: str) -> str:
     """Make an access key that allows everything to its tenant."""
-    return app.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key
+    return app.auth.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key
 
 
 def measure_row(name: str, flooding: FloodProcess, target: Target, http: httpx.Client, count: int) -> Row:

@@ -131,7 +131,9 @@ def updates(connection: "psycopg.Connection[Any]") -> NDArray[np.float64]:
 
 def episodes(app: Application, collection: str, questions: Sequence[str]) -> list[tuple[uuid.UUID, list[int]]]:
     """Query ids with the sentences that were selected for them."""
-    answers = [app.ask.query(Query(text=text, scope=app.access.scope(collection))) for text in questions]
+    answers = [
+        app.answers.ask.query(Query(text=text, scope=app.auth.access.scope(collection))) for text in questions
+    ]
     return [
         (answer.query_id, [sentence.sentence_id for passage in answer.passages for sentence in passage.sentences])
         for answer in answers
@@ -145,7 +147,7 @@ def verdicts(
     return [
         Verdict(
             query_id=query_id,
-            scope=app.access.scope(collection),
+            scope=app.auth.access.scope(collection),
             supporting=[NamedSentence(sentence) for sentence in sentences[:2]],
         )
         for query_id, sentences in (answers[number % len(answers)] for number in range(posts))
@@ -164,16 +166,18 @@ def measure(
     events: list[int] = []
 
     def accept(verdict: Verdict) -> None:
-        events.append(app.feedback.accept(verdict, str(uuid.uuid4())).event.id)
+        events.append(app.learning.feedback.accept(verdict, str(uuid.uuid4())).event.id)
 
     commits = posts / seconds(threads, scratch.commit, range(posts))
     accepted = posts / seconds(threads, accept, verdicts(app, collection, answers, posts))
     batches = common.chunks(sorted(events), app.settings.feedback_batch_size)
-    collection_id = app.access.scope(collection).collection.id
+    collection_id = app.auth.access.scope(collection).collection.id
     moved = updates(scratch.connection())
-    applied = seconds(threads, lambda batch: app.learn.apply(collection_id, batch), batches)
+    applied = seconds(threads, lambda batch: app.learning.learn.apply(collection_id, batch), batches)
     moved = updates(scratch.connection()) - moved
-    changed = sum(len(app.feedback.event(app.access.scope(collection), event).changes or []) for event in events)
+    changed = sum(
+        len(app.learning.feedback.event(app.auth.access.scope(collection), event).changes or []) for event in events
+    )
     ids = common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
     plain = changed / seconds(threads, scratch.update, [sorted(set(batch)) for batch in ids])
     rate = changed / applied
@@ -190,21 +194,22 @@ def costs(
     rounds: int,
 ) -> list[list[object]]:
     """Rows of the second table: way, updates, milliseconds of process and Postgres, of both, over each floor."""
-    backends, collection_id = Backends(app), app.access.scope(collection).collection.id
+    backends, collection_id = Backends(app), app.auth.access.scope(collection).collection.id
     app.maintenance.statistics.run(lambda: False)
     spent: dict[str, list[NDArray[np.float64]]] = {"verdicts": [], "plain": [], "audited": []}
     updates: list[int] = []
     for _ in range(rounds):
         events = [
-            app.feedback.accept(verdict, str(uuid.uuid4())).event.id
+            app.learning.feedback.accept(verdict, str(uuid.uuid4())).event.id
             for verdict in verdicts(app, collection, answers, posts)
         ]
         applying = common.chunks(events, app.settings.feedback_batch_size)
         spent["verdicts"].append(
-            processors(backends, lambda batch: app.learn.apply(collection_id, batch), applying)
+            processors(backends, lambda batch: app.learning.learn.apply(collection_id, batch), applying)
         )
         changed = sum(
-            len(app.feedback.event(app.access.scope(collection), event).changes or []) for event in events
+            len(app.learning.feedback.event(app.auth.access.scope(collection), event).changes or [])
+            for event in events
         )
         updates.append(changed)
         ids = [
@@ -242,9 +247,9 @@ def main() -> None:
 
     with common.application() as (app, addresses), common.scratch_collection(app) as collection:
         common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.runner.run_ready(collection_id=app.access.scope(collection).collection.id)
+        app.jobs.runner.run_ready(collection_id=app.auth.access.scope(collection).collection.id)
         asked = episodes(app, collection, common.questions(arguments.dataset, arguments.questions))
-        scratch = Scratch(addresses.database_url, app.embedder.dimension, rows=10_000)
+        scratch = Scratch(addresses.database_url, app.models.embedder.dimension, rows=10_000)
         try:
             rows = [measure(app, collection, asked, arguments.posts, n, scratch) for n in arguments.threads]
             spent = costs(app, collection, asked, arguments.posts, scratch, arguments.rounds)

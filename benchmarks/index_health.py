@@ -102,7 +102,7 @@ def load_vectors(
             raise SystemExit(f"{cache_file} holds fewer vectors than were asked for")
         kept_vectors: tuple[Matrix, Matrix] = found["passages"][: len(texts)], found["questions"][: len(questions)]
         return kept_vectors
-    vectors = [np.asarray(app.embedder.embed(list(part)), dtype=np.float32) for part in (texts, questions)]
+    vectors = [np.asarray(app.models.embedder.embed(list(part)), dtype=np.float32) for part in (texts, questions)]
     if cache_file is not None:
         np.savez(cache_file, passages=vectors[0], questions=vectors[1])
     return vectors[0], vectors[1]
@@ -134,7 +134,7 @@ def perturb(vectors: Matrix, draw: np.random.Generator) -> Matrix:
 
 def evolve(app: Application, collection_id: int, ids: Sequence[int], vectors: Matrix, generation: int) -> None:
     """Give these passages keys turned by the vectors, or, with generation 0, take their evolved keys away."""
-    rules = app.key_learning.rules
+    rules = app.models.key_learning.rules
     for batch in common.chunks(list(zip(ids, vectors, strict=True)), 500):
         with app.database.write() as writer:
             evolved_keys.lock(writer, collection_id)
@@ -188,7 +188,7 @@ def main() -> None:
         vectors, questions = load_vectors(app, texts, asked, arguments.vectors)
         searches = Searches(app, name, questions)
         with app.database.write() as writer:
-            target = collections.open_for_writing(writer, name, app.encoder.id).collection.id
+            target = collections.open_for_writing(writer, name, app.models.encoder.id).collection.id
             collections.add_counts(
                 writer, target, passages=len(bodies), sentences=0, entities=0, lexical_length=0.0
             )

@@ -200,7 +200,7 @@ def main() -> None:
     given = parser.parse_args()
     with common.application() as (app, addresses):
         texts = [passage["text"] for passage in common.passages(given.dataset, given.passages)]
-        base = np.asarray(app.embedder.embed(texts), dtype=np.float32)
+        base = np.asarray(app.models.embedder.embed(texts), dtype=np.float32)
         data = corpus(base, given.small, given.large, given.rows, given.searches)
         rows: list[list[Any]] = []
         for layout in ("floor", "shared", "hashed", "by size"):

@@ -89,30 +89,30 @@ def ingest(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[list[str]], int]:
     """Ingest until all can be found, and what follows, each (2,) as of ``Clock``; the encoder's calls for sentences
     and passages; and the number of names and times."""
-    recorder = Recorder(app.embedder)
+    recorder = Recorder(app.models.embedder)
     index = IndexService(
         app.database,
         Encoder(recorder),
-        app.language,
-        app.kinds,
+        app.models.language,
+        app.corpus.kinds,
         batch_size=app.settings.ingest_batch_size,
         observers=app.hooks.passage_observers,
     )
     runner = Runner(app.database, {INGEST: index}, lease_seconds=app.settings.job_lease_seconds)
     with common.scratch_collection(app) as collection:
         if facts:
-            app.collection_settings.configure(app.access.scope(collection), {"passage_facts": "on"})
-        job = app.jobs.job(app.access.scope(collection), common.stage(app, collection, bodies))
+            app.corpus.collection_settings.configure(app.auth.access.scope(collection), {"passage_facts": "on"})
+        job = app.jobs.jobs.job(app.auth.access.scope(collection), common.stage(app, collection, bodies))
         clock = Clock(backends)
         if not runner.run_ready(collection_id=job.collection_id):
             raise SystemExit("Another worker took the job: stop it, or give the benchmark a database of its own.")
         searchable = clock.lap()
-        status = app.jobs.job(app.access.scope(collection), job.id).status
+        status = app.jobs.jobs.job(app.auth.access.scope(collection), job.id).status
         if status != "succeeded":
             raise SystemExit(f"The ingest ended as {status}.")
         calls = recorder.calls
         clock.lap()
-        NamesService(app.database, app.encoder).run(collection_id=job.collection_id)
+        NamesService(app.database, app.models.encoder).run(collection_id=job.collection_id)
         after = clock.lap()
         with app.database.read() as reader:
             named = {row.surface for row in reader.rows(NAMED_ENTITIES, {"collection": job.collection_id})}
@@ -158,9 +158,9 @@ def main() -> None:
         calls: list[list[str]] = []
         for number in range(1, arguments.rounds + 1):
             floor_first = number % 2 == 0
-            floor = time_encoder(app.embedder, calls, backends) if floor_first else np.zeros(2)
+            floor = time_encoder(app.models.embedder, calls, backends) if floor_first else np.zeros(2)
             searchable, after, calls, names = ingest(app, bodies, backends)
-            floor = floor if floor_first else time_encoder(app.embedder, calls, backends)
+            floor = floor if floor_first else time_encoder(app.models.embedder, calls, backends)
             texts = sum(map(len, calls))
             rows.append(
                 [

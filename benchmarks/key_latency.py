@@ -96,21 +96,21 @@ def evolve(connection: Connection, collection: int, seed: int) -> int:
 
 def retrieval(app: Application, database: Database, *, exact: bool) -> QueryService:
     """The service, with vector indexes or without."""
-    limits = replace(app.limits, exact=exact)
+    limits = replace(app.models.limits, exact=exact)
     retrieve = RetrievalService(
         database,
-        replace(app.planner, limits=limits),
-        app.priors,
+        replace(app.retrieval.planner, limits=limits),
+        app.models.priors,
         PassageKeyCache(0),
-        app.question_spreads,
+        app.retrieval.question_spreads,
         threshold=1.0,
     )
-    return QueryService(database, app.reads, retrieve, durable=app.settings.episodes_durable)
+    return QueryService(database, app.auth.reads, retrieve, durable=app.settings.episodes_durable)
 
 
 def build_way(app: Application, ask: QueryService, collection: str, memory: Memory) -> Way:
     return lambda question: ask.query(
-        Query(text=question, scope=app.access.scope(collection), top_k=TOP_K, memory=memory, strategy="dense")
+        Query(text=question, scope=app.auth.access.scope(collection), top_k=TOP_K, memory=memory, strategy="dense")
     )
 
 
@@ -123,12 +123,12 @@ def build_expanding_way(
         found = (
             units[question]
             if question in units
-            else app.expand.expand(app.access.scope(collection), question, ["prf"])
+            else app.retrieval.expand.expand(app.auth.access.scope(collection), question, ["prf"])
         )
         return service.query(
             Query(
                 text=question,
-                scope=app.access.scope(collection),
+                scope=app.auth.access.scope(collection),
                 top_k=TOP_K,
                 memory="off",
                 strategy="dense",
@@ -147,14 +147,15 @@ def measure(app: Application, addresses: Servers, source: str, questions: list[s
     register_vector(connection)
     try:
         with common.scratch_collection(app) as name:
-            target = copy(connection, app.access.scope(source).collection.id, name)
+            target = copy(connection, app.auth.access.scope(source).collection.id, name)
             keys = evolve(connection, target, seed)
             connection.execute("VACUUM (ANALYZE) passage, passage_key, lexical_posting, lexical_term")
             common.index_all(app)
-            size = app.access.scope(name).collection.passage_count
+            size = app.auth.access.scope(name).collection.passage_count
             print(f"{source}: {size} passages, {keys} with an evolved key; {len(questions)} questions")
             given = {
-                question: app.expand.expand(app.access.scope(name), question, ["prf"]) for question in questions
+                question: app.retrieval.expand.expand(app.auth.access.scope(name), question, ["prf"])
+                for question in questions
             }
             exact, hnsw = retrieval(app, app.database, exact=True), retrieval(app, indexed, exact=False)
             ways = {

@@ -42,7 +42,7 @@ def measure(app: Application, folders: Sequence[Path]) -> list[Sequence[object]]
         for folder in folders:
             bodies = [body | {"id": f"{folder.name} {body['id']}"} for body in passages(folder)]
             stage(app, name, bodies)
-        while app.runner.run_ready():
+        while app.jobs.runner.run_ready():
             pass
         with app.database.read() as reader:
             held = reader.rows(
@@ -50,7 +50,7 @@ def measure(app: Application, folders: Sequence[Path]) -> list[Sequence[object]]
                 SELECT split_part(external_id, ' ', 1) AS folder, language, count(*) AS passages FROM passage
                 WHERE collection_id = %(collection)s GROUP BY 1, 2 ORDER BY 1, 3 DESC
                 """,
-                {"collection": app.access.scope(name).collection.id},
+                {"collection": app.auth.access.scope(name).collection.id},
             )
         rows: list[Sequence[object]] = []
         for folder in folders:
@@ -76,7 +76,7 @@ def read_questions(folder: Path) -> Asked:
 
 def ask(app: Application, name: str, asked: Asked) -> tuple[list[float], list[float], Counter[str]]:
     """Recall@5 and nDCG@10 of each question, and how many questions were recognised as which language."""
-    scope = app.access.scope(name)
+    scope = app.auth.access.scope(name)
     discounts = 1.0 / np.log2(np.arange(DEPTH) + 2)
     recalls: list[float] = []
     gains: list[float] = []
@@ -85,7 +85,7 @@ def ask(app: Application, name: str, asked: Asked) -> tuple[list[float], list[fl
         query = Query(
             text=text, scope=scope, top_k=DEPTH, memory="off", strategy="lexical", include=frozenset({"trace"})
         )
-        answer = app.ask.query(query)
+        answer = app.answers.ask.query(query)
         found = [hit.passage_id in relevant for hit in answer.passages]
         recalls.append(sum(found[:5]) / len(relevant))
         gains.append(float(discounts[: len(found)] @ found) / float(discounts[: len(relevant)].sum()))

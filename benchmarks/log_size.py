@@ -36,8 +36,8 @@ def sizes(app: Application) -> dict[str, int]:
 
 def ask_questions(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
     """The questions, answered, each with what is to be said of its answer."""
-    scope = app.access.scope(collection)
-    answers = [app.ask.query(Query(text=text, scope=scope)) for text in questions]
+    scope = app.auth.access.scope(collection)
+    answers = [app.answers.ask.query(Query(text=text, scope=scope)) for text in questions]
     return [
         Verdict(
             query_id=answer.query_id,
@@ -53,10 +53,10 @@ def ask_questions(app: Application, collection: str, questions: list[str]) -> li
 
 def judge(app: Application, collection: str, verdicts: list[Verdict]) -> None:
     """Accept the verdicts and apply them in batches."""
-    target = app.access.scope(collection).collection.id
+    target = app.auth.access.scope(collection).collection.id
     for some in common.chunks(verdicts, BATCH):
-        events = [app.feedback.accept(verdict, uuid.uuid4().hex).event.id for verdict in some]
-        if app.learn.apply(target, events) != len(events):
+        events = [app.learning.feedback.accept(verdict, uuid.uuid4().hex).event.id for verdict in some]
+        if app.learning.learn.apply(target, events) != len(events):
             raise SystemExit("a worker applies verdicts beside")
 
 
@@ -77,7 +77,7 @@ def main() -> None:
     questions = common.questions(arguments.dataset, arguments.queries)
     with common.application() as (app, _), common.scratch_collection(app) as collection:
         common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.runner.run_ready()
+        app.jobs.runner.run_ready()
         empty = sizes(app)
         verdicts = ask_questions(app, collection, questions)
         answered = sizes(app)

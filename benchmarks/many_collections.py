@@ -49,7 +49,7 @@ TOP_K = 10
 
 def copy_collection(app: Application, source: str, names: Sequence[str]) -> None:
     """Make collections of these names, each with the rows of the source."""
-    origin = app.access.scope(source).collection.id
+    origin = app.auth.access.scope(source).collection.id
     for some in common.chunks(names, AT_ONCE):
         with app.database.write_long() as writer:
             writer.execute("SET LOCAL session_replication_role = replica")  # no check of what refers to what
@@ -76,7 +76,7 @@ def copy_collection(app: Application, source: str, names: Sequence[str]) -> None
 
 def ask(app: Application, question: str, collection: str) -> object:
     """Ask one collection."""
-    return app.ask.query(Query(text=question, scope=app.access.scope(collection), top_k=TOP_K))
+    return app.answers.ask.query(Query(text=question, scope=app.auth.access.scope(collection), top_k=TOP_K))
 
 
 def cost(
@@ -116,7 +116,7 @@ def main() -> None:
     with common.application() as (app, _), common.scratch_collection(app) as first:
         backends = Backends(app)
         common.stage(app, first, common.passages(arguments.dataset, arguments.passages))
-        app.runner.run_ready(collection_id=app.access.scope(first).collection.id)
+        app.jobs.runner.run_ready(collection_id=app.auth.access.scope(first).collection.id)
         names = [f"{first}-{number}" for number in range(arguments.collections)]
         large = arguments.large
         rows: list[list[object]] = []
@@ -154,7 +154,7 @@ def main() -> None:
                     {"names": names},
                 )
             for name in names:
-                app.ingest.delete_collection(app.access.scope(name))
+                app.corpus.ingest.delete_collection(app.auth.access.scope(name))
         common.table(["collection", "process ms", "Postgres ms", "both ms", "p50 ms", "recall@10"], rows)
 
 

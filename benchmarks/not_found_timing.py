@@ -107,7 +107,7 @@ def main() -> None:
     ):
         app = Application(service.settings, service.addresses)
         keys = {
-            name: app.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key
+            name: app.auth.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key
             for name, tenant in (("owner", "local"), ("stranger", "elsewhere"))
         }
         app.close()

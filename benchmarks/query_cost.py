@@ -180,10 +180,10 @@ def stages(app: Application, way: Callable[[str], object], questions: Sequence[s
         for module, name, stage in STAGES:
             patches.enter_context(patch.object(module, name, clock.wrap(getattr(module, name), stage)))
         for owner, name, stage in (
-            (type(app.embedder), "embed", "embed"),
+            (type(app.models.embedder), "embed", "embed"),
             (retrieval_service.RetrievalService, "plan", "analyse"),
             (query_service.QueryService, "keep", "keep the episode"),
-            (type(app.access), "scope", "scope"),
+            (type(app.auth.access), "scope", "scope"),
         ):
             patches.enter_context(patch.object(owner, name, clock.wrap(getattr(owner, name), stage)))
         for question in questions:
@@ -210,17 +210,17 @@ def main() -> None:
     asked = common.questions(arguments.dataset, arguments.questions)
 
     with common.application() as (app, addresses):
-        size = app.access.scope(collection).collection
+        size = app.auth.access.scope(collection).collection
         print(
             f"{collection}: {size.passage_count} passages, {size.sentence_count} sentences; {len(asked)} questions"
         )
         floor = Floor(app, addresses.database_url, collection, exact=True)
 
         def service(question: str) -> object:
-            return app.ask.query(
+            return app.answers.ask.query(
                 Query(
                     text=question,
-                    scope=app.access.scope(collection),
+                    scope=app.auth.access.scope(collection),
                     top_k=TOP_K,
                     memory=arguments.memory,
                     profile=arguments.profile,

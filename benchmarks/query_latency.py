@@ -45,8 +45,8 @@ class Floor:
     """Embedding and one vector search."""
 
     def __init__(self, app: Application, url: str, collection: str, *, exact: bool) -> None:
-        self._embedder = app.embedder
-        self._collection = app.access.scope(collection).collection.id
+        self._embedder = app.models.embedder
+        self._collection = app.auth.access.scope(collection).collection.id
         self._connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
         register_vector(self._connection)
         self._connection.execute(f"SET hnsw.ef_search = {app.settings.hnsw_ef_search}")
@@ -147,7 +147,7 @@ def main() -> None:
     asked = common.questions(arguments.dataset, arguments.questions)
 
     with common.application() as (app, addresses):
-        size = app.access.scope(collection).collection
+        size = app.auth.access.scope(collection).collection
         exact = Floor(app, addresses.database_url, collection, exact=True)
         hnsw = Floor(app, addresses.database_url, collection, exact=False)
         print(
@@ -177,8 +177,10 @@ def main() -> None:
 
 def _service(app: Application, collection: str, profile: str, memory: str) -> Way:
     def ask(question: str) -> object:
-        return app.ask.query(
-            Query(text=question, scope=app.access.scope(collection), top_k=TOP_K, memory=memory, profile=profile)  # type: ignore[arg-type]
+        return app.answers.ask.query(
+            Query(
+                text=question, scope=app.auth.access.scope(collection), top_k=TOP_K, memory=memory, profile=profile
+            )  # type: ignore[arg-type]
         )
 
     return ask

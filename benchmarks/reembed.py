@@ -25,21 +25,21 @@ QUIET_QUESTIONS = 50
 
 def teach(app: Application, collection: str, questions: list[str]) -> None:
     """One verdict on the answer of each question."""
-    scope = app.access.scope(collection)
+    scope = app.auth.access.scope(collection)
     events = []
     for number, text in enumerate(questions):
-        answer = app.ask.query(Query(text=text, scope=scope))
+        answer = app.answers.ask.query(Query(text=text, scope=scope))
         named = [NamedSentence(sentence.sentence_id) for sentence in answer.passages[0].sentences[:2]]
         verdict = Verdict(query_id=answer.query_id, scope=scope, supporting=named, partial=True)
-        events.append(app.feedback.accept(verdict, f"benchmark-{number}").event.id)
+        events.append(app.learning.feedback.accept(verdict, f"benchmark-{number}").event.id)
     for some in common.chunks(events, 50):
-        app.learn.apply(scope.collection.id, some)
+        app.learning.learn.apply(scope.collection.id, some)
 
 
 def time_question(app: Application, collection: str, text: str) -> float:
     """Milliseconds that a question takes, with the look-up of its collection."""
     began = time.perf_counter()
-    app.ask.query(Query(text=text, scope=app.access.scope(collection)))
+    app.answers.ask.query(Query(text=text, scope=app.auth.access.scope(collection)))
     return (time.perf_counter() - began) * 1000
 
 
@@ -52,14 +52,14 @@ def main() -> None:
     questions = common.questions(arguments.dataset, max(arguments.verdicts, QUIET_QUESTIONS))
     with common.application() as (app, _), common.scratch_collection(app) as collection:
         common.stage(app, collection, common.passages(arguments.dataset, arguments.passages))
-        app.runner.run_ready()
+        app.jobs.runner.run_ready()
         teach(app, collection, questions[: arguments.verdicts])
         common.index_all(app)
         quiet = [time_question(app, collection, text) for text in questions[:QUIET_QUESTIONS]]
 
         spans: dict[str, list[float]] = {"beside": [], "cut-over": [], "after": []}
         moment, over = ["beside"], threading.Event()
-        swap = app.reembed._cut_over
+        swap = app.corpus.reembed._cut_over
 
         def note_cut_over(*given: object) -> bool:
             moment[0] = "cut-over"
@@ -71,12 +71,12 @@ def main() -> None:
                 moment[0] = "after"
 
         seconds: dict[str, float] = {}
-        app.reembed._cut_over = note_cut_over  # type: ignore[method-assign, assignment] # to time it
-        app.reembed.request(app.access.scope(collection))
+        app.corpus.reembed._cut_over = note_cut_over  # type: ignore[method-assign, assignment] # to time it
+        app.corpus.reembed.request(app.auth.access.scope(collection))
         began = time.perf_counter()
 
         def run() -> None:
-            app.runner.run_ready()
+            app.jobs.runner.run_ready()
             seconds["job"] = time.perf_counter() - began
             over.set()
 
@@ -88,8 +88,8 @@ def main() -> None:
             at = moment[0]
             spans[at].append(time_question(app, collection, text))
         thread.join()
-        clean = app.verify.verify(app.access.scope(collection)).clean
-        found = app.access.scope(collection).collection
+        clean = app.revocation.verify.verify(app.auth.access.scope(collection)).clean
+        found = app.auth.access.scope(collection).collection
         print(
             f"{found.passage_count} passages, {found.sentence_count} sentences, {found.entity_count} names, "
             f"{arguments.verdicts} verdicts: of {found.encoder_model}, verify {'clean' if clean else 'NOT CLEAN'}; "

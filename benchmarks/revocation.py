@@ -115,7 +115,8 @@ def episodes(app: Application, collection: str, questions: Sequence[str]) -> lis
     """The answers to these questions, each with its sentences."""
     include: frozenset[Include] = frozenset({"sentences"})
     return [
-        app.ask.query(Query(text=text, scope=app.access.scope(collection), include=include)) for text in questions
+        app.answers.ask.query(Query(text=text, scope=app.auth.access.scope(collection), include=include))
+        for text in questions
     ]
 
 
@@ -144,7 +145,7 @@ def stream(count: int, revoked: int, questions: Sequence[str], draw: random.Rand
 
 def teach(app: Application, collection: str, answers: Sequence[Any], judged: Sequence[Mapping[str, Any]]) -> float:
     """Accept the verdicts and apply them as a worker does; how many seconds the applying took."""
-    target = app.access.scope(collection).collection.id
+    target = app.auth.access.scope(collection).collection.id
     events = []
     for said in judged:
         answer = answers[said["episode"] % len(answers)]
@@ -153,25 +154,25 @@ def teach(app: Application, collection: str, answers: Sequence[Any], judged: Seq
         rejected = {shown[place % len(shown)] for place in said["rejected"]} - supported
         verdict = Verdict(
             query_id=answer.query_id,
-            scope=app.access.scope(collection),
+            scope=app.auth.access.scope(collection),
             supporting=[NamedSentence(sentence) for sentence in sorted(supported)],
             rejected=[NamedSentence(sentence) for sentence in sorted(rejected)],
             **{name: said[name] for name in ("partial", "retrieval_success", "expansions", "judge", "confidence")},
         )
-        events.append(app.feedback.accept(verdict, said["key"]).event.id)
+        events.append(app.learning.feedback.accept(verdict, said["key"]).event.id)
     began = time.perf_counter()
     for batch in common.chunks(events, app.settings.feedback_batch_size):
-        if app.learn.apply(target, batch) != len(batch):
+        if app.learning.learn.apply(target, batch) != len(batch):
             raise SystemExit("Some verdicts could not be applied.")
     seconds = time.perf_counter() - began
-    app.evolve.evolve(app.access.scope(collection))
+    app.passage_keys.evolve.evolve(app.auth.access.scope(collection))
     return seconds
 
 
 @contextmanager
 def measure_learning_waits(app: Application, collection: str) -> Iterator[list[float]]:
     """How long each of many asks for the right to learn there waited, in seconds, while the block runs."""
-    target = app.access.scope(collection).collection.id
+    target = app.auth.access.scope(collection).collection.id
     waits: list[float] = []
     over = threading.Event()
 
@@ -215,7 +216,7 @@ def measure(app: Application, one: str, other: str, arguments: argparse.Namespac
     judged = stream(arguments.events, arguments.revoked, texts, draw)
     for collection in (one, other):
         common.stage(app, collection, bodies)
-        app.runner.run_ready(collection_id=app.access.scope(collection).collection.id)
+        app.jobs.runner.run_ready(collection_id=app.auth.access.scope(collection).collection.id)
     with app.database.administer() as administrator:
         administrator.execute("ANALYZE")  # as autovacuum does within a minute or so
     # Both are asked before either is taught: the same questions find the same.
@@ -224,12 +225,12 @@ def measure(app: Application, one: str, other: str, arguments: argparse.Namespac
     teach(app, other, answers[other], [said for said in judged if said["judge"] != TAKEN_BACK])
     print(f"{len(judged)} verdicts applied, {len(judged) / applying:.0f} a second")
 
-    app.revoke.request(app.access.scope(one), judge=TAKEN_BACK)
+    app.revocation.revoke.request(app.auth.access.scope(one), judge=TAKEN_BACK)
     with measure_learning_waits(app, one) as waits:
         began = time.perf_counter()
-        app.runner.run_ready()
+        app.jobs.runner.run_ready()
         seconds = time.perf_counter() - began
-    app.evolve.evolve(app.access.scope(one))
+    app.passage_keys.evolve.evolve(app.auth.access.scope(one))
     print(f"{arguments.revoked} revoked in {seconds:.1f} s, {arguments.revoked / seconds:.0f} a second")
     print(f"learning waited {max(waits):.2f} s at most, {sum(waits):.1f} s in all\n")
     return compare(app, one, other)

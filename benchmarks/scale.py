@@ -139,10 +139,10 @@ STAGES = {
 def grow_collection(app: Application, source: str, passages: int, number: int = 0) -> str:
     """The name of a collection of so many passages, made of the source where it is not there yet."""
     name = f"{source}-scale-{passages}" + (f"-{number}" if number else "")
-    origin = app.access.scope(source).collection
+    origin = app.auth.access.scope(source).collection
     with app.database.write() as writer:
         made = collections.open_for_writing(writer, name, origin.encoder).collection
-    own, others = ([weight] * app.embedder.dimension for weight in (0.8, 0.6))
+    own, others = ([weight] * app.models.embedder.dimension for weight in (0.8, 0.6))
     copy = -(-made.passage_count // origin.passage_count)
     while (left := passages - copy * origin.passage_count) > 0:
         with app.database.write_long() as writer:
@@ -175,7 +175,9 @@ def grow_collection(app: Application, source: str, passages: int, number: int = 
 
 
 def _is_named(app: Application, source: str, question: str) -> bool:
-    found = app.retrieve.find(app.retrieve.plan(Query(text=question, scope=app.access.scope(source))))
+    found = app.retrieval.retrieve.find(
+        app.retrieval.retrieve.plan(Query(text=question, scope=app.auth.access.scope(source)))
+    )
     return all(entity.similarity == 1.0 for entity in found.entities)
 
 
@@ -220,12 +222,12 @@ def main() -> None:
         costs: dict[int, Mapping[str, float]] = {}
         rows: list[list[object]] = []
         for names in sizes:
-            size = app.access.scope(names[0]).collection
+            size = app.auth.access.scope(names[0]).collection
             print(f"\n{names[0]}: {size.passage_count} passages, {size.sentence_count} sentences", flush=True)
 
             def service(question: str, names: list[str] = names) -> object:
                 name = names[asked.index(question) % len(names)]
-                return app.ask.query(Query(text=question, scope=app.access.scope(name), top_k=10))
+                return app.answers.ask.query(Query(text=question, scope=app.auth.access.scope(name), top_k=10))
 
             for question in asked:  # so that what they read is in Postgres' memory
                 service(question)

@@ -20,7 +20,7 @@ class Rows:
 
     def __init__(self, app: Application) -> None:
         self._app = app
-        self._parameters = {"collection": app.access.scope(COLLECTION).collection.id}
+        self._parameters = {"collection": app.auth.access.scope(COLLECTION).collection.id}
 
     def __call__(self, statement: str) -> Sequence[Any]:
         with self._app.database.read() as reader:

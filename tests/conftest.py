@@ -139,7 +139,7 @@ def heavy(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Heavy
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # which all processes have
-    return encoder.MemoisingEncoder(loading.embedder, folder / "vectors.sqlite"), loading.language
+    return encoder.MemoisingEncoder(loading.models.embedder, folder / "vectors.sqlite"), loading.models.language
 
 
 @pytest.fixture(scope="session")
@@ -219,7 +219,7 @@ def working(application: Application) -> Iterator[None]:
 
     def run_jobs() -> None:
         while not stop.wait(0.05):
-            application.runner.run_ready()
+            application.jobs.runner.run_ready()
 
     worker = threads.make_thread(run_jobs)
     worker.start()
@@ -234,7 +234,7 @@ Scoped = Callable[[str], Scope]
 @pytest.fixture(scope="session")
 def scoped(application: Application) -> Scoped:
     """What a collection's name is resolved to."""
-    return application.access.scope
+    return application.auth.access.scope
 
 
 Ingest = Callable[..., Mapping[str, Any]]
@@ -245,15 +245,15 @@ def ingest(application: Application, collection: str) -> Ingest:
     """Ingest passages (dicts with id, title, text, ...) and return the finished job's counts."""
 
     def run(*passages: Mapping[str, Any], into: str = collection) -> Mapping[str, Any]:
-        reception = application.ingest.receive(application.access.prepare_opening(into))
+        reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(into))
         bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
         reception.add(list(enumerate(bodies, start=1)), [])
         job_id = reception.finish()
-        scope = application.access.scope(into)
-        application.runner.run_ready()
+        scope = application.auth.access.scope(into)
+        application.jobs.runner.run_ready()
         # A worker that the test started may have taken the job instead.
-        eventually(lambda: application.jobs.job(scope, job_id).status != "running", "the end of the ingest")
-        job = application.jobs.job(scope, job_id)
+        eventually(lambda: application.jobs.jobs.job(scope, job_id).status != "running", "the end of the ingest")
+        job = application.jobs.jobs.job(scope, job_id)
         return {name: getattr(job, name) for name in ("status", "created", "updated", "unchanged", "error")}
 
     return run

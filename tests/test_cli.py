@@ -230,7 +230,7 @@ def test_a_question_is_asked_in_another_way(cli: Cli, curie: str, tmp_path: Path
 
 def test_a_question_that_nothing_widens(cli: Cli, collection: str, application: Application) -> None:
     with application.database.write() as writer:
-        collections.open_for_writing(writer, collection, application.encoder.id)
+        collections.open_for_writing(writer, collection, application.models.encoder.id)
     widened = cli("expand", QUESTION, "-c", collection)
     assert (widened.returncode, widened.stdout) == (0, "prf  (nothing found)\n")
 

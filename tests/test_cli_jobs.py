@@ -40,7 +40,7 @@ def test_jobs_are_listed_and_cancelled(cli: Cli, application: Application, curie
 def test_cancel_reports_that_a_running_job_ends_soon(
     cli: Cli, application: Application, curie: str, waiting: list[str]
 ) -> None:
-    runner = application.runner
+    runner = application.jobs.runner
     running = runner.claim(uuid4(), runner.lanes, state.collection_id(application, curie))
     assert running is not None
     said = cli("job", "cancel", str(running.id), "-c", curie).stdout

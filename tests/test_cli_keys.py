@@ -135,4 +135,7 @@ def test_unvalidated_expansions_are_not_learned(
         "feedback", ask_question(cli, collection), "-c", collection, "--partial", "--expansions", expansions
     )
     assert judged.stdout.splitlines()[3:] == ["     keys: the expansions are not validated, and teach nothing"]
-    assert application.evolve.load_standing(application.access.scope(collection)).progress.waiting == 0
+    assert (
+        application.passage_keys.evolve.load_standing(application.auth.access.scope(collection)).progress.waiting
+        == 0
+    )

@@ -56,7 +56,7 @@ def test_a_judges_verdicts_are_revoked_by_a_job_that_is_followed(
 
     def run_jobs() -> None:
         while not stop.wait(0.05):
-            application.runner.run_ready()
+            application.jobs.runner.run_ready()
 
     worker = threads.make_thread(run_jobs)
     worker.start()
@@ -117,13 +117,13 @@ def test_verification_skips_collections_deleted_meanwhile(
 
     def find_and_delete(reader: Reader, collection_id: int) -> collections.Collection:
         if collection_id == target:
-            application.ingest.delete_collection(scope)
+            application.corpus.ingest.delete_collection(scope)
         return there(reader, collection_id)
 
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     target = scope.collection.id
     monkeypatch.setattr(collections, "load_by_id", find_and_delete)
-    names = [report.collection for report in application.verify.verify_all()]
+    names = [report.collection for report in application.revocation.verify.verify_all()]
     assert curie not in names
     # By their own names; another tenant's is called by its tenant's as well.
     assert names == sorted(names, key=lambda name: name.rpartition("/")[2])
@@ -135,7 +135,7 @@ def test_another_tenants_collection_is_verified_by_tenant_and_name(
     tenant = f"acme-{collection[-8:]}"
     with application.database.write() as writer:
         tenants.make(writer, tenant)
-        collections.open_for_writing(writer, collection, application.encoder.id, tenant)
+        collections.open_for_writing(writer, collection, application.models.encoder.id, tenant)
     shown = cli("verify", "-c", f"{tenant}/{collection}", **env)
     assert f"{tenant}/{collection}: follows from the log" in shown.stdout
     assert "no collection" in cli.fails("verify", "-c", collection, **env)

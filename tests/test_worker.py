@@ -43,7 +43,7 @@ def run_worker(
     """A worker of its own process's making, stopped at the end; its application shares only what is heavy."""
     settings: Settings = application.settings.model_copy(update={"feedback_sweep_seconds": feedback_sweep_seconds})
     app = Application(settings, replace(addresses, redis_url=redis_url), consumer="worker")
-    app.models.embedder, app.models.language = application.embedder, application.language
+    app.models.embedder, app.models.language = application.models.embedder, application.models.language
     with run_in_thread(app):
         yield app
 
@@ -168,9 +168,9 @@ def test_staged_passages_are_ingested(
 ) -> None:
     with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
         job_id = state.stage_passages(app, collection, *CURIE)
-        eventually(lambda: app.jobs.job(app.access.scope(collection), job_id).status == "succeeded")
+        eventually(lambda: app.jobs.jobs.job(app.auth.access.scope(collection), job_id).status == "succeeded")
 
-        assert app.jobs.job(app.access.scope(collection), job_id).created == len(CURIE)
+        assert app.jobs.jobs.job(app.auth.access.scope(collection), job_id).created == len(CURIE)
 
 
 def test_names_are_embedded_by_a_worker_once_passages_are_in(
@@ -183,12 +183,12 @@ def test_names_are_embedded_by_a_worker_once_passages_are_in(
             return int(
                 reader.scalar(
                     "SELECT count(*) FROM entity WHERE collection_id = %(id)s AND embedding IS NULL",
-                    {"id": app.access.scope(collection).collection.id},
+                    {"id": app.auth.access.scope(collection).collection.id},
                 )
             )
 
     with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
-        eventually(lambda: app.access.scope(collection).collection.entity_count > 0)
+        eventually(lambda: app.auth.access.scope(collection).collection.entity_count > 0)
         eventually(lambda: count_waiting(app) == 0)
 
 
@@ -213,8 +213,8 @@ def test_a_revocation_is_carried_out(
     with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
         event = add_pending_verdict(app, curie)
         eventually(lambda: is_applied(app, curie, event))
-        job = app.revoke.request(app.access.scope(curie))
-        eventually(lambda: app.jobs.job(app.access.scope(curie), job).status == "succeeded")
+        job = app.revocation.revoke.request(app.auth.access.scope(curie))
+        eventually(lambda: app.jobs.jobs.job(app.auth.access.scope(curie), job).status == "succeeded")
         assert state.event_statuses(app, curie) == {event: "revoked"}
 
 
@@ -266,7 +266,7 @@ def test_jobs_are_done_once_their_threads_can_be_made(
     monkeypatch.setattr("engram.runtime.worker.JobThreads", make_threads)
     with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
         job_id = state.stage_passages(app, collection, *CURIE)
-        eventually(lambda: app.jobs.job(app.access.scope(collection), job_id).status == "succeeded")
+        eventually(lambda: app.jobs.jobs.job(app.auth.access.scope(collection), job_id).status == "succeeded")
     assert not failures
 
 
@@ -289,7 +289,7 @@ def test_jobs_loop_that_dies_is_reported_as_stuck(
 
 def test_worker_reports_liveness_and_readiness(application: Application, addresses: Servers) -> None:
     app = Application(application.settings, addresses, consumer="probed")
-    app.models.embedder, app.models.language = application.embedder, application.language
+    app.models.embedder, app.models.language = application.models.embedder, application.models.language
     worker = Worker(app)
     exposed = MetricsEndpoint("127.0.0.1", 0, checks=worker.checks())
 
@@ -317,7 +317,7 @@ def test_worker_reports_liveness_and_readiness(application: Application, address
 
 def test_worker_is_not_ready_without_its_database(application: Application, addresses: Servers) -> None:
     app = Application(application.settings, replace(addresses, database_url="postgresql://127.0.0.1:1/engram"))
-    app.models.embedder, app.models.language = application.embedder, application.language
+    app.models.embedder, app.models.language = application.models.embedder, application.models.language
     worker = Worker(app)
     worker._warm.set()
     status, said = worker.checks()["/readyz"]()

@@ -48,7 +48,10 @@ def _variants(application: Application, addresses: Servers, settings: Settings) 
             **changed: Any,
         ) -> Application:
             built = Application(settings.model_copy(update=changed), Servers(database_url, redis_url))
-            built.models.embedder, built.models.language = embedder or application.embedder, application.language
+            built.models.embedder, built.models.language = (
+                embedder or application.models.embedder,
+                application.models.language,
+            )
             stack.callback(built.close)
             return built
 
@@ -99,30 +102,30 @@ def spent(lasting: Variant) -> TestClient:
 @pytest.fixture(scope="module")
 def with_another_encoder(application: Application, lasting: Variant, refusing_llm: OpenAiServer) -> TestClient:
     """A client of an application with an LLM, whose encoder has made the vectors of no collection."""
-    turned = lasting(embedder=RotatedEncoder(application.embedder), llm_base_url=refusing_llm.base_url)
+    turned = lasting(embedder=RotatedEncoder(application.models.embedder), llm_base_url=refusing_llm.base_url)
     return TestClient(create_app(turned), raise_server_exceptions=False)
 
 
 @pytest.fixture
 def rekeying(application: Application, curie: str) -> Iterator[str]:
     """A collection with a re-key job that no worker has begun, and one that drops vectors."""
-    application.rekey.request(application.access.scope(curie), "abstract")
-    application.reembed.request_drop(application.access.scope(curie))
+    application.corpus.rekey.request(application.auth.access.scope(curie), "abstract")
+    application.corpus.reembed.request_drop(application.auth.access.scope(curie))
     yield curie
-    application.ingest.delete_collection(application.access.scope(curie))
+    application.corpus.ingest.delete_collection(application.auth.access.scope(curie))
 
 
 @pytest.fixture
 def finished(application: Application, curie: str) -> tuple[str, UUID]:
     """A collection with a job that is over, and that."""
-    (job,) = application.jobs.page(application.access.scope(curie), None, 1)
+    (job,) = application.jobs.jobs.page(application.auth.access.scope(curie), None, 1)
     return curie, job.job.id
 
 
 @pytest.fixture
 def ended_session(application: Application, curie: str) -> tuple[str, UUID]:
     """A collection with a session that has ended by itself, and that."""
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     session = sessions_of(application).sessions.start(scope, NewSession(question="Where was Marie Curie born?"))
     sessions_of(application).sessions.wait(scope, session)
     return curie, session
@@ -131,7 +134,7 @@ def ended_session(application: Application, curie: str) -> tuple[str, UUID]:
 @pytest.fixture
 def cancelled_session(application: Application, curie: str) -> tuple[str, UUID]:
     """A collection with a session that goes no further, and that."""
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     session = sessions_of(application).sessions.start(scope, NewSession(question="Where was Marie Curie born?"))
     sessions_of(application).sessions.cancel(scope, session)
     return curie, session

@@ -46,7 +46,7 @@ def keyed(guarded: Application) -> KeyedClient:
         name: str = "ada", scopes: dict[str, list[str]] | None = None, tenant: str = "local", **more: Any
     ) -> TestClient:
         wanted = AccessKeyRequest(name=name, scopes=scopes or {"*": ["admin"]}, **more)
-        made = guarded.access_keys.make(LOCAL, wanted, tenant)
+        made = guarded.auth.access_keys.make(LOCAL, wanted, tenant)
         found = TestClient(app, raise_server_exceptions=False, headers={"authorization": f"Bearer {made.key}"})
         found.headers["x-key-id"] = str(made.stored.id)
         return found
@@ -250,7 +250,7 @@ def test_a_key_is_looked_up_once_in_a_while(
     guarded: Application, keyed: KeyedClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [time.monotonic()]
-    monkeypatch.setattr(guarded.authentication, "_clock", lambda: now[0])
+    monkeypatch.setattr(guarded.auth.authentication, "_clock", lambda: now[0])
     client = keyed("often", {"*": ["read"]})
 
     def statements() -> int:
@@ -268,7 +268,7 @@ def test_a_key_is_looked_up_once_in_a_while(
 def test_key_restricts_its_bearer_where_none_is_needed(
     http: TestClient, application: Application, curie: str
 ) -> None:
-    made = application.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["read"]}))
+    made = application.auth.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["read"]}))
     named = {"authorization": f"Bearer {made.key}"}
     assert http.get("/access/me").json()["name"] == "local"
     assert http.get("/access/me", headers=named).json()["name"] == "reader"
@@ -279,17 +279,17 @@ def test_key_restricts_its_bearer_where_none_is_needed(
 def test_reachable_api_needs_a_key_or_explicit_open_access(
     variant: Variant, monkeypatch: pytest.MonkeyPatch, application: Application
 ) -> None:
-    application.access_keys.make(LOCAL, AccessKeyRequest(name="first", scopes={"*": ["admin"]}))
+    application.auth.access_keys.make(LOCAL, AccessKeyRequest(name="first", scopes={"*": ["admin"]}))
     elsewhere = variant(host="0.0.0.0")
-    assert elsewhere.authentication.needed
-    elsewhere.auth_services.check()
+    assert elsewhere.auth.authentication.needed
+    elsewhere.auth.check()
     monkeypatch.setattr("engram.storage.auth.access_key_rows.has_counting_key", lambda _: False)
     with pytest.raises(ConfigurationError, match="engram access create-key NAME"):
-        elsewhere.auth_services.check()
+        elsewhere.auth.check()
     for told, needed_there in (("keys", True), ("open", False)):
         built = variant(host="0.0.0.0", access=told)
-        built.auth_services.check()
-        assert built.authentication.needed is needed_there
+        built.auth.check()
+        assert built.auth.authentication.needed is needed_there
     here = variant()
-    here.auth_services.check()
-    assert not here.authentication.needed
+    here.auth.check()
+    assert not here.auth.authentication.needed

@@ -128,12 +128,12 @@ def test_the_audit_log_has_what_changes_more_than_a_frontend_or_a_judge_does() -
 
 
 def test_a_command_is_recorded_by_the_systems_user(application: Application, http: TestClient) -> None:
-    with application.audit_log.on_command("maintain", "--force"):
+    with application.maintenance.audit_log.on_command("maintain", "--force"):
         pass
     act = latest(http)
     assert act["principal"].startswith("cli:")
     assert (act["action"], act["target"], act["status"]) == ("maintain", "--force", 200)
-    with pytest.raises(UnavailableError), application.audit_log.on_command("maintain", ""):
+    with pytest.raises(UnavailableError), application.maintenance.audit_log.on_command("maintain", ""):
         raise UnavailableError("Stopped.")
     assert latest(http)["status"] == 503
 

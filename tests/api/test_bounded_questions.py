@@ -107,7 +107,7 @@ def test_a_query_is_given_up_when_its_client_leaves(application: Application, cu
     """By the protocol of ASGI: after the body comes the word that the client has gone."""
     app = create_app(application)
     left = threading.Event()
-    encoder = application.embedder
+    encoder = application.models.embedder
     embed = encoder.embed
     sent: list[Message] = []
 

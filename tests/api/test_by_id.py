@@ -145,7 +145,7 @@ class TestPassages:
             params={"collection": collection},
             headers={"content-type": "application/x-ndjson"},
         ).json()["job_id"]
-        application.runner.run_ready()
+        application.jobs.runner.run_ready()
         done = http.get(f"/jobs/{job}").json()
         assert (done["created"], done["rejected"]) == (1, 2)
         assert "id: " in done["errors"][0]["reason"]

@@ -109,9 +109,11 @@ def _fill_database(services: Application) -> dict[str, Any]:
     job = state.stage_passages(services, COLLECTION, *CURIE)
     spare = state.stage_passages(services, SPARE["name"], *CURIE)
     for collection, waiting in ((COLLECTION, job), (SPARE["name"], spare)):
-        while services.jobs.job(services.access.scope(collection), waiting).status != "succeeded":
+        while services.jobs.jobs.job(services.auth.access.scope(collection), waiting).status != "succeeded":
             time.sleep(0.05)
-    answer = services.ask.query(Query(text="Where was Marie Curie born?", scope=services.access.scope(COLLECTION)))
+    answer = services.answers.ask.query(
+        Query(text="Where was Marie Curie born?", scope=services.auth.access.scope(COLLECTION))
+    )
     sentences = state.list_sentence_ids(services, COLLECTION)
     event = state.judge(services, COLLECTION, answer.query_id, sentences[:1], wait=True).event
     return {

@@ -58,17 +58,17 @@ def test_a_statement_that_runs_is_cancelled(application: Application) -> None:
 def test_a_sentence_is_linked_to_so_many_names(application: Application, ingest: Ingest, collection: str) -> None:
     text = "It was founded by " + ", ".join(NAMES[:1_000]) + "."
     ingest({"id": "crowd", "text": text, "sentences": [text]})
-    scope = application.access.scope(collection)
+    scope = application.auth.access.scope(collection)
     with application.database.read() as reader:
         linked = reader.scalar(
             "SELECT count(*) FROM entity_sentence WHERE collection_id = %(c)s", {"c": scope.collection.id}
         )
     assert 1 < linked <= NAMES_PER_SENTENCE
     asked = Query(text=f"Who founded what {NAMES[0]} founded?", scope=scope)
-    assert application.ask.query(asked).passages[0].passage_id == "crowd"
+    assert application.answers.ask.query(asked).passages[0].passage_id == "crowd"
 
 
 def test_a_question_starts_from_so_many_names(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
-    plan = application.retrieve.plan(Query(text="Who knows " + ", ".join(NAMES[:140]) + "?", scope=scope))
+    scope = application.auth.access.scope(curie)
+    plan = application.retrieval.retrieve.plan(Query(text="Who knows " + ", ".join(NAMES[:140]) + "?", scope=scope))
     assert 1 < len(plan.mentions) <= NAMES_PER_QUESTION

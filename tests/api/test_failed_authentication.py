@@ -14,7 +14,7 @@ from tests.support.strict_client import TestClient
 
 def test_junk_tokens_are_soon_refused_unread(variant: Variant) -> None:
     keyed = variant(access="keys")
-    made = keyed.access_keys.make(LOCAL, AccessKeyRequest(name="known", scopes={"*": ["read"]}))
+    made = keyed.auth.access_keys.make(LOCAL, AccessKeyRequest(name="known", scopes={"*": ["read"]}))
     known = {"authorization": f"Bearer {made.key}"}
     client = TestClient(create_app(keyed))
     assert client.get("/collections", headers=known).status_code == 200
@@ -26,7 +26,7 @@ def test_junk_tokens_are_soon_refused_unread(variant: Variant) -> None:
     assert refused, "each takes a second, in which the address gets one more try"
     assert refused[0].headers["retry-after"]
     assert_problem(refused[0])
-    keyed.authentication.forget()
+    keyed.auth.authentication.forget()
     assert client.get("/collections", headers=known).status_code == 200, "it was good before"
 
 

@@ -50,7 +50,7 @@ def test_jobs_of_all_kinds_are_listed_the_latest_first(
     alone = http.get(f"/jobs/{new['job_id']}", params={"collection": curie}).json()
     assert {name: alone[name] for name in new} == new
 
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     assert {job["status"] for job in list_jobs(http, curie)["jobs"]} == {"succeeded"}
 
 
@@ -71,13 +71,13 @@ def test_waiting_job_is_cancelled_at_once(http: TestClient, application: Applica
     assert done.json()["cancel_requested_at"] == done.json()["finished_at"]
     again = cancel(http, curie, job)
     assert (again.status_code, again.json()) == (200, done.json())
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     assert http.get("/passages/new", params={"collection": curie}).status_code == 404
 
 
 def test_running_job_is_asked_to_end(http: TestClient, application: Application, curie: str) -> None:
     job = state.stage_passages(application, curie, NEW_PASSAGE)
-    runner = application.runner
+    runner = application.jobs.runner
     running = runner.claim(uuid4(), runner.lanes, state.collection_id(application, curie))
     assert running is not None
     asked = cancel(http, curie, job)
@@ -93,7 +93,7 @@ def test_refused_cancellation_changes_nothing(
     http: TestClient, application: Application, finished: tuple[str, Any], counts: Counts
 ) -> None:
     before, (collection, over) = counts(), finished
-    receiving = application.ingest.receive(application.access.prepare_opening(collection))
+    receiving = application.corpus.ingest.receive(application.auth.access.prepare_opening(collection))
     receiving.add([(1, {"id": "a", "text": "Bees fly."})], [])
     for job, status in ((over, 409), (receiving.job_id, 409), (uuid4(), 404)):
         refused = cancel(http, collection, job)

@@ -19,7 +19,7 @@ PASSAGES = [
 def store(http: TestClient, application: Application, collection: str, *passages: dict[str, Any]) -> None:
     response = http.post("/passages", json={"collection": collection, "passages": list(passages)})
     assert response.status_code == 202, response.text
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
 
 
 def read(http: TestClient, collection: str, passage: str) -> Any:

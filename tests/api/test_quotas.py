@@ -25,7 +25,7 @@ def guarded(variant: Variant, llm_server: OpenAiServer) -> Application:
 
 def client(guarded: Application, tenant: str, scopes: list[str] | None = None, **more: Any) -> TestClient:
     wanted = AccessKeyRequest(name="app", scopes={"*": scopes or ["admin"]}, **more)
-    made = guarded.access_keys.make(LOCAL, wanted, tenant)
+    made = guarded.auth.access_keys.make(LOCAL, wanted, tenant)
     headers = {"authorization": f"Bearer {made.key}"}
     return TestClient(create_app(guarded), raise_server_exceptions=False, headers=headers)
 
@@ -35,7 +35,7 @@ def passages(count: int) -> dict[str, Any]:
 
 
 def test_passages_and_jobs(guarded: Application, collection: str) -> None:
-    guarded.access_keys.set_tenant(collection, Quotas(passages=3, jobs=1))
+    guarded.auth.access_keys.set_tenant(collection, Quotas(passages=3, jobs=1))
     app = client(guarded, collection)
     where = {"collection": collection}
     assert app.post("/passages", params=where, json=passages(4)).status_code == 429
@@ -47,7 +47,7 @@ def test_passages_and_jobs(guarded: Application, collection: str) -> None:
     waiting = app.post("/passages", params=where, json=passages(1))
     assert_problem(waiting)
     assert (waiting.status_code, waiting.json()["quota"], waiting.headers["retry-after"]) == (429, "jobs", "30")
-    guarded.runner.run_ready()
+    guarded.jobs.runner.run_ready()
     full = app.post("/passages", params=where, json=passages(1))
     assert (full.status_code, full.json()["quota"], full.json()["limit"]) == (429, "passages", 3)
     assert "retry-after" not in full.headers
@@ -55,18 +55,18 @@ def test_passages_and_jobs(guarded: Application, collection: str) -> None:
 
 
 def test_queries_and_verdicts_of_a_day(guarded: Application, collection: str) -> None:
-    guarded.access_keys.set_tenant(collection, Quotas(queries=2, verdicts=1))
+    guarded.auth.access_keys.set_tenant(collection, Quotas(queries=2, verdicts=1))
     app = client(guarded, collection)
     where = {"collection": collection}
     app.post("/passages", params=where, json=passages(1))
-    guarded.runner.run_ready()
+    guarded.jobs.runner.run_ready()
     asked = [app.post("/query", json={"query": QUESTION, **where}) for _ in range(3)]
     assert [answer.status_code for answer in asked] == [200, 200, 429]
     assert 0 < int(asked[-1].headers["retry-after"]) <= 86_401
     verdict = {"query_id": asked[0].json()["query_id"], "partial": True, **where}
     given = [app.post("/feedback", json=verdict, headers={"idempotency-key": str(n)}) for n in range(2)]
     assert [answer.status_code for answer in given] == [202, 429]
-    (shown,) = [tenant for tenant in guarded.access_keys.tenants() if tenant.name == collection]
+    (shown,) = [tenant for tenant in guarded.auth.access_keys.tenants() if tenant.name == collection]
     assert (shown.quotas.queries, shown.passages, shown.keys, shown.collections) == (2, 1, 1, 1)
 
 
@@ -103,7 +103,7 @@ def test_a_language_model_takes_its_scope_and_its_budget(
 
 @pytest.mark.wing("facts", "sessions")
 def test_collections_keys_sessions_and_facts(guarded: Application, collection: str) -> None:
-    guarded.access_keys.set_tenant(collection, Quotas(collections=1, keys=2, sessions=1, facts=2))
+    guarded.auth.access_keys.set_tenant(collection, Quotas(collections=1, keys=2, sessions=1, facts=2))
     app = client(guarded, collection)
     assert app.post("/passages", params={"collection": "one"}, json=passages(1)).status_code == 202
     assert app.post("/passages", params={"collection": "one"}, json=passages(1)).status_code == 202

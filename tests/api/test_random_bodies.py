@@ -194,7 +194,7 @@ def test_passages(http: TestClient, application: Application, collection: str) -
 
     post()
     assert accepted
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     for status_url in accepted:
         job = http.get(status_url).json()
         assert job["status"] == "succeeded", job

@@ -30,7 +30,7 @@ def test_a_job_is_accepted_followed_and_done(http: TestClient, application: Appl
     waiting = http.get(status_url).json()
     assert (waiting["status"], waiting["key_building"], waiting["received"]) == ("queued", "title", 0)
 
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
 
     done = http.get(status_url).json()
     assert (done["status"], done["received"], done["updated"], done["waiting"]) == ("succeeded", 5, 5, 0)
@@ -50,7 +50,7 @@ def test_repeated_rekey_request_gives_the_same_answer(
 ) -> None:
     first = rekey(http, curie, "title", "once")
     assert rekey(http, curie, "title", "once").json() == first.json()
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     assert rekey(http, curie, "title", "once").json() == first.json()
     conflict = rekey(http, curie, "full", "once")
     assert_problem(conflict)
@@ -69,7 +69,7 @@ def test_while_a_job_is_open_another_is_refused(
     assert (job["status"], job["key_building"]) == ("queued", "abstract")
     assert counts() == before
 
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     assert rekey(http, rekeying, building, "refused").status_code == 202
 
 

@@ -68,7 +68,7 @@ def test_a_judge_is_revoked_by_a_job(http: TestClient, application: Application,
     assert job["revocation"] == {"judge": "careless", "from": "2019-12-31T22:00:00Z", "to": None}
     assert state.event_statuses(application, curie)[waiting] == "revoked"
 
-    assert application.runner.run_ready() >= 1  # other tests' jobs may wait as well
+    assert application.jobs.runner.run_ready() >= 1  # other tests' jobs may wait as well
     job = http.get(accepted.json()["status_url"]).json()
     assert (job["status"], job["updated"], job["waiting"], job["error"]) == ("succeeded", 3, 0, None)
     statuses = state.event_statuses(application, curie)
@@ -88,4 +88,4 @@ def test_a_span_that_ends_before_it_begins_changes_nothing(http: TestClient, cur
 def test_jobs_of_other_kinds_revoke_nothing(http: TestClient, application: Application, curie: str) -> None:
     job = state.stage_passages(application, curie, {"id": "new", "text": "It is new."})
     assert http.get(f"/jobs/{job}", params={"collection": curie}).json()["revocation"] is None
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()

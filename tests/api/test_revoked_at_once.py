@@ -24,13 +24,13 @@ def client(services: Application, key: str) -> TestClient:
 @pytest.mark.parametrize("change", ["revoke", "rotate", "close"])
 def test_each_process_hears_of_changed_keys(variant: Variant, change: str) -> None:
     here, there, tenant = variant(**LONG_CACHE), variant(**LONG_CACHE), f"acme-{uuid4().hex}"
-    made = here.access_keys.make(LOCAL, AccessKeyRequest(name="alice", scopes={"*": ["admin"]}), tenant)
+    made = here.auth.access_keys.make(LOCAL, AccessKeyRequest(name="alice", scopes={"*": ["admin"]}), tenant)
     with client(here, made.key) as one, client(there, made.key) as other:  # which starts them
         assert [app.get("/access/me").status_code for app in (one, other)] == [200, 200]
         changes: dict[str, Callable[[], object]] = {
             "revoke": lambda: one.delete(f"/access/keys/{made.stored.id}"),
             "rotate": lambda: one.post(f"/access/keys/{made.stored.id}/rotate", json={"grace_seconds": 0}),
-            "close": lambda: here.closing.close(tenant, tenant),
+            "close": lambda: here.maintenance.closing.close(tenant, tenant),
         }
         changes[change]()
         assert one.get("/access/me").status_code == 401
@@ -43,12 +43,12 @@ def test_each_process_hears_of_changed_keys(variant: Variant, change: str) -> No
 def test_without_redis_it_is_found_out_when_it_is_looked_up_next(variant: Variant) -> None:
     moment = 0.0
     deaf = variant(redis_url="redis://127.0.0.1:1/0", **LONG_CACHE)
-    deaf.authentication._clock = lambda: moment
-    made = deaf.access_keys.make(LOCAL, AccessKeyRequest(name=f"bob-{uuid4().hex}", scopes={"*": ["admin"]}))
+    deaf.auth.authentication._clock = lambda: moment
+    made = deaf.auth.access_keys.make(LOCAL, AccessKeyRequest(name=f"bob-{uuid4().hex}", scopes={"*": ["admin"]}))
     other = variant(**LONG_CACHE)
     with client(deaf, made.key) as app:
         assert app.get("/access/me").status_code == 200
-        other.access_keys.revoke(LOCAL, made.stored.id)
+        other.auth.access_keys.revoke(LOCAL, made.stored.id)
         assert app.get("/access/me").status_code == 200
         moment = 3601.0
         assert app.get("/access/me").status_code == 401
@@ -56,15 +56,17 @@ def test_without_redis_it_is_found_out_when_it_is_looked_up_next(variant: Varian
 
 def test_lookup_overtaken_by_a_revocation_is_not_cached(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
     services = variant(**LONG_CACHE)
-    made = services.access_keys.make(LOCAL, AccessKeyRequest(name=f"eve-{uuid4().hex}", scopes={"*": ["admin"]}))
-    look = services.authentication._find_key_principal
+    made = services.auth.access_keys.make(
+        LOCAL, AccessKeyRequest(name=f"eve-{uuid4().hex}", scopes={"*": ["admin"]})
+    )
+    look = services.auth.authentication._find_key_principal
 
     def overtaken(digest: bytes) -> object:
         found = look(digest)
-        services.access_keys.revoke(LOCAL, made.stored.id)
+        services.auth.access_keys.revoke(LOCAL, made.stored.id)
         return found
 
-    monkeypatch.setattr(services.authentication, "_find_key_principal", overtaken)
+    monkeypatch.setattr(services.auth.authentication, "_find_key_principal", overtaken)
     app = client(services, made.key)
     assert app.get("/access/me").status_code == 200  # it came first
     monkeypatch.undo()

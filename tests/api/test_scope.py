@@ -65,7 +65,7 @@ def test_each_request_resolves_its_collection_once(
     application: Application, http: TestClient, curie: str, operation: Operation
 ) -> None:
     method, path = operation
-    application.access._remembered.clear()
+    application.auth.access._remembered.clear()
     with record_lookups(curie) as found:
         answer = http.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
 
@@ -100,22 +100,22 @@ def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
     def post_verdict(key: str) -> Response:
         """A verdict on a new answer, posted by a process that remembers the collection of before."""
         asked = http.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
-        application.access._remembered[LOCAL, curie] = before
+        application.auth.access._remembered[LOCAL, curie] = before
         body = {"query_id": asked.get("query_id", str(UUID(int=0))), "collection": curie, "partial": True}
         return http.post("/feedback", json=body, headers={"idempotency-key": key})
 
-    before = application.access.scope(curie)
+    before = application.auth.access.scope(curie)
     with record_lookups(curie) as found:
         assert post_verdict("first").status_code == 202
     assert len(found) == 1  # the question's
 
-    application.ingest.delete_collection(before)
+    application.corpus.ingest.delete_collection(before)
     gone = post_verdict("second")
     assert (gone.status_code, gone.json()["detail"]) == (404, f"There is no collection {curie!r}.")
 
     ingest(*CURIE)
     assert post_verdict("third").status_code == 202
-    now = application.access.find_remembered_scope(curie)
+    now = application.auth.access.find_remembered_scope(curie)
     assert now is not None
     assert now.collection.id > before.collection.id
     assert set(state.event_statuses(application, curie).values()) == {"pending"}

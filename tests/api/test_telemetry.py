@@ -163,7 +163,7 @@ def test_the_api_shows_metrics_to_its_own_machine_only(variant: Variant, changed
 
 
 def test_a_port_of_its_own_shows_metrics_and_nothing_else(application: Application) -> None:
-    exposed = MetricsEndpoint("127.0.0.1", 0, application.state.metrics)
+    exposed = MetricsEndpoint("127.0.0.1", 0, application.maintenance.state.metrics)
     try:
         address = f"http://127.0.0.1:{exposed.port}"
         page = httpx.get(f"{address}/metrics", trust_env=False, timeout=60)

@@ -27,18 +27,18 @@ def guarded(variant: Variant) -> Application:
 
 
 def client(guarded: Application, tenant: str, name: str, scopes: list[str]) -> TestClient:
-    made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": scopes}), tenant)
+    made = guarded.auth.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": scopes}), tenant)
     headers = {"authorization": f"Bearer {made.key}"}
     return TestClient(create_app(guarded), raise_server_exceptions=False, headers=headers)
 
 
 def fill_all_rooms(app: TestClient, guarded: Application, collection: str, tenant: str) -> None:
     """Leave something in every room."""
-    guarded.access_keys.set_tenant(tenant, Quotas(queries=100, llm_tokens=5, judges=9))
+    guarded.auth.access_keys.set_tenant(tenant, Quotas(queries=100, llm_tokens=5, judges=9))
     where = {"collection": collection}
     body = {"passages": [{"id": MARK, "title": MARK, "text": f"{MARK} lived by the river in 1871. It was long."}]}
     assert app.post("/passages", params=where, json=body, headers={"idempotency-key": MARK}).status_code == 202
-    guarded.runner.run_ready()
+    guarded.jobs.runner.run_ready()
     query = app.post("/query", json={"query": f"{QUESTION} {MARK}", **where}).json()
     verdict = {"query_id": query["query_id"], "supporting_passages": [MARK], "partial": True, "wait": True, **where}
     assert app.post("/feedback", json=verdict, headers={"idempotency-key": MARK}).status_code == 200
@@ -48,7 +48,7 @@ def fill_all_rooms(app: TestClient, guarded: Application, collection: str, tenan
     assert app.post("/facts", json=facts).status_code == 200
     session = app.post("/sessions", json={"question": f"{QUESTION} {MARK}", "planner": "pool", **where})
     assert session.status_code == 202, session.text
-    guarded.runner.run_ready()
+    guarded.jobs.runner.run_ready()
 
 
 @pytest.mark.wing("facts", "sessions")
@@ -72,19 +72,19 @@ def test_removed_tenant_leaves_nothing_and_others_lose_nothing(guarded: Applicat
     for one in (app, reader):
         assert one.get("/access/me").status_code == 401
     with pytest.raises(ConflictError, match="is being removed"):
-        guarded.access_keys.make(LOCAL, AccessKeyRequest(name="again", scopes={"*": ["read"]}), tenant)
+        guarded.auth.access_keys.make(LOCAL, AccessKeyRequest(name="again", scopes={"*": ["read"]}), tenant)
 
-    assert guarded.closing.run(lambda: True) == []  # told to stop, and gone on with
-    assert tenant in guarded.closing.run()  # beside what other tests closed
-    assert guarded.closing.run() == []
+    assert guarded.maintenance.closing.run(lambda: True) == []  # told to stop, and gone on with
+    assert tenant in guarded.maintenance.closing.run()  # beside what other tests closed
+    assert guarded.maintenance.closing.run() == []
 
     assert places(guarded, MARK) == set()
     assert places(guarded, tenant) == {"audit_log"}  # that it was removed, and by whom that is to be known
-    acts = [act for act in guarded.audit_log.page(LOCAL, None, 20) if act.target == tenant]
+    acts = [act for act in guarded.maintenance.audit_log.page(LOCAL, None, 20) if act.target == tenant]
     assert [(act.action, act.status) for act in acts] == [(REMOVAL_REASON, 200)]
-    assert guarded.access.scope(curie).collection.passage_count == 5
+    assert guarded.auth.access.scope(curie).collection.passage_count == 5
     with pytest.raises(NotFoundError):
-        guarded.closing.close(tenant, tenant)
+        guarded.maintenance.closing.close(tenant, tenant)
 
 
 def test_the_tenant_of_those_who_need_no_key_stays(http: TestClient, application: Application) -> None:
@@ -92,16 +92,16 @@ def test_the_tenant_of_those_who_need_no_key_stays(http: TestClient, application
     assert_problem(refused)
     assert refused.status_code == 409
     with pytest.raises(InvalidRequestError, match="confirm it by its name"):
-        application.closing.close("local", "")
+        application.maintenance.closing.close("local", "")
 
 
 def test_judges_have_a_quota(guarded: Application, collection: str) -> None:
-    guarded.access_keys.set_tenant(collection, Quotas(judges=2))
+    guarded.auth.access_keys.set_tenant(collection, Quotas(judges=2))
     app = client(guarded, collection, "app", ["admin"])
     where = {"collection": collection}
     body = {"passages": [{"id": "a", "text": "The Thames has a bridge."}]}
     assert app.post("/passages", params=where, json=body).status_code == 202
-    guarded.runner.run_ready()
+    guarded.jobs.runner.run_ready()
     query = app.post("/query", json={"query": QUESTION, **where}).json()["query_id"]
 
     def judge(number: int, **more: Any) -> Any:
@@ -135,7 +135,7 @@ def test_idempotency_keys_are_separate_per_principal(guarded: Application, colle
         jobs.append(sent.json()["job_id"])
         assert app.post("/passages", params=where, json=body, headers=key).json()["job_id"] == jobs[-1]
     assert len(set(jobs)) == 2
-    guarded.runner.run_ready()
+    guarded.jobs.runner.run_ready()
     events = []
     for app, name in ((one, "a"), (two, "b")):
         query = app.post("/query", json={"query": QUESTION, **where}).json()["query_id"]

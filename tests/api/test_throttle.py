@@ -264,7 +264,7 @@ def test_a_client_is_an_address_or_a_customers_network(host: str, name: str) -> 
 def test_rate_limit_defaults_apply_off_loopback_only(application: Application, settings: Settings) -> None:
     def build_rates(**changed: Any) -> Rates | None:
         with closing(Application(settings.model_copy(update=changed), UNREACHABLE_SERVERS)) as apart:
-            return apart.rates
+            return apart.auth.rates
 
     assert build_rates() is None
     assert build_rates(host="192.0.2.1", rate_per_second=0) is None

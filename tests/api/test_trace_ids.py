@@ -108,7 +108,7 @@ def test_queries_of_other_keys_are_not_listed(variant: Variant, http: TestClient
     guarded = variant(access="keys")
     found = []
     for name, scopes in {"reader": ["query"], "auditor": ["query", "audit"]}.items():
-        made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": scopes}), LOCAL.tenant)
+        made = guarded.auth.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": scopes}), LOCAL.tenant)
         client = TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"})
         found.append(list_traced_queries(client, curie, "shared"))
     assert found == [[], [query]]

@@ -51,7 +51,7 @@ def keyed(variant: Variant) -> KeyedClient:
     app = create_app(application)
 
     def client(name: str, scopes: dict[str, list[str]]) -> TestClient:
-        made = application.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes=scopes), LOCAL.name)
+        made = application.auth.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes=scopes), LOCAL.name)
         return TestClient(app, headers={"authorization": f"Bearer {made.key}"})
 
     return client

@@ -66,7 +66,7 @@ def test_verdict_on_missing_sentence_is_refused(
 ) -> None:
     other = f"other-{uuid4().hex}"
     ingest({"id": "elsewhere", "text": "Nobody lives here."}, into=other)
-    sentence = application.ingest.passage(application.access.scope(other), "elsewhere")[1][0].id
+    sentence = application.corpus.ingest.passage(application.auth.access.scope(other), "elsewhere")[1][0].id
     before = counts()
     wrong: list[Any] = [
         2**63 - 1,

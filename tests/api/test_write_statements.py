@@ -125,7 +125,7 @@ class TestABatchOfVerdicts:
     ) -> None:
         teaches, wait = given
         target = state.collection_id(application, curie)
-        application.learn.apply(target, wait(1))  # after which there is a sum of weights to add to
+        application.learning.learn.apply(target, wait(1))  # after which there is a sum of weights to add to
         expected = {
             "memories": [*APPLIED, *MARKED],
             "weights": [*APPLIED, *TEACHING_STATEMENTS, *MARKED],
@@ -135,7 +135,7 @@ class TestABatchOfVerdicts:
         for count in (1, 2, 7):
             events = wait(count)
             with record_statements() as sent:
-                assert application.learn.apply(target, events) == count
+                assert application.learning.learn.apply(target, events) == count
             assert sent.written == [expected], count
             totals.append(sent.statements)
         assert len(set(totals)) == 1
@@ -168,7 +168,7 @@ def lines(count: int, said: str = "", **more: Any) -> list[dict[str, Any]]:
 def record_ingest(application: Application, collection: str, passages: Sequence[Mapping[str, Any]]) -> Sent:
     state.stage_passages(application, collection, *passages)
     with record_statements() as sent:
-        application.runner.run_ready()
+        application.jobs.runner.run_ready()
     return sent
 
 
@@ -203,7 +203,7 @@ class TestIngest:
         for count in (1, 5):
             into = f"{collection}-{count}"
             record_ingest(application, into, lines(count))
-            scope = application.access.scope(into)
+            scope = application.auth.access.scope(into)
             query_id = state.add_episode(application, into, "Who lived in Warsaw?", [])
             units = (Expansion("hyde", "Number lived in Warsaw and met Curie."), Expansion("facet", "Warsaw"))
             named = tuple(passage["id"] for passage in lines(count))
@@ -217,7 +217,7 @@ class TestIngest:
                 expansions=units,
                 retrieval_success=True,
             )
-            assert application.evolve.evolve(scope) is not None
+            assert application.passage_keys.evolve.evolve(scope) is not None
             assert len(state.rows(application, into, "passage_key")) == count
             sent.append(record_ingest(application, into, lines(count, "He read.")))
         assert sent[0].statements == sent[1].statements
@@ -228,5 +228,5 @@ class TestIngest:
         by_four = variant(ingest_batch_size=4)
         state.stage_passages(application, collection, *lines(8))
         with record_statements() as sent:
-            by_four.runner.run_ready()
+            by_four.jobs.runner.run_ready()
         assert [len(words) for words in sent.written if "DELETE" in words] == [INGEST_STATEMENTS, INGEST_STATEMENTS]

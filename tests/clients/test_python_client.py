@@ -395,7 +395,7 @@ def test_thumbs_send_what_is_cited(at_once: list[float]) -> None:
 def test_a_thumb_counts(engram: Engram, application: Application) -> None:
     passages = [{"id": "titan", "text": "Titan is a moon of Saturn. It has lakes of liquid methane."}]
     job = engram.ingest(passages)
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     engram.wait(job)
     found = engram.query("Which moon has lakes?")
     up = engram.thumb(found, cited=[found.passages[0]], wait=True)

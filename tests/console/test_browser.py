@@ -41,7 +41,7 @@ def taught(service: str, curie: str) -> str:
 def guarded(application: Application, addresses: Servers, settings: Settings) -> Iterator[tuple[str, Application]]:
     """A service that asks for keys."""
     locked = Application(settings.model_copy(update={"access": "keys", "access_cache_seconds": 0.0}), addresses)
-    locked.models.embedder, locked.models.language = application.embedder, application.language
+    locked.models.embedder, locked.models.language = application.models.embedder, application.models.language
     with LiveServer(create_app(locked)) as server:
         yield server.url, locked
     locked.close()
@@ -120,12 +120,14 @@ def test_a_key_that_counts_no_more_is_asked_for_anew(
     opened: Opened, guarded: tuple[str, Application], curie: str
 ) -> None:
     url, locked = guarded
-    reader = locked.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["query"]}), "local")
+    reader = locked.auth.access_keys.make(
+        LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["query"]}), "local"
+    )
     page = opened(url)
     page.get_by_label("Access key").fill(reader.key)
     page.get_by_role("button", name="Open").click()
     page.get_by_label("Question", exact=True).fill(QUESTION)
-    locked.access_keys.revoke(LOCAL, reader.stored.id, "local")
+    locked.auth.access_keys.revoke(LOCAL, reader.stored.id, "local")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_label("Access key").wait_for()
     page.get_by_role("alert").wait_for()
@@ -193,7 +195,9 @@ def test_a_page_that_the_key_does_not_allow_is_not_there(
     opened: Opened, guarded: tuple[str, Application], curie: str
 ) -> None:
     url, locked = guarded
-    reader = locked.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["query"]}), "local")
+    reader = locked.auth.access_keys.make(
+        LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["query"]}), "local"
+    )
     page = opened(url)
     page.get_by_label("Access key").fill("engram_no")
     page.get_by_role("button", name="Open").click()

@@ -117,7 +117,7 @@ def test_the_page_needs_no_key_and_what_it_asks_does(
     application: Application, addresses: Servers, settings: Settings
 ) -> None:
     guarded = Application(settings.model_copy(update={"access": "keys"}), addresses)
-    guarded.models.embedder, guarded.models.language = application.embedder, application.language
+    guarded.models.embedder, guarded.models.language = application.models.embedder, application.models.language
     locked = TestClient(create_app(guarded))
     assert locked.get("/").status_code == 200
     assert locked.get("/access/me").status_code == 401

@@ -38,7 +38,9 @@ def known(application: Application) -> dict[str, set[str]]:
     for collector in metrics._registry._collector_to_names:
         for name in metrics._registry._collector_to_names[collector]:
             found[name] = set(getattr(collector, "_labelnames", ()))
-    for family in text_string_to_metric_families(metrics.exposition(application.state.metrics).decode()):
+    for family in text_string_to_metric_families(
+        metrics.exposition(application.maintenance.state.metrics).decode()
+    ):
         for sample in family.samples:
             for name in (family.name, sample.name):
                 found.setdefault(name, set()).update(sample.labels)

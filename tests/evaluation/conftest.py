@@ -42,7 +42,7 @@ def reasoning(application: Application, addresses: Servers, dataset: Dataset) ->
         url = stack.enter_context(ChatServer(Oracle(dataset))).base_url
         settings = application.settings.model_copy(update={"llm_base_url": url})
         other = stack.enter_context(closing(Application(settings, addresses)))
-        other.models.embedder, other.models.language = application.embedder, application.language
+        other.models.embedder, other.models.language = application.models.embedder, application.models.language
         yield other
 
 
@@ -96,7 +96,7 @@ def run_protocol(
             """Make an application with these settings and models instead of the shared ones."""
             settings = application.settings.model_copy(update=configuration)
             services = stack.enter_context(closing(Application(settings, addresses)))
-            shared = {"embedder": application.embedder, "language": application.language}
+            shared = {"embedder": application.models.embedder, "language": application.models.language}
             for name, model in {**shared, **models}.items():
                 setattr(services.models, name, model)
             return services

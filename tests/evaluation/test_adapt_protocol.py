@@ -236,9 +236,9 @@ def test_key_building_is_of_one_run(application: Application, run_protocol: Eval
     small = replace(few, name="sample-titles", passages=tuple(p for p in few.passages if p["id"] in wanted))
     options: dict[str, Any] = {"fractions": (1.0,), "retrievers": ("lexical",), "ways": ("supported",), "limit": 3}
     titles = run_protocol("adapt", small, **options, key_building="title")
-    assert application.access.scope("evaluate-sample-titles").collection.key_building == "title"
+    assert application.auth.access.scope("evaluate-sample-titles").collection.key_building == "title"
     full = run_protocol("adapt", small, **options)
-    assert application.access.scope("evaluate-sample-titles").collection.key_building == "full"
+    assert application.auth.access.scope("evaluate-sample-titles").collection.key_building == "full"
     recall = [
         figure(report, "recall@10", "lexical", adapt_table.BASE, adapt_table.OTHER_GROUP)
         for report in (titles, full)
@@ -249,9 +249,9 @@ def test_key_building_is_of_one_run(application: Application, run_protocol: Eval
 def test_a_rekey_that_was_stopped_is_finished_first(application: Application, sample_dataset: Dataset) -> None:
     few = replace(sample_dataset, name="sample-stopped", passages=sample_dataset.passages[:5], questions=())
     harness = open_harness(application, few, lambda *_: None)
-    application.rekey.request(application.access.scope(harness.collection), "title")
+    application.corpus.rekey.request(application.auth.access.scope(harness.collection), "title")
     harness.rekey("abstract", lambda *_: None)
-    assert application.access.scope(harness.collection).collection.key_building == "abstract"
+    assert application.auth.access.scope(harness.collection).collection.key_building == "abstract"
 
 
 def line(retriever: str, fraction: float, keys: str, group: str, turn: int, ndcg: float, n: int) -> TableLine:

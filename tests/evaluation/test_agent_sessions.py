@@ -38,7 +38,7 @@ def measured(reasoning: Application, dataset: Dataset, tmp_path_factory: pytest.
 
 @pytest.fixture
 def trajectories(reasoning: Application, measured: RunReport) -> list[Trajectory]:
-    return list(sessions_of(reasoning).trajectories.read_all(reasoning.access.scope(f"evaluate-{NAME}")))
+    return list(sessions_of(reasoning).trajectories.read_all(reasoning.auth.access.scope(f"evaluate-{NAME}")))
 
 
 def test_the_agent_stands_beside_one_query_and_itself_without_updates(

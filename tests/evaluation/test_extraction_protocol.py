@@ -65,9 +65,9 @@ def dataset(folder: Path) -> Dataset:
 
 
 def test_three_of_four_gold_facts_are_found(application: Application, folder: Path, dataset: Dataset) -> None:
-    facts = read_corpus(dataset, application.language).facts
+    facts = read_corpus(dataset, application.models.language).facts
 
-    found = recall(read_gold_facts(folder, dataset), facts, application.embedder)
+    found = recall(read_gold_facts(folder, dataset), facts, application.models.embedder)
 
     assert found["pair"] == 3 / 4
     assert found["pair_strict"] == 2 / 4  # "Ribe" is not "Ribe, Denmark"
@@ -76,7 +76,7 @@ def test_three_of_four_gold_facts_are_found(application: Application, folder: Pa
 
 
 def test_facts_cost_fewer_tokens_than_passages(application: Application, folder: Path, dataset: Dataset) -> None:
-    found = measure(folder, dataset, application.language, application.embedder)
+    found = measure(folder, dataset, application.models.language, application.models.embedder)
 
     assert found["passages"] == 2
     assert 0 < found["tokens"]["gold"] < found["tokens"]["subgraph"]
@@ -85,7 +85,7 @@ def test_facts_cost_fewer_tokens_than_passages(application: Application, folder:
 
 
 def test_rare_predicates_are_left_out(application: Application, dataset: Dataset) -> None:
-    assert measure_functional(read_corpus(dataset, application.language).facts) == {}
+    assert measure_functional(read_corpus(dataset, application.models.language).facts) == {}
 
 
 @pytest.mark.parametrize(
@@ -151,10 +151,10 @@ def test_the_rules_find_what_annotators_wrote_down(application: Application, eva
     dataset = load(folder)
     gold = read_gold_facts(folder, dataset, 150)
     facts = read_corpus(
-        dataset, application.language, {passage for fact in gold for passage in fact.passages}
+        dataset, application.models.language, {passage for fact in gold for passage in fact.passages}
     ).facts
 
-    found = recall(gold, facts, application.embedder)
+    found = recall(gold, facts, application.models.embedder)
 
     assert found["pair"] >= 0.88
     assert found["relation"] >= 0.8

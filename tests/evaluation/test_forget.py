@@ -37,15 +37,23 @@ TENANT_TABLES = {table.name for table in metadata.sorted_tables if "collection_i
 
 
 def teach(application: Application, collection: str) -> None:
-    answer = application.ask.query(Query(text=QUESTION + " In 1867?", scope=application.access.scope(collection)))
+    answer = application.answers.ask.query(
+        Query(text=QUESTION + " In 1867?", scope=application.auth.access.scope(collection))
+    )
     supporting = [NamedSentence(passage_id="vistula", text="The Vistula flows into the Baltic Sea.")]
-    verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(collection), supporting=supporting)
-    assert application.feedback.accept(verdict, f"forget-{collection}", wait=True).event.status == "applied"
+    verdict = Verdict(
+        query_id=answer.query_id, scope=application.auth.access.scope(collection), supporting=supporting
+    )
+    assert (
+        application.learning.feedback.accept(verdict, f"forget-{collection}", wait=True).event.status == "applied"
+    )
 
 
 def test_everything_learned_goes_and_the_corpus_stays(application: Application, curie: str) -> None:
     corpus = {table: rows(application, curie, table) for table in sorted(CORPUS)}
-    before = application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie), memory="off"))
+    before = application.answers.ask.query(
+        Query(text=QUESTION, scope=application.auth.access.scope(curie), memory="off")
+    )
     teach(application, curie)
     learned = TENANT_TABLES - CORPUS
     assert {table for table in learned if rows(application, curie, table)} >= {
@@ -60,10 +68,10 @@ def test_everything_learned_goes_and_the_corpus_stays(application: Application, 
         "sentence_memory",
         "verdict_sentence",
     }
-    application.forget.reset(application.access.scope(curie))
+    application.revocation.forget.reset(application.auth.access.scope(curie))
     assert {table for table in learned if rows(application, curie, table)} == set()
     assert {table: rows(application, curie, table) for table in sorted(CORPUS)} == corpus
-    after = application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))
+    after = application.answers.ask.query(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
     assert [(p.passage_id, p.score) for p in after.passages] == [(p.passage_id, p.score) for p in before.passages]
 
 
@@ -73,15 +81,15 @@ def test_the_neighbour_keeps_what_it_learned(application: Application, curie: st
     ingest({"id": "vistula", "title": "Vistula", "text": "The Vistula flows into the Baltic Sea."}, into=other)
     teach(application, other)
     kept = {table: rows(application, other, table) for table in sorted(TENANT_TABLES)}
-    application.forget.reset(application.access.scope(curie))
+    application.revocation.forget.reset(application.auth.access.scope(curie))
     assert {table: rows(application, other, table) for table in sorted(TENANT_TABLES)} == kept
 
 
 def test_a_collection_without_verdicts_can_be_reset_twice(application: Application, curie: str) -> None:
-    application.forget.reset(application.access.scope(curie))
-    application.forget.reset(application.access.scope(curie))
+    application.revocation.forget.reset(application.auth.access.scope(curie))
+    application.revocation.forget.reset(application.auth.access.scope(curie))
 
 
 def test_an_unknown_collection(application: Application, collection: str) -> None:
     with pytest.raises(NotFoundError, match="There is no collection"):
-        application.forget.reset(application.access.scope(collection))
+        application.revocation.forget.reset(application.auth.access.scope(collection))

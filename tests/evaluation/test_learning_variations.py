@@ -55,10 +55,10 @@ def few(sample_dataset: Dataset) -> Dataset:
 
 def teach(services: Application, collection: str) -> dict[str, list[dict[str, Any]]]:
     """The audit of one verdict, by scope."""
-    answer = services.ask.query(Query(text=QUESTION, scope=services.access.scope(collection)))
+    answer = services.answers.ask.query(Query(text=QUESTION, scope=services.auth.access.scope(collection)))
     supporting = [NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
-    verdict = Verdict(query_id=answer.query_id, scope=services.access.scope(collection), supporting=supporting)
-    services.feedback.accept(verdict, f"vary-{uuid4()}", wait=True)
+    verdict = Verdict(query_id=answer.query_id, scope=services.auth.access.scope(collection), supporting=supporting)
+    services.learning.feedback.accept(verdict, f"vary-{uuid4()}", wait=True)
     audit: dict[str, list[dict[str, Any]]] = {}
     for row in rows(services, collection, "memory_audit"):
         audit.setdefault(row["channel"], []).append(row)

@@ -307,7 +307,7 @@ def test_an_older_version_of_the_corpus_leaves_nothing_behind(
     harness = Harness(application, "evaluate-sample-versions")
     harness.ingest(smaller, lambda *_: None)
     harness.ingest(replace(smaller, passages=smaller.passages[1:4]), lambda *_: None)
-    assert application.access.scope("evaluate-sample-versions").collection.passage_count == 3
+    assert application.auth.access.scope("evaluate-sample-versions").collection.passage_count == 3
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def measured(reasoning: Application, dataset: Dataset, folder: Path) -> RunRepor
 
 @pytest.fixture
 def trajectories(reasoning: Application, measured: RunReport) -> list[Trajectory]:
-    return list(sessions_of(reasoning).trajectories.read_all(reasoning.access.scope(f"evaluate-{NAME}")))
+    return list(sessions_of(reasoning).trajectories.read_all(reasoning.auth.access.scope(f"evaluate-{NAME}")))
 
 
 def values(report: RunReport, arm: str) -> dict[str, float]:
@@ -103,10 +103,10 @@ def test_the_report_shows_costs_and_what_rounds_asked(measured: RunReport, folde
 def test_a_finished_run_is_not_done_again(
     measured: RunReport, reasoning: Application, dataset: Dataset, folder: Path
 ) -> None:
-    assert reasoning.llm is not None
-    before = reasoning.llm.calls
+    assert reasoning.models.llm is not None
+    before = reasoning.models.llm.calls
     again = evaluate(reasoning, lambda _: reasoning, dataset, measured.options, folder, Console(file=io.StringIO()))
-    assert reasoning.llm.calls == before
+    assert reasoning.models.llm.calls == before
     assert [line.values for line in again.lines()] == [line.values for line in measured.lines()]
 
 
@@ -129,7 +129,7 @@ def test_tree_respects_rollouts_and_depth(reasoning: Application, dataset: Datas
     with reasoning.database.read() as reader:
         row = reader.row(
             "SELECT plan_state FROM session WHERE collection_id = %(collection)s",
-            {"collection": reasoning.access.scope(f"evaluate-{NAME}-narrow").collection.id},
+            {"collection": reasoning.auth.access.scope(f"evaluate-{NAME}-narrow").collection.id},
         )
     tree = row.plan_state["tree"]
     assert (tree["begun"], max(node["depth"] for node in tree["nodes"])) == (1, 2)
@@ -219,9 +219,9 @@ def test_wrong_and_foreign_trajectories_are_left_out(trajectories: list[Trajecto
 def test_a_judge_can_grade_instead(
     reasoning: Application, trajectories: list[Trajectory], dataset: Dataset
 ) -> None:
-    assert reasoning.llm is not None
+    assert reasoning.models.llm is not None
     of_tree = [one for one in trajectories if one.planner == "tree"]
-    made = lines(of_tree, dataset, "steps", build_judge_reward(reasoning.llm))
+    made = lines(of_tree, dataset, "steps", build_judge_reward(reasoning.models.llm))
     # Every answer is right; a path that concluded before it asked for all is not complete.
     assert {one["reward"]["outcome"] for one in made} <= {0.5, 1.0}
     assert max(one["reward"]["outcome"] for one in made) == 1.0

@@ -101,7 +101,7 @@ def sessions(
 
 
 def _run_sessions(application: Application, texts: Sequence[str], collection: str) -> list[SessionView]:
-    scope, found = application.access.scope(collection), []
+    scope, found = application.auth.access.scope(collection), []
     asked = SessionRequest(top_k=5, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=4, llm_calls=0, tokens=0, seconds=600.0, passages=100)
     for text in texts:
@@ -116,7 +116,7 @@ def test_every_sub_question_is_well_formed(application: Application, sessions: l
     asked = 0
     for session in sessions:
         question = session.stored.question
-        names = application.language.analyse_question(question).entities
+        names = application.models.language.analyse_question(question).entities
         values = [one["value"] for one in session.stored.plan_state["bindings"]]
         for one in session.rounds[1:]:
             for query in one.said["queries"]:

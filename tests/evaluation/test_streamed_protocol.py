@@ -25,7 +25,7 @@ from tests.support.openai_server import OpenAiServer, Reply
 
 @pytest.fixture
 def embedder(application: Application) -> Embedder:
-    return application.embedder
+    return application.models.embedder
 
 
 def test_a_text_memory_keeps_what_was_inserted_and_finds_it(embedder: Embedder) -> None:

@@ -63,8 +63,8 @@ class SpamResult:
 def uncap(application: Application) -> Application:
     """Make an application on the same servers without daily caps of judges; the caller closes it."""
     other = Application(application.settings, application.addresses, consumer="uncapped")
-    other.models.embedder, other.models.language = application.embedder, application.language
-    other.models.noise = replace(application.noise, share=1.0, contested=1.0, comparisons=None)
+    other.models.embedder, other.models.language = application.models.embedder, application.models.language
+    other.models.noise = replace(application.models.noise, share=1.0, contested=1.0, comparisons=None)
     return other
 
 
@@ -76,8 +76,8 @@ def attack(application: Application, way: AttackWay, kind: str, facts: int, name
         kind: one of ``ATTACKS``.
     """
     collection = f"spammed-{uuid4().hex[:12]}"
-    application.ingest.receive(application.access.prepare_opening(collection)).add([], [])
-    honest = application.access.scope(collection)
+    application.corpus.ingest.receive(application.auth.access.prepare_opening(collection)).add([], [])
+    honest = application.auth.access.scope(collection)
     true = [_state(application, honest, number, "Warsaw", source="register") for number in range(facts)]
     facts_of(application).predicates.declare(honest, PREDICATE, True, None)
     for fact in true:

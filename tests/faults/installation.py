@@ -89,10 +89,10 @@ class Installation:
     def fill(self, name: str, count: int, seed: int) -> str:
         """Make a collection of the sample's first passages, and have verdicts teach all that they can."""
         state.stage_passages(self.application, name, *passages(count))
-        self.application.runner.run_ready()
+        self.application.jobs.runner.run_ready()
         events = undo.stream(self.application, name, VERDICTS, seed=seed)
         undo.apply(self.application, name, events, batch=6)
-        self.application.evolve.evolve(self.application.access.scope(name))
+        self.application.passage_keys.evolve.evolve(self.application.auth.access.scope(name))
         return name
 
     def findings(self, *, workers: bool = False) -> list[str]:
@@ -102,7 +102,11 @@ class Installation:
             workers: a worker runs, so that the doctor must not miss one.
         """
         application = self.application
-        lines = [f"verify: {report.collection}" for report in application.verify.verify_all(1) if not report.clean]
+        lines = [
+            f"verify: {report.collection}"
+            for report in application.revocation.verify.verify_all(1)
+            if not report.clean
+        ]
         lines += [
             f"doctor: {result.thing}: {result.found}"
             for result in upkeep_of(application).doctor.examine()
@@ -201,7 +205,9 @@ class RestorePlace:
         saved: list[SavedDatabase] = []
         for number, passage_count in enumerate((count, count // 2)):
             if saved:
-                site.application.ingest.delete_collection(site.application.access.scope(saved[0].collection))
+                site.application.corpus.ingest.delete_collection(
+                    site.application.auth.access.scope(saved[0].collection)
+                )
             site.fill(f"{name}-{number}", passage_count, seed=number)
             folder = base.folder / f"{name}-{number}"
             assert site.run("backup", str(folder))[0] == 0

@@ -53,8 +53,8 @@ class Kills:
         name = self._collection("rekeyed")
         before = self._rows(name)
         for building in ("title", "full"):
-            scope = self.site.application.access.scope(name)
-            self._job(tally, name, self.site.application.rekey.request(scope, building))
+            scope = self.site.application.auth.access.scope(name)
+            self._job(tally, name, self.site.application.corpus.rekey.request(scope, building))
         self._compare(tally, name, before)
         if rows := state.rows(self.site.application, name, "staged_key"):
             tally.note([f"{len(rows)} staged keys are left"])
@@ -65,8 +65,8 @@ class Kills:
         before = self._rows(name)
         application = self.site.application
         for _ in range(2):
-            self._job(tally, name, application.reembed.request(application.access.scope(name)))
-        self._job(tally, name, application.reembed.request_drop(application.access.scope(name)))
+            self._job(tally, name, application.corpus.reembed.request(application.auth.access.scope(name)))
+        self._job(tally, name, application.corpus.reembed.request_drop(application.auth.access.scope(name)))
         self._compare(tally, name, before)
         if rows := state.rows(application, name, "staged_embedding"):
             tally.note([f"{len(rows)} spare vectors are left"])
@@ -110,7 +110,7 @@ class Kills:
             self._count(tally, kind, hit=self._job_row(name, job)["status"] in OPEN)
 
             def is_done() -> bool:
-                self.site.application.runner.run_ready()
+                self.site.application.jobs.runner.run_ready()
                 return self._job_row(name, job)["status"] not in OPEN
 
             eventually(is_done, "end of the job")

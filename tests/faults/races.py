@@ -67,7 +67,7 @@ class Races:
     def _collection(self) -> str:
         name = f"raced-{uuid4().hex[:12]}"
         state.stage_passages(self.site.application, name, *passages(PASSAGES))
-        self.site.application.runner.run_ready()
+        self.site.application.jobs.runner.run_ready()
         self._drain(name)  # a worker may have taken the job
         return name
 

@@ -146,10 +146,12 @@ def test_terminated_worker_ingests_its_batch_and_resumes_after_restart(
         eventually(lambda: count_paused(application) == 1)
         worker.terminate()
     assert worker.wait_for_end() == 0, worker.output
-    half = application.jobs.job(application.access.scope(collection), job)
+    half = application.jobs.jobs.job(application.auth.access.scope(collection), job)
     assert (half.status, half.created, half.attempts) == ("queued", 2, 0)
     with working():
-        eventually(lambda: application.jobs.job(application.access.scope(collection), job).status == "succeeded")
-    assert application.jobs.job(application.access.scope(collection), job).created == len(CURIE)
+        eventually(
+            lambda: application.jobs.jobs.job(application.auth.access.scope(collection), job).status == "succeeded"
+        )
+    assert application.jobs.jobs.job(application.auth.access.scope(collection), job).created == len(CURIE)
     assert state.counts(application, collection) == state.true_counts(application, collection)
     assert orphans(application, collection) == {}

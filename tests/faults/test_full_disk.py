@@ -193,9 +193,9 @@ def test_a_worker_waits_for_room_and_counts_no_try(
     for name in (revoked, f"{curie}-ingested"):
         state.stage_passages(application, name, {"id": "a", "text": "Marie Curie was born in Warsaw."})
         if name == revoked:
-            application.runner.run_ready()
+            application.jobs.runner.run_ready()
     undo.apply(application, revoked, [add_pending_verdict(application, revoked)])
-    undoing = application.revoke.request(application.access.scope(revoked))
+    undoing = application.revocation.revoke.request(application.auth.access.scope(revoked))
     events = undo.stream(application, curie, 6, seed=41)
 
     for sequence in REFUSED:
@@ -205,7 +205,9 @@ def test_a_worker_waits_for_room_and_counts_no_try(
             eventually(lambda: min(count_refusals(bystander)) > 2, "trying")
             assert set(state.event_statuses(application, curie).values()) == {"pending"}
         eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
-        eventually(lambda: application.jobs.job(application.access.scope(revoked), undoing).status == "succeeded")
+        eventually(
+            lambda: application.jobs.jobs.job(application.auth.access.scope(revoked), undoing).status == "succeeded"
+        )
         eventually(lambda: state.counts(application, f"{curie}-ingested")[0] == 1)
 
     assert [row["attempts"] for row in state.rows(application, curie, "feedback_event")] == [0] * len(events)

@@ -67,7 +67,7 @@ def send_again(application: Application, client: TestClient, collection: str, bo
     answers = [client.post(f"/passages?collection={collection}", content=body, headers=NDJSON) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [202, 202]
     assert answers[0].json() == answers[1].json()
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     job = client.get(answers[0].json()["status_url"]).json()
     assert (job["status"], job["created"], job["waiting"]) == ("succeeded", len(CURIE), 0)
     assert state.counts(application, collection) == state.true_counts(application, collection)
@@ -85,7 +85,7 @@ def assert_abandoned(application: Application, collection: str) -> None:
             """,
             {"c": state.collection_id(application, collection)},
         )
-    application.ingest.discard_abandoned()
+    application.corpus.ingest.discard_abandoned()
     assert {row["status"] for row in jobs(application, collection)} == {"succeeded"}
     assert state.rows(application, collection, "ingest_line") == []
     assert orphans(application, collection) == {}
@@ -128,7 +128,7 @@ def test_killed_half_way_through_a_stream(
         finally:
             staged.set()
         sender.result()
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     assert [row["status"] for row in jobs(application, collection)] == ["receiving"]
     assert state.true_counts(application, collection) == (0, 0, 0)
 

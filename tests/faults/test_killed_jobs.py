@@ -98,7 +98,7 @@ def test_killed_while_it_ingests(
 
     straight = f"{collection}-straight"
     state.stage_passages(application, straight, *NEW_PASSAGES)
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     without = [dict(entry, embedding=None) for entry in content(application, straight)["passage"]]
     assert [dict(entry, embedding=None) for entry in content(application, collection)["passage"]] == without
     assert state.counts(application, collection) == state.counts(application, straight)
@@ -108,10 +108,10 @@ def test_killed_while_it_ingests(
 def test_killed_while_it_makes_keys_anew(
     application: Application, curie: str, killed_and_made_good: Killed, step: str
 ) -> None:
-    job = application.rekey.request(application.access.scope(curie), "title")
+    job = application.corpus.rekey.request(application.auth.access.scope(curie), "title")
     done = killed_and_made_good(curie, job, *REKEY[step])
     assert (done["received"], done["updated"], done["unchanged"]) == (len(CURIE), len(CURIE), 0)
-    assert application.access.scope(curie).collection.key_building == "title"
+    assert application.auth.access.scope(curie).collection.key_building == "title"
     assert state.rows(application, curie, "staged_key") == []
     assert orphans(application, curie) == {}
 
@@ -122,7 +122,7 @@ def test_killed_while_it_revokes(
 ) -> None:
     events = undo.stream(application, curie, 12, seed=71)
     undo.apply(application, curie, events, 12)
-    job = application.revoke.request(application.access.scope(curie))
+    job = application.revocation.revoke.request(application.auth.access.scope(curie))
     done = killed_and_made_good(curie, job, *REVOCATION[step])
     assert (done["received"], done["updated"], done["unchanged"]) == (12, 12, 0)
     assert set(state.event_statuses(application, curie).values()) == {"revoked"}
@@ -136,7 +136,7 @@ def test_killed_while_it_brings_back_the_past(
 ) -> None:
     undo.apply(application, curie, undo.stream(application, curie, 8, seed=72), 8)
     past = f"{curie}-past"
-    job = history_of(application).past.request(application.access.scope(curie), datetime.now(UTC), past)
+    job = history_of(application).past.request(application.auth.access.scope(curie), datetime.now(UTC), past)
     done = killed_and_made_good(curie, job, *REPLAY[step])
     assert (done["result"]["collection"], done["result"]["events"]) == (past, 8)
     assert orphans(application, past) == {}
@@ -159,7 +159,7 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
         ]
         for name, count in zip(names, (8, 1, 1, 1), strict=True)
     }
-    revoking = application.revoke.request(application.access.scope(collection))
+    revoking = application.revocation.revoke.request(application.auth.access.scope(collection))
     assert dying.wait_for_end() == -signal.SIGKILL, dying.output
 
     def statuses() -> set[str]:
@@ -196,7 +196,7 @@ SESSION = {
 def test_killed_in_the_middle_of_a_session(
     application: Application, curie: str, killed_and_made_good: Killed, step: str
 ) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     question = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
     new = NewSession(question=question, planner="pool", request=SessionRequest(top_k=2, threshold=1.0))
     session = sessions_of(application).sessions.start(scope, new)
@@ -226,13 +226,13 @@ def test_killed_between_the_turns_of_an_agent(
         act = AgentTurn("insert", document) if document else AgentTurn("answer", "the Baltic Sea")
         return format_turn(act)
 
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     asked = SessionRequest(options={"documents": ["curie", "warsaw", "vistula"]})
     new = NewSession(question="Where does it flow?", planner="agent", request=asked, budget=Budget(rounds=9))
     with OpenAiServer(agent) as server, Llm(base_url=server.base_url, api_key=None, model="test") as llm:
         services = sessions_of(application)
         sessions = SessionService(
-            services.database, application.encoder, application.runner, services.session_planners, llm
+            services.database, application.models.encoder, application.jobs.runner, services.session_planners, llm
         )
         session = sessions.start(scope, new)
         step = ("engram.wings.sessions.services.session_runner:SessionRunner._step", "after", "2")

@@ -154,7 +154,7 @@ class TestOrphans:
         self, application: Application, curie: str, statement: str, found: set[str]
     ) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 8, seed=9), 8)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         assert orphans(application, curie) == {}
         with application.database.write() as writer:
             assert writer.execute(statement, {"c": state.collection_id(application, curie)})

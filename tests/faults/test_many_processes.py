@@ -69,13 +69,13 @@ def up(env: Mapping[str, str], tmp_path: Path) -> Iterator[Up]:
 def test_processes_share_a_port_and_the_work_and_lose_nothing_when_killed(application: Application, up: Up) -> None:
     names = [f"many-{number}-{up.port}" for number in range(3)]
     for name in names:
-        reception = application.ingest.receive(application.access.prepare_opening(name))
+        reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(name))
         bodies = [{"metadata": {}, "sentences": None} | dict(passage) for passage in CURIE]
         reception.add(list(enumerate(bodies, start=1)), [])
         reception.finish()
     eventually(lambda: all(up.queries(number) is not None for number in range(4)), "four processes")
     eventually(lambda: "answers at" in up.log.read_text(), "an API")
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     eventually(lambda: all(has_ingested(application, name) for name in names), "passages")
 
     eventually(lambda: has_each_answered(up, names[0]), "an answer of either API")

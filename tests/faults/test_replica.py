@@ -89,11 +89,11 @@ def curie(application: Application, collection: str) -> str:
 
 def put(app: Application, into: str, *passages: Mapping[str, Any]) -> None:
     """Passages that nobody was told of."""
-    reception = app.ingest.receive(app.access.prepare_opening(into))
+    reception = app.corpus.ingest.receive(app.auth.access.prepare_opening(into))
     bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
     reception.add(list(enumerate(bodies, start=1)), [])
     reception.finish()
-    app.runner.run_ready()
+    app.jobs.runner.run_ready()
 
 
 def caught_up(app: Application) -> None:
@@ -183,7 +183,7 @@ def test_a_verdict_that_was_waited_for_is_seen_through_every_process(
     query = post_query(one, curie)["query_id"]
     with pause_replay(second):
         post_verdict(one, curie, query, "unawaited", wait=False)
-        application.learn.apply(
+        application.learning.learn.apply(
             state.collection_id(application, curie), list(state.event_statuses(application, curie))
         )
         with expect_outcome("replica"):

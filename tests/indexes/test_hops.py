@@ -32,8 +32,8 @@ def timely(application: Application, name: str, asked: str) -> dict[str, float]:
                 "SELECT id, external_id FROM passage WHERE collection_id = %(c)s", {"c": collection.id}
             )
         }
-        vector = np.zeros(application.embedder.dimension, dtype=np.float32)
-        focus = Focus(collection, vector, limits=application.limits, intervals=find_time_expressions(asked))
+        vector = np.zeros(application.models.embedder.dimension, dtype=np.float32)
+        focus = Focus(collection, vector, limits=application.models.limits, intervals=find_time_expressions(asked))
         found = passages_by_key.find_timely_passages(reader, focus, list(ids))
     return {ids[passage]: share for passage, share in found.items()}
 
@@ -70,7 +70,7 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
         mill = entity_lookup.find_called_entities(reader, corpus, ["old mill"])["old mill"][0]
-        vector = application.embedder.embed(["What was the Old Mill in 1920?"])[0]
+        vector = application.models.embedder.embed(["What was the Old Mill in 1920?"])[0]
         for use_memory in (False, True):
             timeless = Focus(corpus, vector, limits=limits, use_memory=use_memory, policy=DEFAULT.policy)
             timed = replace(timeless, intervals=find_time_expressions("in 1920"))
@@ -101,7 +101,7 @@ def test_recalled_sentence_joins_a_hop_unless_deleted(
     state.judge(application, collection, query_id, [other], wait=True)
     with application.database.read() as reader:
         focus = build_focus(
-            reader, collection, application.embedder.embed(["What is wet?"])[0], use_memory=use_memory
+            reader, collection, application.models.embedder.embed(["What is wet?"])[0], use_memory=use_memory
         )
         ada = entity_lookup.find_called_entities(reader, focus.collection, ["ada lovelace"])["ada lovelace"][0]
         gone = max(named, other) + 1
@@ -134,7 +134,9 @@ def test_a_hub_contributes_what_is_near_and_others_all(
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
         found = entity_lookup.find_called_entities(reader, corpus, ["ada lovelace", "london"])
-        focus = replace(build_focus(reader, collection, np.ones(application.embedder.dimension)), metadata=metadata)
+        focus = replace(
+            build_focus(reader, collection, np.ones(application.models.embedder.dimension)), metadata=metadata
+        )
         held = passages.versions(reader, corpus.id, ["p2", "p3"])
         near = [held[key][0] for key in ("p2", "p3")]
 
@@ -203,7 +205,7 @@ class Keys:
 
     def __init__(self, application: Application, name: str) -> None:
         random = np.random.default_rng(crc32(name.encode()))  # vectors of its own: equal ones would crowd the index
-        dimension = application.embedder.dimension
+        dimension = application.models.embedder.dimension
         self.question: Vector = unit(random.normal(size=dimension))
         # Nearer to the question than what other tests left in the index.
         near = [unit(self.question + random.normal(scale=0.04, size=dimension)) for _ in range(16)]
@@ -213,7 +215,7 @@ class Keys:
             for key, vector in self.base.items()
         ]
         with application.database.write() as writer:
-            target = collections.open_for_writing(writer, name, application.encoder.id).collection.id
+            target = collections.open_for_writing(writer, name, application.models.encoder.id).collection.id
             self.ids = passages.upsert(writer, target, rows)
             collections.add_counts(writer, target, passages=16, sentences=0, entities=0, lexical_length=0.0)
         index_all(application)
@@ -366,7 +368,7 @@ def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(
     application: Application, ingest: Ingest, collection: str
 ) -> None:
     ingest({"id": "mill", "text": "The Old Mill is wet. Bread is baked in it."}, into=collection)
-    question, other = application.embedder.embed(["Where is bread baked?", "A treatise on shipbuilding"])
+    question, other = application.models.embedder.embed(["Where is bread baked?", "A treatise on shipbuilding"])
     with application.database.read() as reader:
         plain = build_focus(reader, collection, question)
         widened = replace(plain, key_vector=other)

@@ -53,7 +53,7 @@ def healthy(application: Application) -> None:
 def filled(application: Application, collection: str, healthy: None) -> Iterator[str]:
     """A collection of 300 passages with random vectors, none of them dead, until the end of the test."""
     with application.database.write() as writer:
-        target = collections.open_for_writing(writer, collection, application.encoder.id).collection.id
+        target = collections.open_for_writing(writer, collection, application.models.encoder.id).collection.id
         writer.execute(
             f"""
             INSERT INTO passage (collection_id, external_id, text, language, content_hash, embedding)
@@ -66,7 +66,7 @@ def filled(application: Application, collection: str, healthy: None) -> Iterator
     run(service(application))
     yield collection
     with suppress(NotFoundError):
-        application.ingest.delete_collection(application.access.scope(collection))
+        application.corpus.ingest.delete_collection(application.auth.access.scope(collection))
     run(service(application))
     with application.database.administer() as administrator:
         vector_indexes.vacuum(
@@ -197,8 +197,8 @@ class TestIndexRebuilds:
         assert first.bytes_after < first.bytes_before
         assert (second.dead, second.healed, second.live) == (0, False, first.live)
         assert second.bytes_before == second.bytes_after == first.bytes_after
-        answer = application.ask.query(
-            Query(text="When was station 7 built?", scope=application.access.scope(collection))
+        answer = application.answers.ask.query(
+            Query(text="When was station 7 built?", scope=application.auth.access.scope(collection))
         )
         assert answer.passages
 
@@ -278,8 +278,8 @@ class TestIndexRebuilds:
                 asked.append(1)
 
         def ask() -> None:
-            assert application.ask.query(
-                Query(text="Where was Marie Curie born?", scope=application.access.scope(curie))
+            assert application.answers.ask.query(
+                Query(text="Where was Marie Curie born?", scope=application.auth.access.scope(curie))
             ).passages
 
         def write() -> None:
@@ -410,7 +410,7 @@ class TestIndexesBySize:
 
         self.resize(application, filled, 300)
         assert index in run(maintain)
-        application.ingest.delete_collection(application.access.scope(filled))
+        application.corpus.ingest.delete_collection(application.auth.access.scope(filled))
         assert index not in run(maintain)
 
     def test_tables_without_a_vector_index_are_left_to_autovacuum(

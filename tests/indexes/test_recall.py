@@ -52,7 +52,7 @@ def read(application: Application, name: str) -> Collection:
 def grow(application: Application, name: str, rows: int, seed: int) -> None:
     """Write as many passages with drawn vectors, each with a sentence of another vector."""
     with application.database.write() as writer:
-        target = collections.open_for_writing(writer, name, application.encoder.id).collection.id
+        target = collections.open_for_writing(writer, name, application.models.encoder.id).collection.id
         given = {
             "c": target,
             "seed": seed,
@@ -142,7 +142,7 @@ class TestRecallMeasurement:
             asked = index_recall.sample_questions(reader, target, 10)
             latest = index_recall.sample_questions(reader, target, 2)
             drawn = index_recall.draw_rows(reader, target, "passage", 7, seed=3)
-        own = application.embedder.embed(["When?", "Who?", "Where?"])  # the latest first
+        own = application.models.embedder.embed(["When?", "Who?", "Where?"])  # the latest first
         assert np.allclose(np.stack(asked), own, atol=1e-6)
         assert np.allclose(np.stack(latest), own[:2], atol=1e-6)
         held = np.stack([json.loads(row["embedding"]) for row in state.rows(application, curie, "sentence")])

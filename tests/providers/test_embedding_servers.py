@@ -42,6 +42,6 @@ def served() -> Iterator[EndpointEmbedder]:
 def test_vectors_are_those_of_this_process(served: EndpointEmbedder, application: Application) -> None:
     vectors = served.embed(TEXTS)
     assert served.dimension == 384
-    np.testing.assert_allclose(vectors, application.embedder.embed(TEXTS), atol=1e-4)
+    np.testing.assert_allclose(vectors, application.models.embedder.embed(TEXTS), atol=1e-4)
     np.testing.assert_allclose(served.embed(TEXTS[::-1])[::-1], vectors, atol=1e-4)
     assert served.probe() > 0

@@ -232,7 +232,7 @@ def test_the_setting_names_the_file(
     path = write(tmp_path / "prior.json", content())
     monkeypatch.setenv("ENGRAM_RANKING_PRIOR", str(path))
     services = Application(Settings(_env_file=None), addresses)
-    assert services.priors.general.name == load_general(path).name != application.priors.general.name
+    assert services.models.priors.general.name == load_general(path).name != application.models.priors.general.name
     services.close()
 
 
@@ -241,7 +241,7 @@ def test_a_file_that_is_none_is_found_out_before_the_first_request(
 ) -> None:
     wrong = application.settings.model_copy(update={"ranking_prior": tmp_path / "absent.json"})
     services = Application(wrong, addresses)
-    services.models.embedder, services.models.language = application.embedder, application.language
+    services.models.embedder, services.models.language = application.models.embedder, application.models.language
     with pytest.raises(ConfigurationError, match="absent"):
         services.startup.warm_up()
     services.close()

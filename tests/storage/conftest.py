@@ -53,7 +53,7 @@ def taught(application: Application) -> TaughtCollection:
         twins.create_twin(application, one)
         applied[one] = undo.stream(application, one, 16, seed=3)
         undo.apply(application, one, applied[one][:8], 8)
-        assert application.evolve.evolve(application.access.scope(one)) is not None
+        assert application.passage_keys.evolve.evolve(application.auth.access.scope(one)) is not None
         undo.apply(application, one, applied[one][8:], 8)
     return TaughtCollection(
         name,

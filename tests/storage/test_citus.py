@@ -43,7 +43,7 @@ def test_collections_live_on_single_nodes_and_learn_there(
         judged = http.post("/feedback", json=verdict | {"wait": True}, headers={"idempotency-key": "1"})
         assert judged.status_code == 200, judged.text
         assert judged.json()["status"] == "applied"
-    assert all(report.clean for report in application.verify.verify_all(1) if report.collection in names)
+    assert all(report.clean for report in application.revocation.verify.verify_all(1) if report.collection in names)
 
 
 def test_distributed_schema_is_complete_and_missing_parts_are_reported(application: Application) -> None:
@@ -63,7 +63,7 @@ def test_distributed_schema_is_complete_and_missing_parts_are_reported(applicati
 
 def test_a_past_moment_is_brought_back(application: Application, curie: str) -> None:
     undo.apply(application, curie, undo.stream(application, curie, 12, seed=3))
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     name = f"{curie}-past"
     made = history_of(application).past.make(scope.collection, past.now(application), name)
     assert made.events == 12

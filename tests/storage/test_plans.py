@@ -180,7 +180,7 @@ def _list_search_plans(application: Application, *, broadly: bool) -> list[str]:
     sent: list[tuple[str, Mapping[str, Any]]] = []
 
     with application.database.read() as reader:
-        vector = unit(np.ones(application.embedder.dimension))
+        vector = unit(np.ones(application.models.embedder.dimension))
         target = collections.find(reader, "new")
         if broadly:
             measured = IndexRecall(recall=0.9, breadth=400, configured=100, rows=2000, measured_at="")

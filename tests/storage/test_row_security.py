@@ -38,13 +38,13 @@ def database(addresses: Servers) -> Iterator[Database]:
 def secured(application: Application, addresses: Servers, settings: Settings) -> Iterator[Application]:
     """The application with row security, needing keys."""
     built = Application(settings.model_copy(update={"row_security": True, "access": "keys"}), addresses)
-    built.models.embedder, built.models.language = application.embedder, application.language
+    built.models.embedder, built.models.language = application.models.embedder, application.models.language
     yield built
     built.close()
 
 
 def open_keyed_client(secured: Application, tenant: str) -> TestClient:
-    made = secured.access_keys.make(
+    made = secured.auth.access_keys.make(
         LOCAL, AccessKeyRequest(name="own", scopes={"*": ["admin"]}, trusted=True), tenant
     )
     headers = {"authorization": f"Bearer {made.key}"}
@@ -77,7 +77,7 @@ def test_every_table_of_collections_is_under_it(database: Database) -> None:
 def test_no_statement_sees_or_changes_rows_of_others(
     application: Application, database: Database, curie: str
 ) -> None:
-    target = application.access.scope(curie).collection.id
+    target = application.auth.access.scope(curie).collection.id
     assert visible(database, None)["passage"] >= 5
     assert visible(database, "local")["passage"] >= 5
     assert set(visible(database, "stranger").values()) == {0}
@@ -91,7 +91,7 @@ def test_no_statement_sees_or_changes_rows_of_others(
         for table in SHARED_TABLES:
             with pytest.raises(ConfigurationError, match="permission denied"), database.read() as reader:
                 reader.rows(f"SELECT * FROM {table}")
-    assert application.access.scope(curie).collection.passage_count == 5
+    assert application.auth.access.scope(curie).collection.passage_count == 5
 
 
 def test_without_its_role_nothing_starts(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_all_that_requests_do_goes_on_under_it(secured: Application, curie: str)
     where: dict[str, Any] = {"params": {"collection": curie}}
     passages = {"passages": [{"id": "thames", "text": "The Thames flows through London."}]}
     assert client.post("/passages", json=passages, **where).status_code == 202
-    assert secured.runner.run_ready() >= 1
+    assert secured.jobs.runner.run_ready() >= 1
     assert client.get("/passages/thames", **where).status_code == 200
     assert client.get(f"/collections/{curie}/judges").json()["judges"][0]["judge"] == "own"
     assert client.delete("/passages/thames", **where).status_code == 204

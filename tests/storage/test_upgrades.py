@@ -59,26 +59,26 @@ def test_old_schema_is_upgraded_and_works(
     migrate(url)
     assert catalog.describe_database(url) == catalog.describe_tables(url)
     own = settings.model_copy(update={"embedding_dimension": earlier.DIMENSION})
-    cut = earlier.Cut(application.embedder)
+    cut = earlier.Cut(application.models.embedder)
     with application_on(Servers(url, addresses.redis_url), own, application, cut) as services:
         services.startup.check_encoders()
         name = earlier.COLLECTION
         undo.assert_verified(services, name)
-        scope = services.access.scope(name)
-        answer = services.serving.query(Query(text=earlier.QUESTION, scope=scope))
+        scope = services.auth.access.scope(name)
+        answer = services.answers.serving.query(Query(text=earlier.QUESTION, scope=scope))
         assert answer.passages[0].passage_id == "curie"
         (waiting,) = [
             event for event, status in state.event_statuses(services, name).items() if status == "pending"
         ]
-        assert services.learn.apply(scope.collection.id, [waiting]) == 1  # accepted before the upgrade
+        assert services.learning.learn.apply(scope.collection.id, [waiting]) == 1  # accepted before the upgrade
         undo.assert_verified(services, name)
-        before = services.ask.episode(scope, state.rows(services, name, "judged_query")[0]["id"])
+        before = services.answers.ask.episode(scope, state.rows(services, name, "judged_query")[0]["id"])
         assert before.judged >= 1
         undo.apply(services, name, undo.stream(services, name, 3, seed=8))
         undo.assert_verified(services, name)
         state.stage_passages(services, name, {"id": "new", "title": "Radium", "text": "Radium glows."}, key="after")
-        assert services.runner.run_ready() == 1
-        assert {tenant.name for tenant in services.access_keys.tenants()} == {"acme", "local"}
+        assert services.jobs.runner.run_ready() == 1
+        assert {tenant.name for tenant in services.auth.access_keys.tenants()} == {"acme", "local"}
         assert schema_drift.list_missing(services.database) == []
 
 

@@ -73,7 +73,7 @@ def application_on(
 ) -> Iterator[Application]:
     """An application on these servers; its models are those of ``like``, but for ``embedder``."""
     services = Application(settings, addresses, consumer="apart")
-    services.models.embedder, services.models.language = embedder or like.embedder, like.language
+    services.models.embedder, services.models.language = embedder or like.models.embedder, like.models.language
     try:
         yield services
     finally:

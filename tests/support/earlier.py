@@ -57,21 +57,23 @@ class Cut:
 def fill(application: Application) -> None:
     """Passages, questions, verdicts of several judges, evolved keys, jobs, facts, tenants and keys."""
     state.stage_passages(application, COLLECTION, *CURIE, key="first")
-    application.runner.run_ready()
-    scope = application.access.scope(COLLECTION)
-    answer = application.serving.query(Query(text=QUESTION, scope=scope))
+    application.jobs.runner.run_ready()
+    scope = application.auth.access.scope(COLLECTION)
+    answer = application.answers.serving.query(Query(text=QUESTION, scope=scope))
     named = NamedSentence(answer.passages[0].sentences[0].sentence_id)
     expansions = [Expansion("facet", "birthplace, city, Poland")]
     verdict = Verdict(
         query_id=answer.query_id, scope=scope, supporting=[named], expansions=expansions, retrieval_success=True
     )
-    application.feedback.accept(verdict, "once", wait=True)
+    application.learning.feedback.accept(verdict, "once", wait=True)
     undo.apply(application, COLLECTION, undo.stream(application, COLLECTION, 6, seed=4), batch=3)
-    application.evolve.evolve(scope)
-    application.judges.set(scope, "careless", share=0.5)
+    application.passage_keys.evolve.evolve(scope)
+    application.learning.judges.set(scope, "careless", share=0.5)
     state.judge(application, COLLECTION, answer.query_id, (named.sentence_id or 0,), key="waits")
-    application.access_keys.set_tenant("acme", Quotas(passages=10, jobs=2))
-    application.access_keys.make(LOCAL, AccessKeyRequest(name="shop", scopes={"*": ["query", "judge"]}), "acme")
+    application.auth.access_keys.set_tenant("acme", Quotas(passages=10, jobs=2))
+    application.auth.access_keys.make(
+        LOCAL, AccessKeyRequest(name="shop", scopes={"*": ["query", "judge"]}), "acme"
+    )
 
 
 def rows(url: str) -> str:
@@ -105,7 +107,7 @@ def main() -> None:
         with servers(settings) as addresses:
             migrate(addresses.database_url)
             application = Application(settings, addresses)
-            application.models.embedder = Cut(application.embedder)
+            application.models.embedder = Cut(application.models.embedder)
             try:
                 with tenancy.allow_all_tenants(), application.database.read() as reader:
                     fill(application)

@@ -94,23 +94,23 @@ def services(
     application: Application, validation: ExpansionValidation | None = None, **changes: Any
 ) -> tuple[LearningService, KeyEvolutionService]:
     """Services with other constants, or another validation."""
-    learning = replace(application.key_learning, **changes)
+    learning = replace(application.models.key_learning, **changes)
     attribution = Attribution(
         application.database,
-        application.encoder,
-        application.limits,
+        application.models.encoder,
+        application.models.limits,
         learning,
         validation or application.models.expansion_validation,
     )
     evolve = KeyEvolutionService(application.database, learning.rules)
     learn = LearningService(
         application.database,
-        application.noise,
+        application.models.noise,
         application.models.learning_rule,
         application.models.weight_teaching,
         attribution,
         evolve,
-        application.question_spreads,
+        application.retrieval.question_spreads,
         max_attempts=5,
     )
     return learn, evolve

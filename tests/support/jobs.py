@@ -9,7 +9,7 @@ from engram.services.jobs.work import JobHandler
 
 def runner(application: Application, *, lease_seconds: float = 60.0, **instead: JobHandler) -> Runner:
     """The application's, with these handlers instead of those of the kinds so called."""
-    handlers = {kind: instead.get(kind.name, handler) for kind, handler in application.handlers.items()}
+    handlers = {kind: instead.get(kind.name, handler) for kind, handler in application.jobs.handlers.items()}
     return Runner(application.database, handlers, lease_seconds=lease_seconds)
 
 

@@ -96,9 +96,9 @@ def from_texts(application: Application, name: str) -> Index:
 
 def put(application: Application, name: str, corpus: Mapping[str, Mapping[str, float]], analyser: int = 1) -> None:
     """Write passages (id -> term -> frequency) as an ingest would, their vectors apart."""
-    vector = np.zeros(application.embedder.dimension, dtype=np.float32)
+    vector = np.zeros(application.models.embedder.dimension, dtype=np.float32)
     with application.database.write() as writer:
-        collection = collections.open_for_writing(writer, name, application.encoder.id).collection.id
+        collection = collections.open_for_writing(writer, name, application.models.encoder.id).collection.id
         collections.lock_graph(writer, collection)
         known = passages.versions(writer, collection, corpus)
         placed = passages.upsert(

@@ -34,7 +34,7 @@ class ModelApplications:
         self.server = self.open.enter_context(OpenAiServer(answer_and_record))
         update = {"llm_base_url": self.server.base_url, "llm_max_attempts": 1} | changed
         made = Application(self._settings.model_copy(update=update), self._addresses)
-        made.models.embedder, made.models.language = self._shared.embedder, self._shared.language
+        made.models.embedder, made.models.language = self._shared.models.embedder, self._shared.models.language
         self.open.callback(made.close)
         return made
 

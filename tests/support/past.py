@@ -79,10 +79,10 @@ def assert_nothing_left(
 
 def rebuild_past(application: Application, collection: str, until: datetime, into: str | None = None) -> PastCopy:
     """By a job, as whoever asks for one has it made."""
-    scope = application.access.scope(collection)
+    scope = application.auth.access.scope(collection)
     job_id = history_of(application).past.request(scope, until, into)
-    application.runner.run_ready(collection_id=scope.collection.id)
-    job = application.jobs.job(scope, job_id)
+    application.jobs.runner.run_ready(collection_id=scope.collection.id)
+    job = application.jobs.jobs.job(scope, job_id)
     assert (job.status, job.error) == ("succeeded", None)
     past = PastCopy(**({**(job.result or {})} | {"until": until}))
     undo.assert_verified(application, past.collection)

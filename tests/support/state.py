@@ -89,7 +89,7 @@ def list_learned(application: Application, name: str) -> dict[str, list[dict[str
 
 def counts(application: Application, name: str) -> tuple[int, int, int]:
     """What the collection says it holds: passages, sentences, entities."""
-    found = application.access.scope(name).collection
+    found = application.auth.access.scope(name).collection
     return found.passage_count, found.sentence_count, found.entity_count
 
 
@@ -101,7 +101,7 @@ def true_counts(application: Application, name: str) -> tuple[int, int, int]:
 
 def sentences(application: Application, name: str, passage: str) -> dict[str, int]:
     """Text -> id of a passage's sentences, in reading order."""
-    _, stored = application.ingest.passage(application.access.scope(name), passage)
+    _, stored = application.corpus.ingest.passage(application.auth.access.scope(name), passage)
     return {sentence.text: sentence.id for sentence in stored}
 
 
@@ -114,7 +114,7 @@ def passages(application: Application, name: str) -> dict[str, int]:
 def prior_of(application: Application, name: str) -> RankingPrior:
     """The prior that the collection starts from."""
     with application.database.read() as reader:
-        return application.priors.select_kind(collections.find(reader, name).corpus_kind)
+        return application.models.priors.select_kind(collections.find(reader, name).corpus_kind)
 
 
 def load_weights(
@@ -148,7 +148,7 @@ def list_sentence_ids(application: Application, name: str) -> list[int]:
 def add_episode(application: Application, name: str, question: str, *of: Any, **more: Any) -> UUID:
     """A kept episode, see ``episode``."""
     row = episode(application, question, *of, **more)
-    application.ask.keep(collection_id(application, name), row)
+    application.answers.ask.keep(collection_id(application, name), row)
     return row.id
 
 
@@ -165,7 +165,7 @@ def episode(
 
     Without ``ranked`` passages a verdict says nothing of what is enough.
     """
-    vectors = application.embedder.embed([question, *([time_constraint] if time_constraint else [])])
+    vectors = application.models.embedder.embed([question, *([time_constraint] if time_constraint else [])])
     return EpisodeRow(
         id=create_query_id(),
         question=question,
@@ -210,12 +210,12 @@ def judge(
     }
     verdict = Verdict(
         query_id=query_id,
-        scope=application.access.scope(name),
+        scope=application.auth.access.scope(name),
         supporting=tuple(NamedSentence(sentence_id=sentence) for sentence in supporting),
         **named,
         **more,
     )
-    return application.feedback.accept(verdict, key or uuid4().hex, wait=wait)
+    return application.learning.feedback.accept(verdict, key or uuid4().hex, wait=wait)
 
 
 def on_day(application: Application, name: str, event: int, day: str) -> None:
@@ -271,7 +271,7 @@ def stage_passages(
     application: Application, name: str, *passages: Mapping[str, Any], key: str | None = None
 ) -> UUID:
     """A job that waits for a worker."""
-    reception = application.ingest.receive(application.access.prepare_opening(name), key)
+    reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(name), key)
     bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
     for body in bodies:
         reception.digest(body["text"].encode())

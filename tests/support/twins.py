@@ -15,8 +15,8 @@ INCIDENTAL = ("collection_id", "reason")
 def create_twin(application: Application, collection: str) -> str:
     """A collection as ``curie`` makes it, of this name."""
     job = state.stage_passages(application, collection, *CURIE)
-    application.runner.run_ready()
-    assert application.jobs.job(application.access.scope(collection), job).status == "succeeded"
+    application.jobs.runner.run_ready()
+    assert application.jobs.jobs.job(application.auth.access.scope(collection), job).status == "succeeded"
     return collection
 
 
@@ -85,5 +85,5 @@ def assert_as_without_fault(
         )
     undo.apply(application, twin, order)
     for one in (collection, twin):
-        application.evolve.evolve(application.access.scope(one))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(one))
     undo.assert_same(list_learned(application, collection), list_learned(application, twin))

@@ -144,7 +144,7 @@ def apply(application: Application, collection: str, events: Sequence[int], batc
     target = state.collection_id(application, collection)
     for start in range(0, len(events), batch):
         some = events[start : start + batch]
-        assert application.learn.apply(target, some) == len(some)
+        assert application.learning.learn.apply(target, some) == len(some)
 
 
 def forgotten(application: Application, collection: str) -> None:
@@ -175,7 +175,7 @@ def assert_same(one: Mapping[str, Rows], other: Mapping[str, Rows]) -> None:
 
 
 def assert_verified(application: Application, collection: str) -> None:
-    report = application.verify.verify(application.access.scope(collection))
+    report = application.revocation.verify.verify(application.auth.access.scope(collection))
     assert report.differences == [], report.differences
     assert report.clean
 

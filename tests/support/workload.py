@@ -30,28 +30,28 @@ EVENTS = 12
 def run(application: Application, name: str) -> None:
     """Make a collection, do with it all that can be done, and delete it."""
     _ingest(application, name, *CURIE[:3], *(dict(passage) | {"metadata": FILTER} for passage in CURIE[3:]))
-    scope = application.access.scope(name)
+    scope = application.auth.access.scope(name)
     _ask(application, scope)
-    application.kinds.run()
+    application.corpus.kinds.run()
     _give_verdicts(application, scope)
     application.wing(ExperimentServices).lift.lift(scope, since=None, before=None, baseline=None)
     events = undo.stream(application, name, EVENTS, seed=1)
     half = EVENTS // 2
     for some in (events[:half], events[half:]):
-        application.learn.apply(scope.collection.id, some)
-    application.evolve.evolve(scope)
-    scope = application.access.scope(name)
+        application.learning.learn.apply(scope.collection.id, some)
+    application.passage_keys.evolve.evolve(scope)
+    scope = application.auth.access.scope(name)
     _ask(application, scope)
     _look(application, scope, events)
     _go_in_rounds(application, scope)
     _change(application, scope)
     _undo(application, scope, events)
-    application.ingest.delete_collection(scope)
+    application.corpus.ingest.delete_collection(scope)
 
 
 def _ingest(application: Application, name: str, *passages: Mapping[str, Any]) -> None:
     state.stage_passages(application, name, *passages, key=uuid4().hex)
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
 
 
 def _ask(application: Application, scope: Scope) -> None:
@@ -60,21 +60,21 @@ def _ask(application: Application, scope: Scope) -> None:
         for profile in ("paper", "default"):
             for memory in ("off", "read"):
                 for metadata in (None, FILTER):
-                    application.ask.query(replace(one, profile=profile, memory=memory, metadata=metadata))
+                    application.answers.ask.query(replace(one, profile=profile, memory=memory, metadata=metadata))
         for strategy in ("graph", "dense", "lexical", "hybrid"):
             wide = replace(one, strategy=strategy, expansions=UNITS, include=ALL_PARTS)
-            application.ask.query(wide)
-            application.ask.query(replace(wide, metadata=FILTER))
-        application.ask.query(replace(one, exploring=ExplorationSettings(2, 7, 50)))
+            application.answers.ask.query(wide)
+            application.answers.ask.query(replace(wide, metadata=FILTER))
+        application.answers.ask.query(replace(one, exploring=ExplorationSettings(2, 7, 50)))
         application.wing(ExperimentServices).compare.compare(one, replace(one, memory="off"))
-        application.expand.expand(scope, text, ["prf"], 3)
-        application.dense.search(scope, text, 5)
+        application.retrieval.expand.expand(scope, text, ["prf"], 3)
+        application.retrieval.dense.search(scope, text, 5)
 
 
 def _give_verdicts(application: Application, scope: Scope) -> None:
     """By ids, by passages and in the words of a passage; repeated, awaited, and several at once."""
     name = scope.collection.name
-    answer = application.ask.query(Query(text=QUESTIONS[0], scope=scope))
+    answer = application.answers.ask.query(Query(text=QUESTIONS[0], scope=scope))
     passage = answer.passages[0]
     sentence = passage.sentences[0]
     by_id = Verdict(query_id=answer.query_id, scope=scope, supporting=(NamedSentence(sentence.sentence_id),))
@@ -88,11 +88,11 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
     )
     for wait in (False, True):
         for verdict in (by_id, by_id, by_words, by_words):
-            application.feedback.accept(verdict, f"{name} {wait} {verdict is by_id}", wait=wait)
-    for accepted in [application.intake.submit(by_id, uuid4().hex) for _ in range(4)]:
+            application.learning.feedback.accept(verdict, f"{name} {wait} {verdict is by_id}", wait=wait)
+    for accepted in [application.learning.intake.submit(by_id, uuid4().hex) for _ in range(4)]:
         accepted.result()
-    application.learn.apply_overdue(0.0, 100)
-    application.evolve.run_due()
+    application.learning.learn.apply_overdue(0.0, 100)
+    application.passage_keys.evolve.run_due()
 
 
 def _go_in_rounds(application: Application, scope: Scope) -> None:
@@ -120,48 +120,48 @@ def _go_in_rounds(application: Application, scope: Scope) -> None:
 def _look(application: Application, scope: Scope, events: Sequence[int]) -> None:
     name = scope.collection.name
     for status in (None, "applied"):
-        stored = application.verdict_listing.page(scope, status=status, after=0, limit=10)
-    application.verdict_listing.page(scope, status=None, after=0, limit=10, query=stored[0].event.query_id)
+        stored = application.learning.verdict_listing.page(scope, status=status, after=0, limit=10)
+    application.learning.verdict_listing.page(scope, status=None, after=0, limit=10, query=stored[0].event.query_id)
     for event in events[:3]:
-        application.feedback.event(scope, event)
-    application.ask.episode(scope, stored[0].event.query_id)
+        application.learning.feedback.event(scope, event)
+    application.answers.ask.episode(scope, stored[0].event.query_id)
     sentences = state.list_sentence_ids(application, name)
     why_of(application).explain.memories(scope, sentences)
     for sentence in sentences[:3]:
         why_of(application).explain.sentence(scope, sentence, "Warsaw", after=0, limit=10)
     for passage in ("warsaw", "curie", "tokyo"):
-        application.key_view.view(scope, passage, 10)
-        application.ingest.passage(scope, passage)
-    application.evolve.load_standing(scope)
-    application.evolve.generations(scope, None, 10)
-    application.judges.page(scope, "", 10)
-    application.jobs.page(scope, None, 10)
-    application.ingest.collections(None, 10)
-    application.feedback.retry_all(scope)
-    application.feedback.retry_all(scope, "careless")
-    application.verify.verify(scope)
-    application.health.readiness()
+        application.passage_keys.key_view.view(scope, passage, 10)
+        application.corpus.ingest.passage(scope, passage)
+    application.passage_keys.evolve.load_standing(scope)
+    application.passage_keys.evolve.generations(scope, None, 10)
+    application.learning.judges.page(scope, "", 10)
+    application.jobs.jobs.page(scope, None, 10)
+    application.corpus.ingest.collections(None, 10)
+    application.learning.feedback.retry_all(scope)
+    application.learning.feedback.retry_all(scope, "careless")
+    application.revocation.verify.verify(scope)
+    application.maintenance.health.readiness()
 
 
 def _change(application: Application, scope: Scope) -> None:
     changed = dict(CURIE[1]) | {"text": "Warsaw lies on the Vistula. Warsaw was destroyed in 1944."}
     _ingest(application, scope.collection.name, changed, CURIE[0])
-    application.ingest.delete_passage(scope, "tokyo")
-    application.rekey.request(scope, "title")
-    application.runner.run_ready()
+    application.corpus.ingest.delete_passage(scope, "tokyo")
+    application.corpus.rekey.request(scope, "title")
+    application.jobs.runner.run_ready()
     for generation in (0, 1):
-        application.evolve.roll_back(scope, generation)
+        application.passage_keys.evolve.roll_back(scope, generation)
 
 
 def _undo(application: Application, scope: Scope, events: Sequence[int]) -> None:
     name = scope.collection.name
     moment = past.now(application)
-    application.revoke.revoke(scope, events[0])
-    application.revoke.request(scope, judge="careless")
-    application.runner.run_ready()
-    application.verify.verify(scope)
+    application.revocation.revoke.revoke(scope, events[0])
+    application.revocation.revoke.request(scope, judge="careless")
+    application.jobs.runner.run_ready()
+    application.revocation.verify.verify(scope)
     past.rebuild_past(application, name, moment, f"{name}-past")
-    copy = application.access.scope(f"{name}-past")
-    application.ask.query(Query(text=QUESTIONS[0], scope=copy))
-    application.ingest.delete_collection(copy)
-    application.forget.reset(scope)
+    copy = application.auth.access.scope(f"{name}-past")
+    application.answers.ask.query(Query(text=QUESTIONS[0], scope=copy))
+    application.corpus.ingest.delete_collection(copy)
+    application.revocation.forget.reset(scope)

@@ -83,22 +83,24 @@ def filled(open_with: Open) -> None:
     """Store something of each wing in one collection, and an exploration in another."""
     services = open_with("all")
     for name in ("docs", "plain", "empty"):
-        services.ingest.receive(services.access.prepare_opening(name)).finish()
-    docs = services.access.scope("docs")
+        services.corpus.ingest.receive(services.auth.access.prepare_opening(name)).finish()
+    docs = services.auth.access.scope("docs")
     score = PulledScore("s1", "dify", "up", "digest", 1, datetime(2026, 5, 1, tzinfo=UTC), [uuid4()])
     services.wing(FrontendServices).pulls.put(docs, "dify@local", [score])
-    services.collection_settings.configure(docs, {"experiment": ARMS})
+    services.corpus.collection_settings.configure(docs, {"experiment": ARMS})
     stated = StatedFact(Triple("Ada", "born in", "Lund", 0, "entity", None, None, 1.0), "Ada was born in Lund.")
     facts_of(services).facts.state(docs, [stated], source="a letter")
     sessions_of(services).sessions.start(docs, NewSession(question="Where was Ada born?"))
     history_of(services).past.request(docs, datetime(2026, 5, 1, tzinfo=UTC))
-    services.collection_settings.configure(services.access.scope("plain"), {"exploration": {"share": 0.5}})
+    services.corpus.collection_settings.configure(
+        services.auth.access.scope("plain"), {"exploration": {"share": 0.5}}
+    )
 
 
 def test_wings_that_hold_nothing_may_be_off(open_with: Open) -> None:
     services = open_with("none")
     services.startup.warm_up()
-    listed = services.wing_clearing.list_wings()
+    listed = services.maintenance.wing_clearing.list_wings()
     assert {wing.name: wing.held for wing in listed} == EMPTY
     assert not any(wing.is_on for wing in listed)
 
@@ -120,12 +122,12 @@ def test_a_wing_that_holds_something_is_on_or_nothing_starts(open_with: Open, wi
 @pytest.mark.usefixtures("filled")
 def test_a_cleared_wing_may_be_off(open_with: Open, wing: str) -> None:
     services = open_with(list_others(wing))
-    found = services.wing_clearing.find(wing)
-    cleared = services.wing_clearing.clear(wing)
+    found = services.maintenance.wing_clearing.find(wing)
+    cleared = services.maintenance.wing_clearing.clear(wing)
     assert cleared == Cleared(found.tables, 2 if wing == "experiments" else 0, found.jobs)
     services.startup.warm_up()
-    assert services.wing_clearing.clear(wing) == Cleared()
-    left = {one.name: one.held for one in services.wing_clearing.list_wings()}
+    assert services.maintenance.wing_clearing.clear(wing) == Cleared()
+    left = {one.name: one.held for one in services.maintenance.wing_clearing.list_wings()}
     assert left == EMPTY | HELD | {wing: ""}
     with services.database.read() as reader:
         assert reader.scalar("SELECT count(*) FROM collection") == 3
@@ -134,20 +136,22 @@ def test_a_cleared_wing_may_be_off(open_with: Open, wing: str) -> None:
 @pytest.mark.usefixtures("filled")
 def test_settings_that_were_ended_or_deleted_do_not_count(open_with: Open) -> None:
     services = open_with("all")
-    services.collection_settings.configure(services.access.scope("docs"), {"experiment": None})
-    services.ingest.delete_collection(services.access.scope("plain"))
-    assert {wing.name: wing.held for wing in services.wing_clearing.list_wings()}["experiments"] == ""
+    services.corpus.collection_settings.configure(services.auth.access.scope("docs"), {"experiment": None})
+    services.corpus.ingest.delete_collection(services.auth.access.scope("plain"))
+    assert {wing.name: wing.held for wing in services.maintenance.wing_clearing.list_wings()}["experiments"] == ""
 
 
 @pytest.mark.usefixtures("filled")
 def test_a_few_of_many_collections_are_named(open_with: Open) -> None:
     services = open_with("all")
     for number in range(4):
-        services.ingest.receive(services.access.prepare_opening(f"c{number}")).finish()
-        services.collection_settings.configure(services.access.scope(f"c{number}"), {"experiment": ARMS})
-    held = {wing.name: wing.held for wing in services.wing_clearing.list_wings()}
+        services.corpus.ingest.receive(services.auth.access.prepare_opening(f"c{number}")).finish()
+        services.corpus.collection_settings.configure(
+            services.auth.access.scope(f"c{number}"), {"experiment": ARMS}
+        )
+    held = {wing.name: wing.held for wing in services.maintenance.wing_clearing.list_wings()}
     assert held["experiments"] == "settings of collections (c0, c1, c2, c3, docs and others)"
-    assert open_with("none").wing_clearing.clear("experiments").collections == 6
+    assert open_with("none").maintenance.wing_clearing.clear("experiments").collections == 6
 
 
 @pytest.mark.usefixtures("filled")
@@ -155,10 +159,10 @@ def test_only_a_wing_that_is_off_is_cleared(open_with: Open) -> None:
     services = open_with("all")
     for wing in HELD:
         with pytest.raises(ConflictError, match="is on"):
-            services.wing_clearing.clear(wing)
+            services.maintenance.wing_clearing.clear(wing)
     with pytest.raises(NotFoundError, match="installed are experiments, facts, frontends"):
-        services.wing_clearing.clear("facade")
-    assert {wing.name: wing.held for wing in services.wing_clearing.list_wings()} == EMPTY | HELD
+        services.maintenance.wing_clearing.clear("facade")
+    assert {wing.name: wing.held for wing in services.maintenance.wing_clearing.list_wings()} == EMPTY | HELD
 
 
 @pytest.mark.usefixtures("filled")

@@ -68,7 +68,7 @@ def greeting(
 ) -> Iterator[Application]:
     """An application with one wing, which is on."""
     made = Application(settings.model_copy(update={"wings": request.param}), addresses, wings=[GREETING])
-    made.models.embedder, made.models.language = application.embedder, application.language
+    made.models.embedder, made.models.language = application.models.embedder, application.models.language
     yield made
     made.close()
 
@@ -104,13 +104,15 @@ def test_rules_of_wings_change_questions_and_answers_in_order(
 ) -> None:
     wings = [Wing(name=name, attach=lambda _: None, question_rule=SigningRule(name)) for name in "ab"]
     with closing(Application(settings, addresses, wings=wings)) as ruled:
-        ruled.models.embedder, ruled.models.language = application.embedder, application.language
-        query = Query(text="Where was Marie Curie born?", scope=ruled.access.scope(curie), top_k=3, trace_id="t")
-        answer = ruled.serving.query(query)
+        ruled.models.embedder, ruled.models.language = application.models.embedder, application.models.language
+        query = Query(
+            text="Where was Marie Curie born?", scope=ruled.auth.access.scope(curie), top_k=3, trace_id="t"
+        )
+        answer = ruled.answers.serving.query(query)
         assert answer.trace_id == "tab"
-        plain = application.serving.query(query)
+        plain = application.answers.serving.query(query)
         assert [hit.passage_id for hit in answer.passages] == [plain.passages[-1].passage_id]
-        withheld = ruled.serving.query(replace(query, min_sufficiency=1.0))
+        withheld = ruled.answers.serving.query(replace(query, min_sufficiency=1.0))
         assert (withheld.insufficient, withheld.passages) == (True, [])
 
 

@@ -153,9 +153,9 @@ class RequiredScope:
             raise ForbiddenError(f"This takes a key with the scope `{self.scope}`{where}.", scope=self.scope)
         request.scope[NEED_KEY] = self.scope
         if asker is not LOCAL:
-            token_meter.begin(app.quotas.meter(asker))
+            token_meter.begin(app.auth.quotas.meter(asker))
             if self.takes is not None:
-                await run_in_threadpool(app.quotas.take, asker, self.takes)
+                await run_in_threadpool(app.auth.quotas.take, asker, self.takes)
 
 
 def needs(
@@ -189,7 +189,7 @@ InCollection = Annotated[CollectionName, Query(alias="collection", description="
 
 
 def _find_query_scope(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
-    return app.access.lazily(collection, asker, need)
+    return app.auth.access.lazily(collection, asker, need)
 
 
 Anywhere = Annotated[
@@ -234,7 +234,7 @@ class CollectionAccess:
 async def _build_collection_access(
     app: App, asker: Asker, need: Need, collection: Anywhere = None
 ) -> CollectionAccess:
-    return CollectionAccess(app.access, asker, need, collection)
+    return CollectionAccess(app.auth.access, asker, need, collection)
 
 
 By = Annotated[CollectionAccess, Depends(_build_collection_access)]
@@ -255,14 +255,14 @@ def _resolve_verdict(access: By, feedback_id: EventId) -> ResourceAccess[int]:
 async def build_opener(app: Application, asker: Principal, need: str) -> Callable[[str], CollectionOpening]:
     """Return how the asker opens a collection that may not exist yet, within its tenant's quotas."""
     if asker is LOCAL:
-        return lambda name: app.access.prepare_opening(name, asker, need)
-    room = await run_in_threadpool(app.quotas.room, asker)
-    full = await run_in_threadpool(app.quotas.collections_full, asker)
-    return lambda name: replace(app.access.prepare_opening(name, asker, need), room=room, full=full)
+        return lambda name: app.auth.access.prepare_opening(name, asker, need)
+    room = await run_in_threadpool(app.auth.quotas.room, asker)
+    full = await run_in_threadpool(app.auth.quotas.collections_full, asker)
+    return lambda name: replace(app.auth.access.prepare_opening(name, asker, need), room=room, full=full)
 
 
 def _find_path_scope(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
-    return app.access.lazily(name, asker, need)
+    return app.auth.access.lazily(name, asker, need)
 
 
 class BodyCollection(Protocol):
@@ -287,7 +287,7 @@ def read_body(model: type[B]) -> Callable[..., PostedBody[B]]:
     """Return a dependency that reads the body and resolves the collection that it names."""
 
     def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
-        return PostedBody(body, app.access.lazily(body.collection, asker, need))
+        return PostedBody(body, app.auth.access.lazily(body.collection, asker, need))
 
     read.__annotations__["body"] = model  # where FastAPI looks
     return read
@@ -311,9 +311,9 @@ def read_frequent_body(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]
     """
 
     async def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
-        scope = app.access.find_remembered_scope(body.collection, asker, need)
+        scope = app.auth.access.find_remembered_scope(body.collection, asker, need)
         if scope is None:
-            scope = await run_in_threadpool(app.access.lazily, body.collection, asker, need)
+            scope = await run_in_threadpool(app.auth.access.lazily, body.collection, asker, need)
         return PostedBody(body, scope)
 
     read.__annotations__["body"] = model

@@ -32,9 +32,9 @@ def _keys(act: str = "", target: str = "") -> Iterator["KeysService"]:
     with (
         application(settings()) as services,
         tenancy.allow_all_tenants(),
-        services.audit_log.on_command(act, target) if act else nullcontext(),
+        services.maintenance.audit_log.on_command(act, target) if act else nullcontext(),
     ):
-        yield services.access_keys
+        yield services.auth.access_keys
 
 
 @access.command("create-key")
@@ -184,11 +184,11 @@ def remove_tenant(
     with (
         application(settings()) as services,
         tenancy.allow_all_tenants(),
-        services.audit_log.on_command("remove tenant", name),
+        services.maintenance.audit_log.on_command("remove tenant", name),
     ):
-        services.closing.close(name, confirm)
-        while name not in services.closing.run():  # a worker may be at it as well
-            if name not in {tenant.name for tenant in services.access_keys.tenants()}:
+        services.maintenance.closing.close(name, confirm)
+        while name not in services.maintenance.closing.run():  # a worker may be at it as well
+            if name not in {tenant.name for tenant in services.auth.access_keys.tenants()}:
                 break
     if as_json:
         say_json({"name": name, "removed": True})

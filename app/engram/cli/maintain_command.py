@@ -28,7 +28,7 @@ def maintain(
     stopping = threading.Event()
     with application(settings()) as services, tenancy.allow_all_tenants():
         on_stop(stopping.set)
-        with services.audit_log.on_command("maintain", "--force" if force else ""):
+        with services.maintenance.audit_log.on_command("maintain", "--force" if force else ""):
             reports = services.maintenance.indexes.run(force=force, should_stop=stopping.is_set)
     if reports is None:
         raise UnavailableError("The indexes are being maintained by another process.")

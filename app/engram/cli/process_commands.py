@@ -39,8 +39,8 @@ def serve(
     with application(configured) as services:
         services.startup.check_settings()
         services.startup.check_encoders()
-        services.wing_clearing.check()
-        services.auth_services.check()
+        services.maintenance.wing_clearing.check()
+        services.auth.check()
         services.observe("api")
         listening = [socket.socket(fileno=each) for each in fd or ()]
         Server(create_app(services), configured).run(sockets=listening or None)
@@ -82,9 +82,9 @@ def judge(
 
     with application(settings()) as services, tenancy.allow_all_tenants():
         services.observe("judge")
-        service = services.judge
+        service = services.learning.judge
         on_stop(service.stop)
-        judged = service.run(lambda: services.access.scope(collection), once=once)
+        judged = service.run(lambda: services.auth.access.scope(collection), once=once)
     if as_json:
         say_json({"collection": collection, "judged": judged})
     else:

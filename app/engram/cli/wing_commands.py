@@ -15,7 +15,7 @@ def list_wings(as_json: JsonOption = False) -> None:
     from engram.composition.container import application
 
     with application(settings()) as services:
-        wings = services.wing_clearing.list_wings()
+        wings = services.maintenance.wing_clearing.list_wings()
     if as_json:
         say_json({"wings": [asdict(wing) for wing in wings]})
         return
@@ -34,14 +34,14 @@ def clear_wing(
     from engram.services.maintenance.wing_clearing import Cleared
 
     with application(settings()) as services:
-        wing = services.wing_clearing.find(name)
+        wing = services.maintenance.wing_clearing.find(name)
         cleared = Cleared()
         if wing.held:
             if not yes:
                 question = f"Remove {wing.held}, of every collection and tenant?"
                 typer.confirm(question, abort=True, err=True)
-            with services.audit_log.on_command("clear wing", name):
-                cleared = services.wing_clearing.clear(name)
+            with services.maintenance.audit_log.on_command("clear wing", name):
+                cleared = services.maintenance.wing_clearing.clear(name)
     if as_json:
         say_json({"wing": name, **asdict(cleared)})
     else:

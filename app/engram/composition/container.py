@@ -1,8 +1,8 @@
 """Composition of connections, models and services into one application."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from engram import __version__
 from engram.composition.models import Models
@@ -32,19 +32,6 @@ S = TypeVar("S")
 W = TypeVar("W")
 
 
-class PartAttribute(Generic[S]):
-    """Read-only attribute of the application: a service or model of one of its parts."""
-
-    def __init__(self, read: Callable[["Application"], S]) -> None:
-        self._read = read
-
-    def __get__(self, application: "Application", owner: type["Application"]) -> S:
-        return self._read(application)
-
-    def __set__(self, application: "Application", value: S) -> None:
-        raise AttributeError("A part of the application makes this. Assign to `models`, before the first use.")
-
-
 class Application:
     """Services of one process, each made by its part when first used.
 
@@ -61,78 +48,16 @@ class Application:
 
     settings: Settings
     models: Models
-    auth_services: AuthServices
-    corpus_services: CorpusServices
-    retrieval_services: RetrievalServices
-    answer_services: AnswerServices
-    learning_services: LearningServices
-    passage_key_services: PassageKeyServices
-    revocation_services: RevocationServices
-    job_services: JobServices
+    auth: AuthServices
+    corpus: CorpusServices
+    retrieval: RetrievalServices
+    answers: AnswerServices
+    learning: LearningServices
+    passage_keys: PassageKeyServices
+    revocation: RevocationServices
+    jobs: JobServices
     maintenance: MaintenanceServices
     startup: Startup
-
-    embedder = PartAttribute(lambda app: app.models.embedder)
-    embedder_also = PartAttribute(lambda app: app.models.embedder_also)
-    encoder = PartAttribute(lambda app: app.models.encoder)
-    language = PartAttribute(lambda app: app.models.language)
-    llm = PartAttribute(lambda app: app.models.llm)
-    priors = PartAttribute(lambda app: app.models.priors)
-    limits = PartAttribute(lambda app: app.models.limits)
-    noise = PartAttribute(lambda app: app.models.noise)
-    key_learning = PartAttribute(lambda app: app.models.key_learning)
-
-    access = PartAttribute(lambda app: app.auth_services.access)
-    authentication = PartAttribute(lambda app: app.auth_services.authentication)
-    access_keys = PartAttribute(lambda app: app.auth_services.access_keys)
-    quotas = PartAttribute(lambda app: app.auth_services.quotas)
-    rates = PartAttribute(lambda app: app.auth_services.rates)
-    reads = PartAttribute(lambda app: app.auth_services.reads)
-
-    question_spreads = PartAttribute(lambda app: app.retrieval_services.question_spreads)
-    ingest = PartAttribute(lambda app: app.corpus_services.ingest)
-    collection_settings = PartAttribute(lambda app: app.corpus_services.collection_settings)
-    index = PartAttribute(lambda app: app.corpus_services.index)
-    kinds = PartAttribute(lambda app: app.corpus_services.kinds)
-    names = PartAttribute(lambda app: app.corpus_services.names)
-    rekey = PartAttribute(lambda app: app.corpus_services.rekey)
-    reembed = PartAttribute(lambda app: app.corpus_services.reembed)
-
-    planner = PartAttribute(lambda app: app.retrieval_services.planner)
-    key_cache = PartAttribute(lambda app: app.retrieval_services.key_cache)
-    retrieve = PartAttribute(lambda app: app.retrieval_services.retrieve)
-    dense = PartAttribute(lambda app: app.retrieval_services.dense)
-    expand = PartAttribute(lambda app: app.retrieval_services.expand)
-
-    ask = PartAttribute(lambda app: app.answer_services.ask)
-    serving = PartAttribute(lambda app: app.answer_services.serving)
-    answer = PartAttribute(lambda app: app.answer_services.answer)
-
-    learn = PartAttribute(lambda app: app.learning_services.learn)
-    intake = PartAttribute(lambda app: app.learning_services.intake)
-    feedback = PartAttribute(lambda app: app.learning_services.feedback)
-    verdict_listing = PartAttribute(lambda app: app.learning_services.verdict_listing)
-    judges = PartAttribute(lambda app: app.learning_services.judges)
-    judge = PartAttribute(lambda app: app.learning_services.judge)
-
-    attribution = PartAttribute(lambda app: app.passage_key_services.attribution)
-    evolve = PartAttribute(lambda app: app.passage_key_services.evolve)
-    key_view = PartAttribute(lambda app: app.passage_key_services.key_view)
-
-    revoke = PartAttribute(lambda app: app.revocation_services.revoke)
-    ratings = PartAttribute(lambda app: app.revocation_services.ratings)
-    verify = PartAttribute(lambda app: app.revocation_services.verify)
-    forget = PartAttribute(lambda app: app.revocation_services.forget)
-
-    handlers = PartAttribute(lambda app: app.job_services.handlers)
-    runner = PartAttribute(lambda app: app.job_services.runner)
-    jobs = PartAttribute(lambda app: app.job_services.jobs)
-
-    closing = PartAttribute(lambda app: app.maintenance.closing)
-    audit_log = PartAttribute(lambda app: app.maintenance.audit_log)
-    health = PartAttribute(lambda app: app.maintenance.health)
-    state = PartAttribute(lambda app: app.maintenance.state)
-    wing_clearing = PartAttribute(lambda app: app.maintenance.wing_clearing)
 
     def __init__(
         self, settings: Settings, addresses: Servers, consumer: str = "", wings: Sequence[Wing] | None = None
@@ -163,34 +88,28 @@ class Application:
     def _compose(self) -> None:
         """Join the parts: each gets the parts whose services it uses. No service is made yet."""
         settings, database, models = self.settings, self.database, self.models
-        self.auth_services = AuthServices(settings, self.connections, models)
-        self.retrieval_services = RetrievalServices(settings, database, models, self.hooks)
-        self.passage_key_services = PassageKeyServices(database, models)
-        self.corpus_services = CorpusServices(settings, database, models, self.passage_key_services, self.hooks)
-        self.learning_services = LearningServices(
+        self.auth = AuthServices(settings, self.connections, models)
+        self.retrieval = RetrievalServices(settings, database, models, self.hooks)
+        self.passage_keys = PassageKeyServices(database, models)
+        self.corpus = CorpusServices(settings, database, models, self.passage_keys, self.hooks)
+        self.learning = LearningServices(
             settings,
             database,
             self.stream,
             models,
-            self.passage_key_services,
-            self.retrieval_services,
+            self.passage_keys,
+            self.retrieval,
             self._closing,
         )
-        self.revocation_services = RevocationServices(
-            database, models, self.learning_services, self.passage_key_services, self.hooks
-        )
-        self.answer_services = AnswerServices(
-            settings, database, models, self.auth_services, self.retrieval_services, self.hooks
-        )
-        self.job_services = JobServices(
-            settings, database, self.corpus_services, self.revocation_services, self._list_job_handlers
-        )
+        self.revocation = RevocationServices(database, models, self.learning, self.passage_keys, self.hooks)
+        self.answers = AnswerServices(settings, database, models, self.auth, self.retrieval, self.hooks)
+        self.jobs = JobServices(settings, database, self.corpus, self.revocation, self._list_job_handlers)
         self.maintenance = MaintenanceServices(
             settings,
             self.addresses,
             self.connections,
             models,
-            self.auth_services.announce_change,
+            self.auth.announce_change,
             self.hooks,
             {
                 wing.name: WingPlaces(
@@ -241,7 +160,9 @@ class Application:
         """
         settings = self.settings
         if settings.metrics_port:
-            exposed = MetricsEndpoint(settings.metrics_host, settings.metrics_port, self.state.metrics, checks)
+            exposed = MetricsEndpoint(
+                settings.metrics_host, settings.metrics_port, self.maintenance.state.metrics, checks
+            )
             self._closing.callback(exposed.close)
         if settings.otlp_endpoint:
             self._closing.callback(tracing.start(settings.otlp_endpoint, role, __version__, settings.otlp_share))

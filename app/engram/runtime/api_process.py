@@ -74,7 +74,7 @@ def create_app(application: Application | None) -> FastAPI:
             yield
             return
         await run_in_threadpool(application.startup.warm_up)
-        stop = application.auth_services.follow_changes()
+        stop = application.auth.follow_changes()
         try:
             yield
         finally:
@@ -100,10 +100,10 @@ def create_app(application: Application | None) -> FastAPI:
     app.add_middleware(DrainMiddleware)
     app.add_middleware(BodyLimit, unlimited=frozenset({"/documents", "/passages"}))
     refusals = Refusals(settings.max_connections // CONNECTIONS_BY_REFUSAL)
-    _throttle(app, settings, None if application is None else application.rates, refusals)
+    _throttle(app, settings, None if application is None else application.auth.rates, refusals)
     app.add_middleware(
         AuthenticationMiddleware,
-        authentication=None if application is None else application.authentication,
+        authentication=None if application is None else application.auth.authentication,
         refusals=refusals,
     )
     problems.install(app)

@@ -96,7 +96,7 @@ class Worker:
         if not self._warm.is_set() or self._stopping.is_set():
             return 503, {"status": "ending" if self._stopping.is_set() else "starting"}
         try:
-            return 200, asdict(self._app.health.readiness())
+            return 200, asdict(self._app.maintenance.health.readiness())
         except EngramError as error:
             return 503, {"status": "unavailable", "detail": error.detail}
 
@@ -145,7 +145,9 @@ class Worker:
             by_collection.setdefault(wake[1], []).append(wake)
         self._postponed_wakes, handled = [], list[Wake]()
         for collection_id, announced in sorted(by_collection.items()):
-            is_busy = self._app.learn.apply_alone(collection_id, [event for _, _, event in announced]) is None
+            is_busy = (
+                self._app.learning.learn.apply_alone(collection_id, [event for _, _, event in announced]) is None
+            )
             (self._postponed_wakes if is_busy else handled).extend(announced)
         if handled:
             try:
@@ -160,13 +162,15 @@ class Worker:
         applied = 0
         while not self._stopping.is_set():
             self._heart.turn("feedback")
-            batch = self._app.learn.apply_overdue(settings.feedback_sweep_seconds, settings.feedback_batch_size)
+            batch = self._app.learning.learn.apply_overdue(
+                settings.feedback_sweep_seconds, settings.feedback_batch_size
+            )
             applied += batch
             if batch < settings.feedback_batch_size:
                 break
         if applied:
             log.info("sweep applied overdue feedback", events=applied)
-        self._app.evolve.run_due()
+        self._app.passage_keys.evolve.run_due()
 
     def _do_jobs(self) -> None:
         with ExitStack() as stack:
@@ -176,9 +180,9 @@ class Worker:
                 nonlocal crew
                 self._heart.turn("jobs")
                 if crew is None:
-                    crew = stack.enter_context(JobThreads(self._app.runner, self._stopping.is_set))
+                    crew = stack.enter_context(JobThreads(self._app.jobs.runner, self._stopping.is_set))
                 if time.monotonic() >= self._abandoned_due:
-                    self._app.ingest.discard_abandoned()
+                    self._app.corpus.ingest.discard_abandoned()
                     self._abandoned_due = time.monotonic() + ABANDONED_SECONDS
                 if not crew.step():
                     self._stopping.wait(JOB_POLL_SECONDS)
@@ -186,11 +190,11 @@ class Worker:
             self._repeat_forever("jobs", step)
 
     def _name(self) -> None:
-        self._app.names.run(self._stopping.is_set, one_thread=True)
+        self._app.corpus.names.run(self._stopping.is_set, one_thread=True)
         self._stopping.wait(NAMES_SECONDS)
 
     def _tell_kinds(self) -> None:
-        self._app.kinds.run(self._stopping.is_set)
+        self._app.corpus.kinds.run(self._stopping.is_set)
         self._stopping.wait(KINDS_SECONDS)
 
     def _analyse(self) -> None:
@@ -203,7 +207,7 @@ class Worker:
 
     def _remove_closed(self) -> None:
         self._app.maintenance.removal.run(self._stopping.is_set)
-        self._app.closing.run(self._stopping.is_set)
+        self._app.maintenance.closing.run(self._stopping.is_set)
         self._stopping.wait(CLOSING_SECONDS)
 
     def _maintain(self) -> None:

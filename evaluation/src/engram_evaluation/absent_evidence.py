@@ -50,7 +50,7 @@ def build_maskable_corpus(harness: Harness, retrieve: RetrievalService | None = 
     """
     ids: dict[str, int] = {}
     after: str | None = None
-    while page := harness.services.ingest.passages(harness.scope, after, PAGE):
+    while page := harness.services.corpus.ingest.passages(harness.scope, after, PAGE):
         ids |= {passage.external_id: passage.id for passage in page}
         after = page[-1].external_id
-    return MaskableCorpus(harness, retrieve or harness.services.retrieve, ids)
+    return MaskableCorpus(harness, retrieve or harness.services.retrieval.retrieve, ids)

@@ -96,7 +96,7 @@ def vectors(run: Run) -> dict[str, NDArray[np.float32]]:
     questions = run.dataset.questions
     if run.dataset.paraphrases:
         return {}
-    embedded = run.harness.services.embedder.embed([question.text for question in questions])
+    embedded = run.harness.services.models.embedder.embed([question.text for question in questions])
     return {question.id: vector for question, vector in zip(questions, embedded, strict=True)}
 
 
@@ -215,7 +215,7 @@ def teach(
         )
         harness.give(question, verdict)
         step()
-    harness.services.evolve.evolve(harness.scope)
+    harness.services.passage_keys.evolve.evolve(harness.scope)
 
 
 def _measure_costs(run: Run, retriever: Strategy, adapted: Sequence[Question]) -> dict[str, list[QuestionResult]]:

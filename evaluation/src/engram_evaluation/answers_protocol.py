@@ -39,7 +39,7 @@ def answers(run: Run) -> list[Phase]:
         LlmNotConfiguredError: there is no endpoint to answer.
         LlmError: it failed; what was marked before is kept for the next run.
     """
-    llm = run.harness.services.llm
+    llm = run.harness.services.models.llm
     if llm is None:
         raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
     questions = select_answerable(run.dataset, run.options.limit)

@@ -27,7 +27,7 @@ class Dense:
 
     def rank(self, text: str, limit: int) -> list[str]:
         """Passage ids, best first."""
-        hits = self._harness.services.dense.search(self._harness.scope, text, limit)
+        hits = self._harness.services.retrieval.dense.search(self._harness.scope, text, limit)
         return [passage for passage, _ in hits]
 
 

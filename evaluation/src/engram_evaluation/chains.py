@@ -49,7 +49,7 @@ def learn(services: EvaluatedServices, scope: Scope, dataset: Dataset, step: Cal
     """State what every passage says; how many statements that were."""
     count = 0
     for passage in dataset.passages:
-        stated = read_page(services.language, passage["title"], passage["text"])
+        stated = read_page(services.models.language, passage["title"], passage["text"])
         if stated:
             count += len(
                 facts_of(services).facts.state(scope, stated, source=passage["id"], fingerprint=passage["id"]).facts

@@ -73,8 +73,6 @@ class ConfiguredServices(EvaluatedServices, Protocol):
 
     @property
     def settings(self) -> Settings: ...
-    @property
-    def priors(self) -> RankingPriors: ...
 
 
 def evaluate(
@@ -98,36 +96,38 @@ def evaluate(
         raise InvalidRequestError(
             f"{dataset.name} labels no passage as relevant, so --protocol {options.protocol} measures nothing."
         )
-    if options.protocol == "answers" and services.llm is None:
+    if options.protocol == "answers" and services.models.llm is None:
         raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
     if options.protocol == "expand":
-        check(dataset, options, services.llm)
+        check(dataset, options, services.models.llm)
     elif options.answered:
-        worded_answers.check(dataset.name, dataset.questions, services.llm)
-    if options.paraphrases == "model" and services.llm is None:
+        worded_answers.check(dataset.name, dataset.questions, services.models.llm)
+    if options.paraphrases == "model" and services.models.llm is None:
         raise LlmNotConfiguredError("--paraphrases model needs ENGRAM_LLM_BASE_URL to be set.")
-    judge = verdict_givers.choose(options.judge, options.verdicts, services.llm)
+    judge = verdict_givers.choose(options.judge, options.verdicts, services.models.llm)
     names = ENGINE + KEYS if options.protocol in {"adapt", "expand"} else ENGINE
     engine = {name: getattr(services.settings, name) for name in names}
-    engine["embedding_model"] = services.embedder.model  # of a folder its name, which says nothing of its weights
-    engine["embedding_fingerprint"] = services.embedder.fingerprint[:DIGITS]
+    engine["embedding_model"] = (
+        services.models.embedder.model
+    )  # of a folder its name, which says nothing of its weights
+    engine["embedding_fingerprint"] = services.models.embedder.fingerprint[:DIGITS]
     if pipeline_folder(services.settings.spacy_model) is None:
         engine["spacy_model"] = RULES  # what is not installed found no names
-    engine["ranking_prior"] = [services.priors.name, *services.priors.fitted]
+    engine["ranking_prior"] = [services.models.priors.name, *services.models.priors.fitted]
     asks = (
         options.protocol == "answers"
         or options.live
         or options.answered
         or options.paraphrases == "model"
-        or (options.protocol == "session" and services.llm is not None)
+        or (options.protocol == "session" and services.models.llm is not None)
     )
     if asks or "llm" in {options.judge, options.stop_rule}:
         engine["llm_model"] = services.settings.llm_model
     if options.stop_rule == "learned":
         engine["sufficiency_threshold"] = services.settings.sufficiency_threshold
-    fitted = options.weighted and dataset.name in services.priors.fitted
+    fitted = options.weighted and dataset.name in services.models.priors.fitted
     if fitted:
-        _warn(console, dataset, services.priors)
+        _warn(console, dataset, services.models.priors)
     with progress(console) as bars:
         read, opened = _tokens_read(services), time.perf_counter()
         harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"), options.key_building)
@@ -144,8 +144,8 @@ def evaluate(
             engine=engine,
         )
         rewording = None
-        if options.paraphrases == "model" and services.llm is not None:
-            run.dataset, rewording = model_paraphrases.reword(run, services.llm, services.language)
+        if options.paraphrases == "model" and services.models.llm is not None:
+            run.dataset, rewording = model_paraphrases.reword(run, services.models.llm, services.models.language)
         phases = _run(run)
     seconds = time.perf_counter() - began
     report = RunReport(
@@ -184,7 +184,7 @@ class _CountingEncoder(Protocol):
 
 
 def _tokens_read(services: EvaluatedServices) -> int | None:
-    return services.embedder.tokens_read if isinstance(services.embedder, _CountingEncoder) else None
+    return services.models.embedder.tokens_read if isinstance(services.models.embedder, _CountingEncoder) else None
 
 
 def _run(run: Run) -> list[Phase]:

@@ -115,7 +115,7 @@ def select_questions(dataset: Dataset, options: Options) -> list[Question]:
 def expand(run: Run) -> list[Phase]:
     """Every question by base keys, widened, by evolved keys and by both, for each method and seed."""
     options, dataset = run.options, run.dataset
-    methods = check(dataset, options, run.harness.services.llm)
+    methods = check(dataset, options, run.harness.services.models.llm)
     pool = select_questions(dataset, options)
     units = _load_or_generate_units(run, pool, methods) if options.live else _load_units(dataset, pool, methods)
     vectors = vectors_of(run)
@@ -293,10 +293,10 @@ def _load_or_generate_units(run: Run, pool: Sequence[Question], methods: Sequenc
 
 def _generate_units(run: Run, method: Method, question: Question) -> QuestionScores:
     services = run.harness.services
-    before, began = _usage(services.llm), time.perf_counter()
-    units = services.expand.expand(run.harness.scope, question.text, [method])
+    before, began = _usage(services.models.llm), time.perf_counter()
+    units = services.retrieval.expand.expand(run.harness.scope, question.text, [method])
     ms = (time.perf_counter() - began) * 1000.0
-    after = _usage(services.llm)
+    after = _usage(services.models.llm)
     values = {
         "ms": ms,
         "llm_calls": float(after.calls - before.calls),

@@ -125,7 +125,7 @@ def judge_questions(
     facts_by_passage = read_facts(language, dataset.passages)
     rows = []
     for question in dataset.questions:
-        names, ranked = harness.services.retrieve.features(
+        names, ranked = harness.services.retrieval.retrieve.features(
             Query(text=question.text, scope=harness.scope, memory="off")
         )
         ids = np.arange(len(names))

@@ -87,9 +87,9 @@ def facts(services: EvaluatedServices, dataset: Dataset, options: Options, begin
     if not gold and not period_series:
         raise InvalidRequestError(f"{dataset.name} has no gold facts, and no questions with a page and years.")
     name = f"evaluation-facts-{uuid.uuid4().hex[:12]}"
-    reception = services.ingest.receive(services.access.prepare_opening(name))
+    reception = services.corpus.ingest.receive(services.auth.access.prepare_opening(name))
     reception.add([], [])  # makes the collection
-    scope = services.access.scope(name)
+    scope = services.auth.access.scope(name)
     chain_figures: Chains | None = None
     revised: tuple[RevisionShares, ...] = ()
     try:
@@ -101,5 +101,5 @@ def facts(services: EvaluatedServices, dataset: Dataset, options: Options, begin
             step = begin("streams", len(revision_measure.RATES) * len(options.seeds))
             revised = tuple(revision_measure.revision(services, scope, chosen, options.seeds, step))
     finally:
-        services.ingest.delete_collection(scope)
+        services.corpus.ingest.delete_collection(scope)
     return FactsReport(dataset.name, options.command(dataset.name), chain_figures, revised)

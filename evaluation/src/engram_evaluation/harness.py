@@ -7,32 +7,26 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from engram.composition.models import Models
+from engram.composition.parts.answer_services import AnswerServices
+from engram.composition.parts.auth_services import AuthServices
+from engram.composition.parts.corpus_services import CorpusServices
+from engram.composition.parts.job_services import JobServices
+from engram.composition.parts.learning_services import LearningServices
+from engram.composition.parts.passage_key_services import PassageKeyServices
+from engram.composition.parts.retrieval_services import RetrievalServices
+from engram.composition.parts.revocation_services import RevocationServices
 from engram.composition.wings import WingHolder
 from engram.context import tenancy
 from engram.context.errors import ConflictError, EngramError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.profiles import PROFILES, ProfileName
-from engram.providers.embedder import Embedder
-from engram.providers.language import Language
-from engram.providers.llm import Llm
-from engram.services.auth.scope import AccessService, Principal, Scope
-from engram.services.corpus.kind_measurement import KindService
-from engram.services.corpus.passage_intake import IngestService
-from engram.services.jobs.job_runner import Runner
-from engram.services.jobs.job_service import JobsService
-from engram.services.learning.feedback_service import FeedbackService, Receipt
+from engram.services.auth.scope import Principal, Scope
+from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import Verdict
-from engram.services.learning.verdict_learning import LearningService
-from engram.services.passage_keys.key_evolution import KeyEvolutionService
-from engram.services.passage_keys.rekey import RekeyService
-from engram.services.queries.query_service import QueryService
 from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.dense_search import DenseService
 from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
-from engram.services.retrieval.query_expansion import ExpansionService
-from engram.services.retrieval.retrieval_service import RetrievalService
-from engram.services.revocation.learning_reset import LearningResetService
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.retrieval_metrics import DEPTH, QuestionResult
 from engram_evaluation.verdict_givers import Judge, ShownSentence
@@ -49,42 +43,26 @@ class IngestFailedError(EngramError):
 
 
 class EvaluatedServices(WingHolder, Protocol):
-    """The use cases that an evaluation drives."""
+    """The use cases that an evaluation drives, by their rooms."""
 
     @property
-    def language(self) -> Language: ...
+    def models(self) -> Models: ...
     @property
-    def access(self) -> AccessService: ...
+    def auth(self) -> AuthServices: ...
     @property
-    def ingest(self) -> IngestService: ...
+    def corpus(self) -> CorpusServices: ...
     @property
-    def rekey(self) -> RekeyService: ...
+    def retrieval(self) -> RetrievalServices: ...
     @property
-    def jobs(self) -> JobsService: ...
+    def answers(self) -> AnswerServices: ...
     @property
-    def runner(self) -> Runner: ...
+    def learning(self) -> LearningServices: ...
     @property
-    def retrieve(self) -> RetrievalService: ...
+    def passage_keys(self) -> PassageKeyServices: ...
     @property
-    def ask(self) -> QueryService: ...
+    def revocation(self) -> RevocationServices: ...
     @property
-    def feedback(self) -> FeedbackService: ...
-    @property
-    def learn(self) -> LearningService: ...
-    @property
-    def expand(self) -> ExpansionService: ...
-    @property
-    def evolve(self) -> KeyEvolutionService: ...
-    @property
-    def forget(self) -> LearningResetService: ...
-    @property
-    def kinds(self) -> KindService: ...
-    @property
-    def dense(self) -> DenseService: ...
-    @property
-    def llm(self) -> Llm | None: ...
-    @property
-    def embedder(self) -> Embedder: ...
+    def jobs(self) -> JobServices: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +93,7 @@ class Harness:
     @property
     def scope(self) -> Scope:
         """The collection as it is now."""
-        return self.services.access.scope(self.collection)
+        return self.services.auth.access.scope(self.collection)
 
     def ingest(self, dataset: Dataset, tick: Tick) -> None:
         """Bring the collection to the data set's passages; those it holds already cost a comparison each.
@@ -126,7 +104,7 @@ class Harness:
         self._send(dataset, tick)
         if self.scope.collection.passage_count != len(dataset.passages):
             # Passages of an earlier version of the data set are still there.
-            self.services.ingest.delete_collection(self.scope)
+            self.services.corpus.ingest.delete_collection(self.scope)
             self._send(dataset, tick)
 
     def rekey(self, building: KeyBuilding, tick: Tick) -> None:
@@ -137,7 +115,7 @@ class Harness:
         """
         while (scope := self.scope).collection.key_building != building:
             try:
-                job_id = self.services.rekey.request(scope, building)
+                job_id = self.services.corpus.rekey.request(scope, building)
             except ConflictError as error:
                 if "job_id" not in error.extra:  # it has finished since
                     continue
@@ -146,7 +124,7 @@ class Harness:
 
     def reset(self) -> None:
         """Forget every verdict."""
-        self.services.forget.reset(self.scope)
+        self.services.revocation.forget.reset(self.scope)
 
     def ask(
         self,
@@ -182,7 +160,7 @@ class Harness:
         if arm.ungated:
             profile = replace(profile, policy=replace(profile.policy, gated=False))
         began = time.perf_counter()
-        answer = self.services.ask.query(query, profile, explained=False)
+        answer = self.services.answers.ask.query(query, profile, explained=False)
         ms = (time.perf_counter() - began) * 1000.0
         ranking = [passage.passage_id for passage in answer.passages]
         if arm.strategy != "graph":
@@ -215,24 +193,24 @@ class Harness:
             return
         scopes = [replace(verdict.scope, principal=principal) for principal in named]
         events = [
-            self.services.feedback.accept(
+            self.services.learning.feedback.accept(
                 replace(verdict, scope=scope, judge=None), f"evaluate-{uuid.uuid4()}"
             ).event.id
             for scope in scopes
         ]
-        applied = self.services.learn.apply(verdict.scope.collection.id, events)
+        applied = self.services.learning.learn.apply(verdict.scope.collection.id, events)
         if applied != len(events):
             raise IngestFailedError(f"Of {len(events)} verdicts on {question.id} {applied} were applied.")
 
     def give(self, question: Question, verdict: Verdict) -> Receipt:
         """Give a verdict on what a question was answered, and have it applied."""
-        receipt = self.services.feedback.accept(verdict, f"evaluate-{uuid.uuid4()}", wait=True)
+        receipt = self.services.learning.feedback.accept(verdict, f"evaluate-{uuid.uuid4()}", wait=True)
         if receipt.event.status != "applied":
             raise IngestFailedError(f"The verdict on {question.id} was not applied: {receipt.event.error}")
         return receipt
 
     def _send(self, dataset: Dataset, tick: Tick) -> None:
-        reception = self.services.ingest.receive(self.services.access.prepare_opening(self.collection))
+        reception = self.services.corpus.ingest.receive(self.services.auth.access.prepare_opening(self.collection))
         lines = list(enumerate(dataset.passages, start=1))
         for start in range(0, len(lines), LINES_PER_CHUNK):
             reception.add(lines[start : start + LINES_PER_CHUNK], [])
@@ -244,13 +222,13 @@ class Harness:
         with ThreadPoolExecutor(1, thread_name_prefix="jobs") as worker:
             while True:
                 running = worker.submit(
-                    tenancy.carry(self.services.runner.run_ready), collection_id=scope.collection.id
+                    tenancy.carry(self.services.jobs.runner.run_ready), collection_id=scope.collection.id
                 )
                 while not wait([running], POLL_SECONDS).done:
-                    job = self.services.jobs.job(scope, job_id)
+                    job = self.services.jobs.jobs.job(scope, job_id)
                     tick(job.received - job.waiting, job.received)
                 running.result()
-                job = self.services.jobs.job(scope, job_id)
+                job = self.services.jobs.jobs.job(scope, job_id)
                 tick(job.received - job.waiting, job.received)
                 if job.status in {"failed", "cancelled"}:
                     raise IngestFailedError(f"{name}: {job.error or job.status}")
@@ -267,7 +245,7 @@ def open_harness(
     harness.ingest(dataset, tick)
     harness.rekey(building, tick)
     # Figures must not depend on what was asked of the collection before.
-    services.kinds.forget_questions(harness.scope.collection.id)
+    services.corpus.kinds.forget_questions(harness.scope.collection.id)
     return harness
 
 

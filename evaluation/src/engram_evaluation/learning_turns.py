@@ -163,7 +163,7 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
             _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}", watch)
             watch.look()
             if variation.expanded:
-                harness.services.evolve.evolve(harness.scope)
+                harness.services.passage_keys.evolve.evolve(harness.scope)
         for group, questions in plan_of.groups.items() if turn in measured else ():
             if phases_by_group[turn, group] is None:
                 rows = measure_arm(run, f"{label}: {group}", questions, harness, arm)
@@ -238,7 +238,7 @@ def _flood(
         harness.flood(question, replace(arm, memory="off"), hostile, named)
         step()
     if way.attack == "expansions":
-        harness.services.evolve.evolve(harness.scope)
+        harness.services.passage_keys.evolve.evolve(harness.scope)
 
 
 def _keep(run: Run, store: Phases, name: str, seed: int, trajectories: Trajectories | None) -> None:

@@ -139,7 +139,11 @@ def sessions(run: Run) -> list[Phase]:
     options = run.options
     questions = choose_questions(run)
     compared = arms(
-        options.planners, options.rounds, options.without, options.stops, llm=run.harness.services.llm is not None
+        options.planners,
+        options.rounds,
+        options.without,
+        options.stops,
+        llm=run.harness.services.models.llm is not None,
     )
     phases = [_phase(run, QUERY, questions, {}, lambda question: _ask_once(run, question, SHOWN_PASSAGES))]
     for arm in compared:
@@ -219,11 +223,11 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
         profile=run.options.profile,
         include=frozenset({"sentences"}),
     )
-    answer = services.ask.query(query, explained=False)
+    answer = services.answers.ask.query(query, explained=False)
     draft, failure = None, {}
-    if services.llm is not None:
+    if services.models.llm is not None:
         try:
-            draft = services.llm.answer(question.text, evidence(answer, top_k)).text
+            draft = services.models.llm.answer(question.text, evidence(answer, top_k)).text
         except LlmError as error:  # a session that the model fails ends without an answer as well
             draft, failure = "", {"failed": error.detail}
     ms = (time.perf_counter() - began) * 1000.0
@@ -329,7 +333,7 @@ def _precision(gold: Sequence[GoldSentence], pool: Sequence[GoldSentence]) -> fl
 
 
 def _usage(run: Run) -> Usage:
-    llm = run.harness.services.llm
+    llm = run.harness.services.models.llm
     return Usage() if llm is None else llm.usage
 
 

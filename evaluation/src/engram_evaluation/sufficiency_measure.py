@@ -168,7 +168,7 @@ def _measure_missing_evidence(
     whole = [question for question in questions if not question.relevant & removed]
     before = _predict(harness, some, "off", begin, "before passages go")
     for passage in sorted(removed):
-        harness.services.ingest.delete_passage(harness.scope, passage)
+        harness.services.corpus.ingest.delete_passage(harness.scope, passage)
     after = _predict(harness, some, "off", begin, "without a passage each")
     control = _predict(harness, whole, "off", begin, "others")
     return {
@@ -203,7 +203,7 @@ def _predict(
     rule: HopStopRule | None = None,
 ) -> list[SufficiencyPrediction]:
     """Ask every question once, and return the predicted and the true sufficiency of each answer."""
-    step, retrieve, predictions = begin(label, len(questions)), harness.services.retrieve, []
+    step, retrieve, predictions = begin(label, len(questions)), harness.services.retrieval.retrieve, []
     for question in questions:
         query = Query(text=question.text, scope=harness.scope, memory=memory, stop_rule=rule)
         began = time.perf_counter()

@@ -69,7 +69,7 @@ def words(
     Raises:
         LlmError: the endpoint failed; what was marked before is kept for the next run.
     """
-    llm, (store, arm, turn, seed) = run.harness.services.llm, phase_key
+    llm, (store, arm, turn, seed) = run.harness.services.models.llm, phase_key
     if not run.options.answered or llm is None:
         return {}
     phase = load_phase(phase_key)

@@ -42,7 +42,7 @@ def test_an_answer_cites_sentences_of_its_retrieval(modelled: ModelApplications,
 def test_no_evidence_is_no_answer_and_costs_no_call(
     modelled: ModelApplications, application: Application, collection: str
 ) -> None:
-    application.ingest.receive(application.access.prepare_opening(collection)).finish()
+    application.corpus.ingest.receive(application.auth.access.prepare_opening(collection)).finish()
     answer = modelled(keyword_handler).post("/answer", json={"collection": collection, "query": QUESTION}).json()
     assert (answer["answer"], answer["sufficient"], answer["citations"]) == ("", False, [])
     assert modelled.held == []

@@ -35,7 +35,7 @@ Start = Callable[..., AbstractContextManager[Application]]
 @pytest.fixture(scope="module")
 def served(application: Application) -> Embedder:
     """The model behind the server."""
-    return ResizedEncoder(application.embedder, 512)
+    return ResizedEncoder(application.models.embedder, 512)
 
 
 @pytest.fixture
@@ -56,7 +56,10 @@ def start(own: Servers, settings: Settings, application: Application, server: Mo
             "embedding_api_key": SecretStr("secret"),
         }
         services = Application(settings.model_copy(update=stated | changed), own, consumer="apart")
-        services.models.language, services.models.embedder_also = application.language, application.embedder
+        services.models.language, services.models.embedder_also = (
+            application.models.language,
+            application.models.embedder,
+        )
         try:
             yield services
         finally:
@@ -66,13 +69,13 @@ def start(own: Servers, settings: Settings, application: Application, server: Mo
 
 
 def endpoint(services: Application) -> EndpointEmbedder:
-    assert isinstance(services.embedder, EndpointEmbedder)
-    return services.embedder
+    assert isinstance(services.models.embedder, EndpointEmbedder)
+    return services.models.embedder
 
 
 def ask(services: Application, name: str) -> list[str]:
-    scope = services.access.scope(name)
-    return [hit.passage_id for hit in services.serving.query(Query(text=QUESTION, scope=scope)).passages]
+    scope = services.auth.access.scope(name)
+    return [hit.passage_id for hit in services.answers.serving.query(Query(text=QUESTION, scope=scope)).passages]
 
 
 def test_a_collection_of_the_server_is_ingested_asked_and_taught(
@@ -81,9 +84,9 @@ def test_a_collection_of_the_server_is_ingested_asked_and_taught(
     with start() as services:
         services.startup.check_encoders()
         create_twin(services, collection)
-        held = services.access.scope(collection).collection
+        held = services.auth.access.scope(collection).collection
         assert (held.encoder_model, held.encoder_dimension) == ("served", 512)
-        assert held.encoder_fingerprint == services.embedder.fingerprint
+        assert held.encoder_fingerprint == services.models.embedder.fingerprint
         for row in state.rows(services, collection, "sentence"):
             vector = np.array(row["embedding"].strip("[]").split(","), dtype=np.float32)
             np.testing.assert_allclose(vector, served.embed([row["text"]])[0], atol=1e-6)
@@ -94,16 +97,19 @@ def test_a_collection_of_the_server_is_ingested_asked_and_taught(
 
 def test_reembed_works_to_a_server_and_from_it(start: Start, application: Application, collection: str) -> None:
     with start() as services:
-        services.models.embedder, services.models.embedder_also = application.embedder, services.models.embedder
+        services.models.embedder, services.models.embedder_also = (
+            application.models.embedder,
+            services.models.embedder,
+        )
         create_twin(services, collection)
         undo.apply(services, collection, undo.stream(services, collection, 6, seed=3))
         before = ask(services, collection)
         for model, dimension in (("served", 512), ("all-MiniLM-L6-v2", 384)):
-            scope = services.access.scope(collection)
-            job = services.reembed.request(scope, model)
-            services.runner.run_ready()
-            assert services.jobs.job(scope, job).status == "succeeded"
-            held = services.access.scope(collection).collection
+            scope = services.auth.access.scope(collection)
+            job = services.corpus.reembed.request(scope, model)
+            services.jobs.runner.run_ready()
+            assert services.jobs.jobs.job(scope, job).status == "succeeded"
+            held = services.auth.access.scope(collection).collection
             assert (held.encoder_model, held.encoder_dimension) == (model, dimension)
             assert ask(services, collection)
             undo.assert_verified(services, collection)
@@ -126,9 +132,9 @@ def test_questions_are_sent_with_their_prefix_and_passages_with_theirs(
 
 def test_a_request_of_a_tenant_may_be_the_first_to_reach_the_server(start: Start, collection: str) -> None:
     with start(row_security=True) as services, tenancy.restrict_to("local"):
-        assert services.encoder.choose("served").dimension == 512
+        assert services.models.encoder.choose("served").dimension == 512
         ingest(services, collection)
-        assert services.access.scope(collection).collection.encoder == services.encoder.id
+        assert services.auth.access.scope(collection).collection.encoder == services.models.encoder.id
 
 
 def test_the_same_model_at_another_address_is_the_same_encoder(
@@ -141,7 +147,10 @@ def test_the_same_model_at_another_address_is_the_same_encoder(
         start(embedding_url=other.base_url, embedding_model="its-other-name") as services,
     ):
         assert ask(services, collection), "vectors that differ in the last digits are comparable"
-        assert services.encoder.id.fingerprint == services.access.scope(collection).collection.encoder_fingerprint
+        assert (
+            services.models.encoder.id.fingerprint
+            == services.auth.access.scope(collection).collection.encoder_fingerprint
+        )
 
 
 def nudge(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -159,9 +168,9 @@ def test_a_server_with_another_model_is_refused_at_the_next_start(
         with pytest.raises(EmbeddingSpaceMismatchError, match=reason):
             ask(services, collection)
         before = state.rows(services, collection, "sentence")
-        scope = services.access.scope(collection)
-        assert services.reembed.request(scope, "served")
-        services.runner.run_ready()
+        scope = services.auth.access.scope(collection)
+        assert services.corpus.reembed.request(scope, "served")
+        services.jobs.runner.run_ready()
         assert ask(services, collection), "re-embedded by the new model"
         assert state.rows(services, collection, "sentence") != before
 
@@ -177,8 +186,8 @@ def test_a_server_that_is_away_holds_up_its_own_collections_only(
         server.queue(*[Failure(status=401, body=b"{}")] * 4)
         services.startup.warm_up()
         job = ingest(services, local, encoder="all-MiniLM-L6-v2")
-        services.runner.run_ready()
-        assert services.jobs.job(services.access.scope(local), job).status == "succeeded"
+        services.jobs.runner.run_ready()
+        assert services.jobs.jobs.job(services.auth.access.scope(local), job).status == "succeeded"
         assert ask(services, local)
         server.vectors, vectors = None, server.vectors
         with pytest.raises(EmbeddingUnavailableError, match="is out of reach"):
@@ -190,18 +199,18 @@ def test_a_server_that_is_away_holds_up_its_own_collections_only(
 
         server.vectors = None
         job = ingest(services, collection, {"id": "new", "text": "Radium glows."})
-        assert services.runner.run_ready() == 0
-        scope = services.access.scope(collection)
-        waiting = services.jobs.job(scope, job)
+        assert services.jobs.runner.run_ready() == 0
+        scope = services.auth.access.scope(collection)
+        waiting = services.jobs.jobs.job(scope, job)
         assert (waiting.status, waiting.attempts) == ("queued", 0)
         server.vectors = vectors
         make_due(services)
-        assert services.runner.run_ready() == 1
-        assert services.jobs.job(scope, job).status == "succeeded"
+        assert services.jobs.runner.run_ready() == 1
+        assert services.jobs.jobs.job(scope, job).status == "succeeded"
 
 
 def ingest(services: Application, name: str, *passages: dict[str, Any], encoder: str | None = None) -> Any:
-    reception = services.ingest.receive(replace(services.access.prepare_opening(name), encoder=encoder))
+    reception = services.corpus.ingest.receive(replace(services.auth.access.prepare_opening(name), encoder=encoder))
     bodies = [PassageIn.model_validate(one).body() for one in passages or CURIE]
     reception.add(list(enumerate(bodies, 1)), [])
     return reception.finish()
@@ -222,7 +231,7 @@ def test_a_collection_chooses_its_encoder_when_it_is_made(
         for encoder, dimension in (("short", 64), ("served", 512), ("all-MiniLM-L6-v2", 384)):
             where = {"collection": f"{collection}-{dimension}", "encoder": encoder}
             assert http.post("/passages", params=where, json=body).status_code == 202
-            services.runner.run_ready()
+            services.jobs.runner.run_ready()
             shown = http.get(f"/collections/{collection}-{dimension}").json()["encoder"]
             assert (shown["model"], shown["dimension"]) == (encoder, dimension)
             found = http.post("/query", json={"query": QUESTION, "collection": f"{collection}-{dimension}"})
@@ -231,13 +240,13 @@ def test_a_collection_chooses_its_encoder_when_it_is_made(
         refused = http.post("/passages", params=where | {"encoder": "short"}, json=body)
         assert (refused.status_code, refused.json()["type"]) == (409, "urn:engram:problem:embedding-space-mismatch")
         assert "holds vectors of 'all-MiniLM-L6-v2', not of 'short'" in refused.json()["detail"]
-        before = len(services.ingest.collections(None, 1_000))
+        before = len(services.corpus.ingest.collections(None, 1_000))
         unknown = http.post("/passages", params={"collection": f"{collection}-x", "encoder": "nobody"}, json=body)
         assert unknown.status_code == 422
         assert "this process runs served and all-MiniLM-L6-v2 and short" in unknown.json()["detail"]
-        assert len(services.ingest.collections(None, 1_000)) == before
+        assert len(services.corpus.ingest.collections(None, 1_000)) == before
         with pytest.raises(InvalidRequestError, match="nobody"):
-            services.encoder.choose("nobody")
+            services.models.encoder.choose("nobody")
 
 
 def test_no_server_is_asked_while_a_transaction_is_open(
@@ -264,12 +273,12 @@ def test_no_server_is_asked_while_a_transaction_is_open(
         create_twin(services, collection)
         ask(services, collection)
         undo.apply(services, collection, undo.stream(services, collection, 4, seed=3))
-        services.evolve.evolve(services.access.scope(collection))
-        job = services.reembed.request(services.access.scope(collection), "all-MiniLM-L6-v2")
-        services.runner.run_ready()
-        back = services.reembed.request(services.access.scope(collection), "served")
-        services.runner.run_ready()
-        scope = services.access.scope(collection)
-        assert {services.jobs.job(scope, one).status for one in (job, back)} == {"succeeded"}
+        services.passage_keys.evolve.evolve(services.auth.access.scope(collection))
+        job = services.corpus.reembed.request(services.auth.access.scope(collection), "all-MiniLM-L6-v2")
+        services.jobs.runner.run_ready()
+        back = services.corpus.reembed.request(services.auth.access.scope(collection), "served")
+        services.jobs.runner.run_ready()
+        scope = services.auth.access.scope(collection)
+        assert {services.jobs.jobs.job(scope, one).status for one in (job, back)} == {"succeeded"}
     assert server.requests
     assert open_transactions == []

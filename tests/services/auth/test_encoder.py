@@ -43,7 +43,7 @@ def application(own: Servers, settings: Settings, application: Application) -> I
 @pytest.fixture(scope="module")
 def other(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """The second, with another encoder."""
-    with application_on(own, settings, application, RotatedEncoder(application.embedder)) as services:
+    with application_on(own, settings, application, RotatedEncoder(application.models.embedder)) as services:
         yield services
 
 
@@ -54,11 +54,13 @@ def held(application: Application, collection: str) -> str:
 
 
 def ask(application: Application, name: str, **more: Any) -> UUID:
-    return application.serving.query(Query(text=QUESTION, scope=application.access.scope(name), **more)).query_id
+    return application.answers.serving.query(
+        Query(text=QUESTION, scope=application.auth.access.scope(name), **more)
+    ).query_id
 
 
 def verdict(application: Application, name: str, query_id: UUID, *expansions: Expansion) -> Verdict:
-    scope = application.access.scope(name)
+    scope = application.auth.access.scope(name)
     return Verdict(
         query_id=query_id, scope=scope, partial=True, supporting_passages=("vistula",), expansions=expansions
     )
@@ -67,7 +69,7 @@ def verdict(application: Application, name: str, query_id: UUID, *expansions: Ex
 def add_pending_verdict(application: Application, name: str, *expansions: Expansion) -> int:
     """An event that waits for a worker."""
     said = verdict(application, name, ask(application, name), *expansions)
-    return application.feedback.accept(said, uuid4().hex).event.id
+    return application.learning.feedback.accept(said, uuid4().hex).event.id
 
 
 def rows(application: Application) -> Mapping[str, int]:
@@ -90,36 +92,38 @@ def test_each_encoder_serves_its_own_collections(application: Application, other
     answers = []
 
     for services, name in ((application, held), (other, beside)):
-        scope = services.access.scope(name)
-        assert scope.collection.encoder == services.encoder.id
+        scope = services.auth.access.scope(name)
+        assert scope.collection.encoder == services.models.encoder.id
         found = vectors(services, name)
         texts = [f"{passage['title']}. {passage['text']}" for passage in CURIE]
-        for passage, vector in zip(CURIE, services.embedder.embed(texts), strict=True):
+        for passage, vector in zip(CURIE, services.models.embedder.embed(texts), strict=True):
             np.testing.assert_allclose(found[passage["id"]], vector, atol=1e-6)
-        answer = services.serving.query(Query(text=QUESTION, scope=scope))
+        answer = services.answers.serving.query(Query(text=QUESTION, scope=scope))
         answers.append({passage.passage_id: passage.score for passage in answer.passages})
         event = add_pending_verdict(services, name, RIVER)
-        assert services.learn.apply(scope.collection.id, [event]) == 1
-        assert services.runner.run_ready() == 0
+        assert services.learning.learn.apply(scope.collection.id, [event]) == 1
+        assert services.jobs.runner.run_ready() == 0
         undo.assert_verified(services, name)
     assert answers[0] == pytest.approx(answers[1], abs=1e-6)
     assert list(answers[0]) == list(answers[1])
 
 
 REFUSED: dict[str, Callable[[Application, Scope], object]] = {
-    "a query": lambda app, scope: app.serving.query(Query(text=QUESTION, scope=scope)),
-    "a query by words": lambda app, scope: app.serving.query(Query(text=QUESTION, scope=scope, strategy="lexical")),
+    "a query": lambda app, scope: app.answers.serving.query(Query(text=QUESTION, scope=scope)),
+    "a query by words": lambda app, scope: app.answers.serving.query(
+        Query(text=QUESTION, scope=scope, strategy="lexical")
+    ),
     "a comparison": lambda app, scope: app.wing(ExperimentServices).compare.compare(
         *[Query(text=QUESTION, scope=scope)] * 2
     ),
-    "an expansion": lambda app, scope: app.expand.expand(scope, QUESTION, ["prf"]),
-    "dense retrieval": lambda app, scope: app.dense.search(scope, QUESTION, 3),
-    "new keys": lambda app, scope: app.rekey.request(scope, "title"),
+    "an expansion": lambda app, scope: app.retrieval.expand.expand(scope, QUESTION, ["prf"]),
+    "dense retrieval": lambda app, scope: app.retrieval.dense.search(scope, QUESTION, 3),
+    "new keys": lambda app, scope: app.corpus.rekey.request(scope, "title"),
     "passages": lambda app, scope: state.stage_passages(app, scope.collection.name, *CURIE),
-    "a verdict with expansions": lambda app, scope: app.feedback.accept(
+    "a verdict with expansions": lambda app, scope: app.learning.feedback.accept(
         Verdict(query_id=uuid4(), scope=scope, expansions=[RIVER]), "once"
     ),
-    "a submitted verdict with expansions": lambda app, scope: app.intake.submit(
+    "a submitted verdict with expansions": lambda app, scope: app.learning.intake.submit(
         Verdict(query_id=uuid4(), scope=scope, expansions=[RIVER]), "once"
     ),
 }
@@ -129,37 +133,37 @@ REFUSED: dict[str, Callable[[Application, Scope], object]] = {
 def test_embedding_into_another_space_is_refused_without_writes(other: Application, held: str, use: str) -> None:
     before = rows(other)
     with pytest.raises(EmbeddingSpaceMismatchError, match=rf"^Collection '{held}' {REASON}"):
-        REFUSED[use](other, other.access.scope(held))
+        REFUSED[use](other, other.auth.access.scope(held))
     assert rows(other) == before
 
 
 def test_reads_work_without_the_collection_encoder(application: Application, other: Application, held: str) -> None:
     events = [add_pending_verdict(application, held, RIVER), add_pending_verdict(application, held)]
-    application.learn.apply(application.access.scope(held).collection.id, events)
-    scope = other.access.scope(held)
+    application.learning.learn.apply(application.auth.access.scope(held).collection.id, events)
+    scope = other.auth.access.scope(held)
 
-    assert other.ingest.passage(scope, "vistula")[0].title == "Vistula"
-    assert held in {found.name for found in other.ingest.collections(None, 1_000)}
-    assert other.ask.episode(scope, ask(application, held)).judged == 0
-    assert other.evolve.evolve(scope) is not None
-    assert other.key_view.view(scope, "vistula", 10)
-    assert other.evolve.roll_back(scope, 0).generation == 0
+    assert other.corpus.ingest.passage(scope, "vistula")[0].title == "Vistula"
+    assert held in {found.name for found in other.corpus.ingest.collections(None, 1_000)}
+    assert other.answers.ask.episode(scope, ask(application, held)).judged == 0
+    assert other.passage_keys.evolve.evolve(scope) is not None
+    assert other.passage_keys.key_view.view(scope, "vistula", 10)
+    assert other.passage_keys.evolve.roll_back(scope, 0).generation == 0
     assert other.wing(ExperimentServices).lift.lift(scope, since=None, before=None, baseline=None)
-    assert other.collection_settings.configure(scope, {"serving": "shadow"}).serving == "shadow"
-    assert other.feedback.event(scope, events[1]).event.status == "applied"
+    assert other.corpus.collection_settings.configure(scope, {"serving": "shadow"}).serving == "shadow"
+    assert other.learning.feedback.event(scope, events[1]).event.status == "applied"
     undo.assert_verified(other, held)
-    assert other.revoke.revoke(scope, events[1]).status == "revoked"
-    other.ingest.delete_passage(scope, "tokyo")
+    assert other.revocation.revoke.revoke(scope, events[1]).status == "revoked"
+    other.corpus.ingest.delete_passage(scope, "tokyo")
     undo.assert_verified(other, held)
-    other.forget.reset(scope)
-    other.ingest.delete_collection(scope)
+    other.revocation.forget.reset(scope)
+    other.corpus.ingest.delete_collection(scope)
 
 
 def test_a_verdict_that_brings_no_text_is_taken_and_applied_by_either(
     application: Application, other: Application, held: str
 ) -> None:
     said = verdict(other, held, ask(application, held))
-    assert other.feedback.accept(said, uuid4().hex, wait=True).event.status == "applied"
+    assert other.learning.feedback.accept(said, uuid4().hex, wait=True).event.status == "applied"
     undo.assert_verified(application, held)
 
 
@@ -172,15 +176,15 @@ def open_job(application: Application, name: str) -> dict[str, Any]:
 def test_a_job_waits_for_a_worker_with_the_encoder(
     application: Application, other: Application, held: str, kind: str
 ) -> None:
-    scope = application.access.scope(held)
+    scope = application.auth.access.scope(held)
     if kind == "ingest":
         job_id = state.stage_passages(application, held, {**CURIE[0], "text": "Marie Curie lived in Paris."})
     else:
-        job_id = application.rekey.request(scope, "title")
+        job_id = application.corpus.rekey.request(scope, "title")
     before = vectors(application, held)
 
     for _ in range(7):  # more than the tries that fail a job
-        assert run_again(other, other.runner) == 0
+        assert run_again(other, other.jobs.runner) == 0
     waiting = open_job(application, held)
     assert (waiting["status"], waiting["attempts"], waiting["created"]) == ("queued", 0, 0)
     assert waiting["error"].startswith(f"Collection '{held}' holds vectors of all-MiniLM-L6-v2")
@@ -188,8 +192,8 @@ def test_a_job_waits_for_a_worker_with_the_encoder(
     np.testing.assert_equal(vectors(application, held), before)
 
     make_due(application)
-    assert application.runner.run_ready() == 1
-    job = application.jobs.job(scope, job_id)
+    assert application.jobs.runner.run_ready() == 1
+    job = application.jobs.jobs.job(scope, job_id)
     assert (job.status, job.error) == ("succeeded", None)
     assert vectors(application, held)["curie"].tolist() != before["curie"].tolist()
 
@@ -198,22 +202,24 @@ def test_expansions_wait_for_a_worker_with_the_encoder(
     application: Application, other: Application, held: str
 ) -> None:
     with_text, without = add_pending_verdict(application, held, RIVER), add_pending_verdict(application, held)
-    target = application.access.scope(held).collection.id
+    target = application.auth.access.scope(held).collection.id
 
-    assert other.learn.apply(target, [with_text, without]) == 1
+    assert other.learning.learn.apply(target, [with_text, without]) == 1
     assert state.event_statuses(application, held) == {with_text: "pending", without: "applied"}
-    waiting = application.feedback.event(application.access.scope(held), with_text).event
+    waiting = application.learning.feedback.event(application.auth.access.scope(held), with_text).event
     assert (waiting.attempts, waiting.status) == (0, "pending")
     assert waiting.error is not None
     assert waiting.error.startswith(f"Collection '{held}' holds vectors of all-MiniLM-L6-v2")
 
     last = add_pending_verdict(application, held)
-    assert other.learn.apply_overdue(0.0, 1) == 1  # that which it cannot embed is not in the way of what it can
+    assert (
+        other.learning.learn.apply_overdue(0.0, 1) == 1
+    )  # that which it cannot embed is not in the way of what it can
     assert state.event_statuses(application, held)[last] == "applied"
-    assert other.learn.apply_overdue(0.0, 10) == 0
+    assert other.learning.learn.apply_overdue(0.0, 10) == 0
 
-    assert application.learn.apply_overdue(0.0, 10) == 1
-    applied = application.feedback.event(application.access.scope(held), with_text).event
+    assert application.learning.learn.apply_overdue(0.0, 10) == 1
+    applied = application.learning.feedback.event(application.auth.access.scope(held), with_text).event
     assert (applied.status, applied.error) == ("applied", None)
     undo.assert_verified(application, held)
 
@@ -231,7 +237,7 @@ def test_the_start_names_what_it_cannot_serve(application: Application, other: A
     assert f"{beside} (turned)" in list_named_collections(application)
     assert f"{held} (" not in list_named_collections(application)
     for services, name in ((application, held), (other, beside)):
-        services.ingest.delete_collection(services.access.scope(name))
+        services.corpus.ingest.delete_collection(services.auth.access.scope(name))
 
 
 @pytest.mark.parametrize("dimension", [8, 3_072, 4_096])
@@ -241,20 +247,22 @@ def test_collections_of_other_dimensions_live_beside_each_other(
     """From 2,001 numbers on an index has half precision; from 4,001 on it has the first 4,000 numbers."""
     name = f"{collection}-{dimension}"
     create_twin(application, collection)
-    with application_on(own, settings, application, ResizedEncoder(application.embedder, dimension)) as services:
+    with application_on(
+        own, settings, application, ResizedEncoder(application.models.embedder, dimension)
+    ) as services:
         services.startup.check_encoders()
         create_twin(services, name)
-        scope = services.access.scope(name)
-        assert scope.collection.encoder == services.encoder.id
-        assert services.learn.apply(scope.collection.id, [add_pending_verdict(services, name, RIVER)]) == 1
-        exact = services.serving.query(Query(text=QUESTION, scope=scope, memory="off"))
+        scope = services.auth.access.scope(name)
+        assert scope.collection.encoder == services.models.encoder.id
+        assert services.learning.learn.apply(scope.collection.id, [add_pending_verdict(services, name, RIVER)]) == 1
+        exact = services.answers.serving.query(Query(text=QUESTION, scope=scope, memory="off"))
         undo.assert_verified(services, name)
 
         index_all(services)
 
-        scope = services.access.scope(name)
+        scope = services.auth.access.scope(name)
         assert sorted(scope.collection.indexed) == ["entity", "passage", "question"]
-        (vector,) = services.embedder.embed([QUESTION])
+        (vector,) = services.models.embedder.embed([QUESTION])
         near = nearness(scope.collection, "passage", "embedding", "%(q)s")
         with services.database.read() as reader:
             found = [
@@ -265,23 +273,25 @@ def test_collections_of_other_dimensions_live_beside_each_other(
             plan = " ".join(row[0] for row in reader.rows(statement, {"q": vector}))
         assert found[1] == pytest.approx(found[0], abs=1e-6)
         assert f"passage_hnsw_{scope.collection.id}" in plan
-        indexed = services.serving.query(Query(text=QUESTION, scope=scope, memory="off"))
+        indexed = services.answers.serving.query(Query(text=QUESTION, scope=scope, memory="off"))
         assert {hit.passage_id: hit.score for hit in indexed.passages} == pytest.approx(
             {hit.passage_id: hit.score for hit in exact.passages}, abs=1e-5
         )
-        assert services.learn.apply(scope.collection.id, [add_pending_verdict(services, name)]) == 1
+        assert services.learning.learn.apply(scope.collection.id, [add_pending_verdict(services, name)]) == 1
         undo.assert_verified(services, name)
     with application_on(own, settings, application) as services:
-        assert services.serving.query(Query(text=QUESTION, scope=services.access.scope(collection))).passages
+        assert services.answers.serving.query(
+            Query(text=QUESTION, scope=services.auth.access.scope(collection))
+        ).passages
         undo.assert_verified(services, collection)
-        services.ingest.delete_collection(services.access.scope(name))
+        services.corpus.ingest.delete_collection(services.auth.access.scope(name))
 
 
 def test_vectors_too_long_to_be_stored_end_the_start_with_a_line(
     application: Application, own: Servers, settings: Settings
 ) -> None:
     with (
-        application_on(own, settings, application, ResizedEncoder(application.embedder, 4_097)) as services,
+        application_on(own, settings, application, ResizedEncoder(application.models.embedder, 4_097)) as services,
         pytest.raises(
             ConfigurationError, match=r"^resized-4097 gives 4097-dimensional vectors, and 4096 is the most"
         ),
@@ -316,10 +326,10 @@ def test_a_collection_made_anew_under_the_name_is_not_taken_for_the_one_before(
     application: Application, other: Application, own: Servers, settings: Settings, held: str
 ) -> None:
     """A process remembers a scope, and with it the encoder of a collection that is gone."""
-    with application_on(own, settings, application, other.embedder) as remembering:
+    with application_on(own, settings, application, other.models.embedder) as remembering:
         http = TestClient(create_app(remembering), raise_server_exceptions=False)
         assert http.get(f"/collections/{held}").status_code == 200
-        other.ingest.delete_collection(other.access.scope(held))
+        other.corpus.ingest.delete_collection(other.auth.access.scope(held))
         create_twin(other, held)
         body = {
             "query_id": str(ask(other, held)),

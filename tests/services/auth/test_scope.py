@@ -17,27 +17,27 @@ from engram.wings.experiments.parts import ExperimentServices
 from tests.conftest import CURIE, Ingest, Scoped
 
 USES: dict[str, Callable[[Application, Scope], object]] = {
-    "re-key": lambda app, scope: app.rekey.request(scope, "title"),
-    "re-key by a key": lambda app, scope: app.rekey.request(scope, "title", "once"),
-    "look at a job": lambda app, scope: app.jobs.job(scope, uuid4()),
-    "cancel a job": lambda app, scope: app.jobs.cancel(scope, uuid4()),
-    "delete": lambda app, scope: app.ingest.delete_collection(scope),
-    "delete a passage": lambda app, scope: app.ingest.delete_passage(scope, "curie"),
-    "revoke": lambda app, scope: app.revoke.revoke(scope, 1),
-    "revoke many": lambda app, scope: app.revoke.request(scope),
-    "evolve": lambda app, scope: app.evolve.evolve(scope),
-    "roll back": lambda app, scope: app.evolve.roll_back(scope, 0),
-    "where keys stand": lambda app, scope: app.evolve.load_standing(scope),
-    "set a judge": lambda app, scope: app.judges.set(scope, "a", share=0.1),
-    "configure": lambda app, scope: app.collection_settings.configure(scope, {"serving": "shadow"}),
+    "re-key": lambda app, scope: app.corpus.rekey.request(scope, "title"),
+    "re-key by a key": lambda app, scope: app.corpus.rekey.request(scope, "title", "once"),
+    "look at a job": lambda app, scope: app.jobs.jobs.job(scope, uuid4()),
+    "cancel a job": lambda app, scope: app.jobs.jobs.cancel(scope, uuid4()),
+    "delete": lambda app, scope: app.corpus.ingest.delete_collection(scope),
+    "delete a passage": lambda app, scope: app.corpus.ingest.delete_passage(scope, "curie"),
+    "revoke": lambda app, scope: app.revocation.revoke.revoke(scope, 1),
+    "revoke many": lambda app, scope: app.revocation.revoke.request(scope),
+    "evolve": lambda app, scope: app.passage_keys.evolve.evolve(scope),
+    "roll back": lambda app, scope: app.passage_keys.evolve.roll_back(scope, 0),
+    "where keys stand": lambda app, scope: app.passage_keys.evolve.load_standing(scope),
+    "set a judge": lambda app, scope: app.learning.judges.set(scope, "a", share=0.1),
+    "configure": lambda app, scope: app.corpus.collection_settings.configure(scope, {"serving": "shadow"}),
     "lift": lambda app, scope: app.wing(ExperimentServices).lift.lift(
         scope, since=None, before=None, baseline=None
     ),
-    "retry": lambda app, scope: app.feedback.retry(scope, 1),
-    "retry all": lambda app, scope: app.feedback.retry_all(scope),
-    "judge": lambda app, scope: app.feedback.accept(Verdict(query_id=uuid4(), scope=scope), uuid4().hex),
-    "forget": lambda app, scope: app.forget.reset(scope),
-    "verify": lambda app, scope: app.verify.verify(scope),
+    "retry": lambda app, scope: app.learning.feedback.retry(scope, 1),
+    "retry all": lambda app, scope: app.learning.feedback.retry_all(scope),
+    "judge": lambda app, scope: app.learning.feedback.accept(Verdict(query_id=uuid4(), scope=scope), uuid4().hex),
+    "forget": lambda app, scope: app.revocation.forget.reset(scope),
+    "verify": lambda app, scope: app.revocation.verify.verify(scope),
 }
 
 
@@ -46,24 +46,24 @@ def test_a_name_is_resolved_to_the_collection_and_who_asks(application: Applicat
         stored = collections.find(reader, curie)
     other = Principal("ada", "local")
 
-    assert application.access.scope(curie) == Scope(LOCAL, stored)
-    assert application.access.scope(curie, other) == Scope(other, stored)
+    assert application.auth.access.scope(curie) == Scope(LOCAL, stored)
+    assert application.auth.access.scope(curie, other) == Scope(other, stored)
 
 
 def test_unknown_collection_name_raises_not_found(application: Application, collection: str) -> None:
     with pytest.raises(NotFoundError, match=f"There is no collection '{collection}'"):
-        application.access.scope(collection)
+        application.auth.access.scope(collection)
 
 
 def test_an_opening_makes_what_is_not_there_and_finds_what_is(application: Application, collection: str) -> None:
-    opening = application.access.prepare_opening(collection)
+    opening = application.auth.access.prepare_opening(collection)
     with application.database.write() as writer:
-        made = opening.open(writer, application.encoder, application.encoder.id)
+        made = opening.open(writer, application.models.encoder, application.models.encoder.id)
     with application.database.write() as writer:
-        found = opening.open(writer, application.encoder, application.encoder.id)
+        found = opening.open(writer, application.models.encoder, application.models.encoder.id)
 
     assert (made.created, found.created) == (True, False)
-    assert made.collection.id == found.collection.id == application.access.scope(collection).collection.id
+    assert made.collection.id == found.collection.id == application.auth.access.scope(collection).collection.id
 
 
 @pytest.mark.parametrize("use", USES)
@@ -71,7 +71,7 @@ def test_scope_of_a_deleted_collection_does_not_reach_its_successor(
     application: Application, curie: str, ingest: Ingest, scoped: Scoped, use: str
 ) -> None:
     scope = scoped(curie)
-    application.ingest.delete_collection(scope)
+    application.corpus.ingest.delete_collection(scope)
     ingest(*CURIE)
     another = scoped(curie)
 

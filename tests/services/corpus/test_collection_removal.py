@@ -32,7 +32,7 @@ def full(addresses: Servers, settings: Settings, application: Application) -> It
         address = make_url(servers.database_url).set(drivername="postgresql")
         with psycopg.connect(address.render_as_string(hide_password=False)) as connection:
             large.fill(connection, dimension=384, passages=40)
-            made_with = (application.encoder.id.model, application.encoder.id.fingerprint)
+            made_with = (application.models.encoder.id.model, application.models.encoder.id.fingerprint)
             connection.execute("UPDATE collection SET encoder_model = %s, encoder_fingerprint = %s", made_with)
         with application_on(servers, settings, application) as services:
             yield services
@@ -41,7 +41,7 @@ def full(addresses: Servers, settings: Settings, application: Application) -> It
 @pytest.fixture
 def scope(full: Application) -> Scope:
     """The large collection, as those found it who came before it was deleted."""
-    return full.access.scope("large")
+    return full.auth.access.scope("large")
 
 
 def count_rows(database: Database, collection_id: int) -> int:
@@ -77,7 +77,7 @@ def test_collection_is_deleted_in_bounded_pieces(full: Application, scope: Scope
     before = count_rows(full.database, scope.collection.id)
     assert before > 4 * ROWS
 
-    full.ingest.delete_collection(scope)
+    full.corpus.ingest.delete_collection(scope)
 
     assert max(pieces) == ROWS
     assert sum(pieces) == before
@@ -88,7 +88,7 @@ def test_collection_is_deleted_in_bounded_pieces(full: Application, scope: Scope
 
 
 def test_collection_under_removal_is_not_found(full: Application, scope: Scope, pieces: list[int]) -> None:
-    job = full.rekey.request(scope, "abstract")
+    job = full.corpus.rekey.request(scope, "abstract")
     stop_at = 3
     full.maintenance.removal.remove(scope.collection, lambda: len(pieces) >= stop_at)
     assert len(pieces) == stop_at
@@ -96,14 +96,14 @@ def test_collection_under_removal_is_not_found(full: Application, scope: Scope, 
     assert left > 0
 
     with pytest.raises(NotFoundError):
-        full.access.scope("large")
+        full.auth.access.scope("large")
     with pytest.raises((NotFoundError, GoneError)):
-        full.serving.query(Query(text="Who lived by the river?", scope=scope))
+        full.answers.serving.query(Query(text="Who lived by the river?", scope=scope))
     with pytest.raises(GoneError):
-        full.ingest.delete_collection(scope)
-    assert full.ingest.collections(None, 10) == []
-    assert full.runner.run_ready() == 0
-    assert full.learn.apply_overdue(0.0, 100) == 0
+        full.corpus.ingest.delete_collection(scope)
+    assert full.corpus.ingest.collections(None, 10) == []
+    assert full.jobs.runner.run_ready() == 0
+    assert full.learning.learn.apply_overdue(0.0, 100) == 0
     with full.database.read() as reader:
         assert reader.scalar("SELECT status FROM job WHERE id = %(id)s", {"id": job}) == "cancelled"
         assert tenants.count_held(reader, "local") == (0, 0)
@@ -112,12 +112,12 @@ def test_collection_under_removal_is_not_found(full: Application, scope: Scope, 
         assert collection_deletion.collections_to_delete(reader, "another") == []
 
     state.stage_passages(full, "large", THAMES)  # its name is free
-    full.runner.run_ready()
+    full.jobs.runner.run_ready()
     assert full.maintenance.removal.run() == 1
     assert full.maintenance.removal.run() == 0
     assert count_rows(full.database, scope.collection.id) == 0
     assert state.counts(full, "large") == state.true_counts(full, "large")
-    assert full.access.scope("large").collection.passage_count == 1
+    assert full.auth.access.scope("large").collection.passage_count == 1
 
 
 def test_interrupted_removal_is_finished_by_a_worker(full: Application, scope: Scope, pieces: list[int]) -> None:

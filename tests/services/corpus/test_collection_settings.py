@@ -19,7 +19,7 @@ ARMS = {
 
 
 def test_patches_change_what_they_name(application: Application, curie: str) -> None:
-    scope, configure = application.access.scope(curie), application.collection_settings.configure
+    scope, configure = application.auth.access.scope(curie), application.corpus.collection_settings.configure
     fresh = scope.collection
     assert (fresh.serving, fresh.experiment, fresh.exploration) == ("live", None, None)
     assert configure(scope, {}) == fresh
@@ -38,23 +38,25 @@ def test_patches_change_what_they_name(application: Application, curie: str) -> 
     assert one is not None
     assert [arm["name"] for arm in one["arms"]] == ["only"]
     assert configure(scope, {"serving": None, "experiment": None, "exploration": None}) == fresh
-    assert application.access.scope(curie).collection == fresh
+    assert application.auth.access.scope(curie).collection == fresh
 
 
 def test_concurrent_patches_are_all_applied(application: Application, curie: str) -> None:
     patches: list[dict[str, Any]] = [{"serving": "shadow"}, {"experiment": ARMS}, {"exploration": {"share": 0.5}}]
     for _ in range(5):
-        application.collection_settings.configure(
-            application.access.scope(curie), {"serving": None, "experiment": None, "exploration": None}
+        application.corpus.collection_settings.configure(
+            application.auth.access.scope(curie), {"serving": None, "experiment": None, "exploration": None}
         )
         with ThreadPoolExecutor(len(patches)) as pool:
             list(
                 pool.map(
-                    lambda patch: application.collection_settings.configure(application.access.scope(curie), patch),
+                    lambda patch: application.corpus.collection_settings.configure(
+                        application.auth.access.scope(curie), patch
+                    ),
                     patches,
                 )
             )
-        found = application.access.scope(curie).collection
+        found = application.auth.access.scope(curie).collection
         assert found.serving == "shadow"
         assert found.experiment is not None
         assert found.exploration is not None
@@ -74,14 +76,16 @@ def test_invalid_experiment_settings_change_nothing(
     application: Application, curie: str, patch: Mapping[str, Any]
 ) -> None:
     before = (
-        application.collection_settings.configure(application.access.scope(curie), {"experiment": ARMS})
+        application.corpus.collection_settings.configure(application.auth.access.scope(curie), {"experiment": ARMS})
         if "exploration" in patch
         else None
     )
     with pytest.raises(InvalidRequestError):
-        application.collection_settings.configure(application.access.scope(curie), {"serving": "shadow", **patch})
-    assert application.access.scope(curie).collection.serving == "live"
-    assert before is None or application.access.scope(curie).collection == before
+        application.corpus.collection_settings.configure(
+            application.auth.access.scope(curie), {"serving": "shadow", **patch}
+        )
+    assert application.auth.access.scope(curie).collection.serving == "live"
+    assert before is None or application.auth.access.scope(curie).collection == before
 
 
 # RFC 7396, Appendix A.

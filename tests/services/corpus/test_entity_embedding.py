@@ -23,7 +23,7 @@ class Heard:
     """The real encoder, and what it was given."""
 
     def __init__(self, application: Application) -> None:
-        self._embedder = application.embedder
+        self._embedder = application.models.embedder
         self.model, self.fingerprint = self._embedder.model, self._embedder.fingerprint
         self.dimension = self._embedder.dimension
         self.texts: list[str] = []
@@ -37,7 +37,7 @@ class Heard:
 
 
 def list_waiting(application: Application, collection: str) -> list[str]:
-    scope = application.access.scope(collection)
+    scope = application.auth.access.scope(collection)
     with application.database.read() as reader:
         return [row.name for row in reader.rows(WAITING_NAMES, {"id": scope.collection.id})]
 
@@ -45,14 +45,16 @@ def list_waiting(application: Application, collection: str) -> list[str]:
 def ingest_without_names(application: Application, collection: str) -> int:
     """The passages can be found, and no name is embedded; the collection."""
     state.stage_passages(application, collection, *PASSAGES)
-    runner(application, ingest=application.index).run_ready()
-    return application.access.scope(collection).collection.id
+    runner(application, ingest=application.corpus.index).run_ready()
+    return application.auth.access.scope(collection).collection.id
 
 
 def ask_by_names(application: Application, collection: str, text: str) -> tuple[list[str], list[str]]:
     """Names of entities it is aligned to, and passages found."""
-    scope = application.access.scope(collection)
-    found = application.retrieve.find(application.retrieve.plan(Query(text=text, scope=scope, top_k=2)))
+    scope = application.auth.access.scope(collection)
+    found = application.retrieval.retrieve.find(
+        application.retrieval.retrieve.plan(Query(text=text, scope=scope, top_k=2))
+    )
     return [entity.name for entity in found.entities], [external_id for _, external_id, _ in found.shown_passages]
 
 
@@ -75,7 +77,7 @@ def test_a_name_that_none_bears_is_compared_with_what_is_embedded_by_then(
     identifier = ingest_without_names(application, collection)
     question = "Who owns the Ancient Windmill?"
     assert ask_by_names(application, collection, question)[0] == []
-    assert application.names.run(collection_id=identifier) > 0
+    assert application.corpus.names.run(collection_id=identifier) > 0
     assert list_waiting(application, collection) == []
     assert ask_by_names(application, collection, question)[0] == ["Old Mill"]
 
@@ -101,13 +103,13 @@ def test_another_encoders_names_are_left_alone(application: Application, collect
 
 def test_entity_embedding_stops_on_request(application: Application, collection: str) -> None:
     identifier = ingest_without_names(application, collection)
-    assert application.names.run(lambda: True, collection_id=identifier) == 0
+    assert application.corpus.names.run(lambda: True, collection_id=identifier) == 0
     assert list_waiting(application, collection) != []
 
 
 def test_doing_what_is_ready_names_as_well(application: Application, collection: str) -> None:
     state.stage_passages(application, collection, *PASSAGES)
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     assert list_waiting(application, collection) == []
 
 
@@ -115,5 +117,5 @@ def test_a_worker_leaves_names_to_the_one_that_is_at_it(application: Application
     identifier = ingest_without_names(application, collection)
     with application.database.hold_lock("names") as held:
         assert held
-        assert application.names.run(collection_id=identifier, one_thread=True) == 0
-    assert application.names.run(collection_id=identifier, one_thread=True) > 0
+        assert application.corpus.names.run(collection_id=identifier, one_thread=True) == 0
+    assert application.corpus.names.run(collection_id=identifier, one_thread=True) > 0

@@ -75,13 +75,13 @@ def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) ->
     for was in ("was", "was very"):
         text = f"{NAME} lived by the river in 1871. It {was} {WORD} there."
         state.stage_passages(application, collection, {"id": "gone", "title": TITLE, "text": text}, kept)
-        application.runner.run_ready()
-    scope = application.access.scope(collection)
+        application.jobs.runner.run_ready()
+    scope = application.auth.access.scope(collection)
     traced = frozenset({"trace", "sentences", "entities"})
-    first = application.serving.query(Query(text=QUESTION, scope=scope, include=traced))
+    first = application.answers.serving.query(Query(text=QUESTION, scope=scope, include=traced))
     assert "gone" in {hit.passage_id for hit in first.passages}
     sentence = min(state.sentences(application, collection, "gone").values())
-    application.feedback.accept(
+    application.learning.feedback.accept(
         Verdict(
             query_id=first.query_id,
             scope=scope,
@@ -92,31 +92,31 @@ def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) ->
         "erasure",
         wait=True,
     )
-    application.evolve.evolve(scope)
-    again = application.serving.query(Query(text=QUESTION, scope=scope, include=traced))
+    application.passage_keys.evolve.evolve(scope)
+    again = application.answers.serving.query(Query(text=QUESTION, scope=scope, include=traced))
     marks = (NAME, WORD, TITLE, "Quellmoor", "Zanzifar", "Zottelwiese", "Knarzheim")
     erased = vectors(application, collection, "gone")
     assert len(erased) >= 6
     assert {"passage", "sentence", "entity", "lexical_term"} <= places(application, *marks)
 
-    application.ingest.delete_passage(scope, "gone")
+    application.corpus.ingest.delete_passage(scope, "gone")
 
     assert places(application, *marks) == set()
     assert places(application, *erased) == set()
     for answer in (first, again):
-        read = application.ask.episode(scope, answer.query_id)
+        read = application.answers.ask.episode(scope, answer.query_id)
         shown = [hit["passage_id"] for hit in read.answer["passages"]]
         assert shown == [hit.passage_id for hit in answer.passages if hit.passage_id != "gone"]
     undo.assert_verified(application, collection)
 
 
 def test_an_answer_is_read_again_as_it_was_given(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     traced = frozenset({"trace", "sentences", "entities"})
     asked = Query(text="Where was Marie Curie born in 1867?", scope=scope, include=traced)
-    answer = application.serving.query(asked)
+    answer = application.answers.serving.query(asked)
 
-    read = application.ask.episode(scope, answer.query_id)
+    read = application.answers.ask.episode(scope, answer.query_id)
 
     assert answer.trace is not None
     for hit, kept in zip(answer.passages, read.answer["passages"], strict=True):

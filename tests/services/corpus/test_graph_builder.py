@@ -60,7 +60,7 @@ class TestReingestion:
 
         assert (again["created"], again["updated"], again["unchanged"]) == (0, 1, 0)
         assert state.snapshot(application, curie, without=("metadata", "updated_at")) == before
-        assert application.ingest.passage(application.access.scope(curie), "curie")[0].metadata == {
+        assert application.corpus.ingest.passage(application.auth.access.scope(curie), "curie")[0].metadata == {
             "source": "encyclopaedia"
         }
 
@@ -99,7 +99,7 @@ class TestChangedContent:
         ]
         assert after["Marie Curie discovered polonium in 1898."] == discovered
         assert born not in after.values()
-        _, stored = application.ingest.passage(application.access.scope(curie), "curie")
+        _, stored = application.corpus.ingest.passage(application.auth.access.scope(curie), "curie")
         assert [sentence.position for sentence in stored] == [0, 1, 2]
         kept = [row for row in memories if row["sentence_id"] == discovered]
         assert kept
@@ -121,9 +121,9 @@ class TestChangedContent:
         self, application: Application, collection: str, ingest: Ingest
     ) -> None:
         ingest(passage("a", "Bees fly. Ants walk. Bees fly."))
-        _, first = application.ingest.passage(application.access.scope(collection), "a")
+        _, first = application.corpus.ingest.passage(application.auth.access.scope(collection), "a")
         ingest(passage("a", "Bees fly. Bees fly. Ants walk."))
-        _, second = application.ingest.passage(application.access.scope(collection), "a")
+        _, second = application.corpus.ingest.passage(application.auth.access.scope(collection), "a")
 
         assert [sentence.text for sentence in second] == ["Bees fly.", "Bees fly.", "Ants walk."]
         assert [sentence.id for sentence in second] == [first[0].id, first[2].id, first[1].id]
@@ -135,7 +135,7 @@ class TestChangedContent:
         ingest(passage("a", "Bees fly. Ants walk."))
         kept = state.sentences(application, collection, "a")["Bees fly."]
         ingest(passage("a", "Bees fly. Ants walk. Bees fly."))
-        _, stored = application.ingest.passage(application.access.scope(collection), "a")
+        _, stored = application.corpus.ingest.passage(application.auth.access.scope(collection), "a")
 
         assert [sentence.text for sentence in stored] == ["Bees fly.", "Ants walk.", "Bees fly."]
         assert [sentence.id == kept for sentence in stored] == [True, False, False]
@@ -184,7 +184,7 @@ class TestTerms:
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:
         ingest(passage("warsaw", "Warsaw has a mermaid. A mermaid!"), passage("new", "The mermaid of Copenhagen."))
-        application.ingest.delete_passage(application.access.scope(curie), "tokyo")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "tokyo")
 
         assert lexical.load_index(application, curie) == lexical.from_texts(application, curie)
         assert list(lexical.search(application, curie, {"mermaid": 1.0})) == ["warsaw", "new"]
@@ -201,7 +201,7 @@ class TestTerms:
 
         monkeypatch.undo()
         ingest(passage("warsaw", "Warsaw again"))
-        application.ingest.delete_passage(application.access.scope(curie), "curie")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "curie")
 
         assert lexical.load_index(application, curie) == lexical.from_texts(application, curie)
 
@@ -212,8 +212,8 @@ class TestTerms:
 
         assert (counted["status"], counted["created"]) == ("succeeded", 2)
         assert lexical.load_index(application, collection) == lexical.from_texts(application, collection)
-        application.ingest.delete_passage(application.access.scope(collection), "none")
-        application.ingest.delete_passage(application.access.scope(collection), "long")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(collection), "none")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(collection), "long")
         assert lexical.load_index(application, collection) == lexical.fresh({})
 
 
@@ -222,7 +222,7 @@ class TestDeletion:
         teach(application, curie, *state.list_sentence_ids(application, curie))
         gone = set(state.sentences(application, curie, "curie").values())
 
-        application.ingest.delete_passage(application.access.scope(curie), "curie")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "curie")
 
         names = {row["name"] for row in state.rows(application, curie, "entity")}
         assert "marie curie" not in names
@@ -239,12 +239,12 @@ class TestDeletion:
     ) -> None:
         ingest(passage("a", "Ada met Bo in 1931."), passage("b", "Bo left in 1931."))
 
-        application.ingest.delete_passage(application.access.scope(collection), "a")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(collection), "a")
 
         assert {row["name"] for row in state.rows(application, collection, "entity")} == {"bo"}
         assert len(state.rows(application, collection, "time_expression")) == 1
 
-        application.ingest.delete_passage(application.access.scope(collection), "b")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(collection), "b")
 
         assert state.counts(application, collection) == state.true_counts(application, collection) == (0, 0, 0)
         assert state.rows(application, collection, "time_expression") == []
@@ -254,7 +254,7 @@ class TestDeletion:
     ) -> None:
         before, counted = links(application, curie), state.counts(application, curie)
         for body in CURIE:
-            application.ingest.delete_passage(application.access.scope(curie), body["id"])
+            application.corpus.ingest.delete_passage(application.auth.access.scope(curie), body["id"])
         assert state.true_counts(application, curie) == (0, 0, 0)
 
         ingest(*CURIE)
@@ -282,7 +282,7 @@ class TestDeletion:
         with application.database.read() as reader:
             assert all(reader.scalar(held.format(table), target) for table in tables)
 
-            application.ingest.delete_collection(application.access.scope(curie))
+            application.corpus.ingest.delete_collection(application.auth.access.scope(curie))
 
             assert not any(reader.scalar(held.format(table), target) for table in tables)
 
@@ -357,9 +357,9 @@ class TestSmallBatches:
             stage(writer, job, keys)
 
         monkeypatch.setattr(staged_keys, "stage", stage_and_record)
-        application.rekey.request(application.access.scope(curie), "title")
-        application.runner.run_ready()
+        application.corpus.rekey.request(application.auth.access.scope(curie), "title")
+        application.jobs.runner.run_ready()
 
         assert staged == [1, 1, 1, 1, 1]
-        assert application.access.scope(curie).collection.key_building == "title"
+        assert application.auth.access.scope(curie).collection.key_building == "title"
         assert state.counts(application, curie) == state.true_counts(application, curie)

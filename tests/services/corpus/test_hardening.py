@@ -58,9 +58,9 @@ def test_a_kept_sentence_takes_its_new_time_expression(
 ) -> None:
     ingest({"id": "a", "text": "It opened in 1998. It stands near the river."})
     with application_on(addresses, application.settings, application) as dating:
-        dating.models.language = DatingLanguage(application.language, "1998")
+        dating.models.language = DatingLanguage(application.models.language, "1998")
         state.stage_passages(dating, collection, {"id": "a", "text": "It stands near the river."})
-        dating.runner.run_ready()
+        dating.jobs.runner.run_ready()
     with application.database.read() as reader:
         row = reader.row(
             """
@@ -79,7 +79,9 @@ def test_dissimilar_entity_is_not_aligned(
 ) -> None:
     ingest({"id": "k", "text": "Not far from Kubernetes a strange thing was seen."})
     text = "Not far from which strange thing was Opera seen?"
-    answer = application.ask.query(Query(text=text, scope=application.access.scope(collection), profile=profile))
+    answer = application.answers.ask.query(
+        Query(text=text, scope=application.auth.access.scope(collection), profile=profile)
+    )
     assert [passage.passage_id for passage in answer.passages] == ["k"]
 
 
@@ -91,15 +93,19 @@ def test_a_passage_may_vanish_while_its_query_runs(
     def find_after_delete(*arguments: Any) -> Any:
         if not deleted:
             deleted.append(True)
-            application.ingest.delete_passage(application.access.scope(curie), "curie")
+            application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "curie")
         return find(*arguments)
 
     deleted: list[bool] = []
     monkeypatch.setattr(passage_candidates, "find", find_after_delete)
-    answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
+    answer = application.answers.ask.query(
+        Query(text="Where was Marie Curie born?", scope=application.auth.access.scope(curie))
+    )
     assert deleted
     assert "curie" in {passage.passage_id for passage in answer.passages}, "all is read of one moment"
-    again = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
+    again = application.answers.ask.query(
+        Query(text="Where was Marie Curie born?", scope=application.auth.access.scope(curie))
+    )
     assert "curie" not in {passage.passage_id for passage in again.passages}
 
 
@@ -115,16 +121,19 @@ def test_only_a_verdict_on_all_evidence_ends_the_hops(
     application: Application, curie: str, verdict: dict[str, Any], reason: str
 ) -> None:
     ask = Query(
-        text="Into which sea flows the river of Marie Curie's birthplace?", scope=application.access.scope(curie)
+        text="Into which sea flows the river of Marie Curie's birthplace?",
+        scope=application.auth.access.scope(curie),
     )
-    first = application.ask.query(ask)
+    first = application.answers.ask.query(ask)
     supporting = [NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
-    application.feedback.accept(
-        Verdict(query_id=first.query_id, scope=application.access.scope(curie), supporting=supporting, **verdict),
+    application.learning.feedback.accept(
+        Verdict(
+            query_id=first.query_id, scope=application.auth.access.scope(curie), supporting=supporting, **verdict
+        ),
         "k",
         wait=True,
     )
-    assert application.ask.query(ask).stop_reason == reason
+    assert application.answers.ask.query(ask).stop_reason == reason
 
 
 def test_a_filter_sees_past_the_limit_of_a_hub(
@@ -138,22 +147,24 @@ def test_a_filter_sees_past_the_limit_of_a_hub(
     )
     narrow = application.settings.model_copy(update={"hub_limit": 3})
     with application_on(addresses, narrow, application) as services:
-        scope = services.access.scope(collection)
-        answer = services.ask.query(Query(text="What did Warsaw see?", scope=scope, metadata={"n": 7}))
+        scope = services.auth.access.scope(collection)
+        answer = services.answers.ask.query(Query(text="What did Warsaw see?", scope=scope, metadata={"n": 7}))
     assert [sentence.text for passage in answer.passages for sentence in passage.sentences] == [
         "Warsaw saw event number 7."
     ]
 
 
 def test_a_letter_names_no_sentence(application: Application, curie: str) -> None:
-    answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
+    answer = application.answers.ask.query(
+        Query(text="Where was Marie Curie born?", scope=application.auth.access.scope(curie))
+    )
     verdict = Verdict(
         query_id=answer.query_id,
-        scope=application.access.scope(curie),
+        scope=application.auth.access.scope(curie),
         supporting=[NamedSentence(passage_id="curie", text="a")],
     )
     with pytest.raises(Exception, match="has no sentence 'a'"):
-        application.feedback.accept(verdict, "letter")
+        application.learning.feedback.accept(verdict, "letter")
 
 
 @pytest.fixture
@@ -162,12 +173,12 @@ def hasty(application: Application, addresses: Servers) -> Iterator[LearningServ
     database = Database(addresses.database_url, pool_size=2, statement_timeout_seconds=1.0)
     yield LearningService(
         database,
-        application.noise,
+        application.models.noise,
         application.models.learning_rule,
         application.models.weight_teaching,
-        application.attribution,
-        application.evolve,
-        application.question_spreads,
+        application.passage_keys.attribution,
+        application.passage_keys.evolve,
+        application.retrieval.question_spreads,
         max_attempts=2,
     )
     database.close()

@@ -28,7 +28,7 @@ class DisturbedEncoder:
     """The real encoder, with something happening before a call."""
 
     def __init__(self, application: Application, before: Callable[[Sequence[str]], None]) -> None:
-        self._embedder = application.embedder
+        self._embedder = application.models.embedder
         self._before = before
         self.model, self.fingerprint = self._embedder.model, self._embedder.fingerprint
         self.dimension = self._embedder.dimension
@@ -47,8 +47,8 @@ def indexer(application: Application, embedder: Any, batch_size: int = 3) -> Run
     ingest = IndexService(
         application.database,
         Encoder(embedder),
-        application.language,
-        application.kinds,
+        application.models.language,
+        application.corpus.kinds,
         batch_size=batch_size,
         observers=application.hooks.passage_observers,
     )
@@ -76,19 +76,19 @@ class TestInterruptions:
         job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
 
         assert index.run_ready() == 0
-        halfway = application.jobs.job(application.access.scope(collection), job_id)
+        halfway = application.jobs.jobs.job(application.auth.access.scope(collection), job_id)
         assert (halfway.status, halfway.created, halfway.attempts) == ("queued", 3, 1)
         assert halfway.error == "RuntimeError: out of memory"
         assert state.counts(application, collection) == state.true_counts(application, collection)
         assert state.counts(application, collection)[0] == 3
 
         assert run_again(application, index) == 1
-        finished = application.jobs.job(application.access.scope(collection), job_id)
+        finished = application.jobs.jobs.job(application.auth.access.scope(collection), job_id)
         assert (finished.status, finished.created, finished.unchanged, finished.error) == ("succeeded", 7, 0, None)
 
         straight = f"{collection}-straight"
         state.stage_passages(application, straight, *MANY_PASSAGES)
-        application.runner.run_ready()
+        application.jobs.runner.run_ready()
         assert content(application, collection) == content(application, straight)
         assert state.counts(application, collection) == state.counts(application, straight)
 
@@ -104,7 +104,7 @@ class TestInterruptions:
         job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         assert [run_again(application, index) for _ in range(MAX_ATTEMPTS)] == [0] * (MAX_ATTEMPTS - 1) + [1]
 
-        failed = application.jobs.job(application.access.scope(collection), job_id)
+        failed = application.jobs.jobs.job(application.auth.access.scope(collection), job_id)
         assert (failed.status, failed.error) == ("failed", "RuntimeError: out of memory")
         assert (failed.created, failed.waiting) == (3, 4)
         assert state.rows(application, collection, "ingest_line") == []
@@ -115,67 +115,73 @@ class TestInterruptions:
     ) -> None:
         def cancel(_: Sequence[str]) -> None:
             if slow.calls == 2:
-                application.jobs.cancel(application.access.scope(collection), job_id)
+                application.jobs.jobs.cancel(application.auth.access.scope(collection), job_id)
 
         slow = DisturbedEncoder(application, cancel)
         job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         assert indexer(application, slow, batch_size=1).run_ready() == 1
 
-        cancelled = application.jobs.job(application.access.scope(collection), job_id)
+        cancelled = application.jobs.jobs.job(application.auth.access.scope(collection), job_id)
         assert (cancelled.status, cancelled.error) == ("cancelled", None)
         assert 0 < cancelled.created < len(MANY_PASSAGES)
         assert state.counts(application, collection)[0] == cancelled.created
         assert state.rows(application, collection, "ingest_line") == []
         assert state.counts(application, collection) == state.true_counts(application, collection)
         state.stage_passages(application, collection, *MANY_PASSAGES)
-        assert application.runner.run_ready() == 1
+        assert application.jobs.runner.run_ready() == 1
         assert state.counts(application, collection)[0] == len(MANY_PASSAGES)
 
     def test_one_that_waits_is_cancelled_with_its_lines(self, application: Application, collection: str) -> None:
         job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
-        shown = application.jobs.cancel(application.access.scope(collection), job_id)
+        shown = application.jobs.jobs.cancel(application.auth.access.scope(collection), job_id)
         assert (shown.job.status, shown.job.waiting) == ("cancelled", len(MANY_PASSAGES))
         assert state.rows(application, collection, "ingest_line") == []
-        assert application.runner.run_ready() == 0
+        assert application.jobs.runner.run_ready() == 0
 
     def test_one_that_is_still_receiving_cannot_be_cancelled(
         self, application: Application, collection: str
     ) -> None:
-        reception = application.ingest.receive(application.access.prepare_opening(collection))
+        reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [])
         with pytest.raises(ConflictError, match="receiving"):
-            application.jobs.cancel(application.access.scope(collection), reception.job_id)
+            application.jobs.jobs.cancel(application.auth.access.scope(collection), reception.job_id)
         reception.finish()
-        assert application.jobs.job(application.access.scope(collection), reception.job_id).status == "queued"
+        assert (
+            application.jobs.jobs.job(application.auth.access.scope(collection), reception.job_id).status
+            == "queued"
+        )
 
     def test_stopped_ingest_resumes_later(self, application: Application, collection: str) -> None:
-        index = indexer(application, application.embedder)
+        index = indexer(application, application.models.embedder)
         job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
         answers = iter([False, *[True] * 9])
 
         index.run_ready(lambda: next(answers))
-        halfway = application.jobs.job(application.access.scope(collection), job_id)
+        halfway = application.jobs.jobs.job(application.auth.access.scope(collection), job_id)
         assert (halfway.status, halfway.created, state.counts(application, collection)[0]) == ("queued", 3, 3)
         index.run_ready()
-        assert application.jobs.job(application.access.scope(collection), job_id).created == 7
+        assert application.jobs.jobs.job(application.auth.access.scope(collection), job_id).created == 7
 
     def test_lines_that_never_all_arrived_go(self, application: Application, collection: str) -> None:
-        reception = application.ingest.receive(application.access.prepare_opening(collection))
+        reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [])
-        application.runner.run_ready()
-        assert application.jobs.job(application.access.scope(collection), reception.job_id).status == "receiving"
+        application.jobs.runner.run_ready()
+        assert (
+            application.jobs.jobs.job(application.auth.access.scope(collection), reception.job_id).status
+            == "receiving"
+        )
         with application.database.write() as writer:
             writer.execute(
                 "UPDATE job SET updated_at = now() - interval '11 minutes' WHERE id = %(id)s",
                 {"id": reception.job_id},
             )
 
-        assert application.ingest.discard_abandoned() == 1
+        assert application.corpus.ingest.discard_abandoned() == 1
 
         assert self.count_rows_of(application, reception.job_id) == [0, 0, 0]
 
     def test_aborted_reception_leaves_no_rows(self, application: Application, collection: str) -> None:
-        reception = application.ingest.receive(application.access.prepare_opening(collection))
+        reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(collection))
         reception.add([(1, {"id": "a", "text": "Bees fly."})], [(2, "not JSON")])
         assert self.count_rows_of(application, reception.job_id) == [1, 1, 1]
         reception.abort()
@@ -207,12 +213,12 @@ class TestTwoWorkers:
         first.start()
         assert embedding.wait(30)
 
-        assert application.runner.run_ready() == 0
+        assert application.jobs.runner.run_ready() == 0
         go_on.set()
         first.join()
 
         assert worked == [1]
-        job = application.jobs.job(application.access.scope(collection), job_id)
+        job = application.jobs.jobs.job(application.auth.access.scope(collection), job_id)
         assert (job.status, job.created, job.unchanged) == ("succeeded", 7, 0)
 
     def test_many_at_once_do_every_job_once(self, application: Application, collection: str) -> None:
@@ -224,11 +230,11 @@ class TestTwoWorkers:
             ]
             for name in names
         }
-        state.together(*[indexer(application, application.embedder, batch_size=2).run_ready] * 4)
-        application.runner.run_ready()
+        state.together(*[indexer(application, application.models.embedder, batch_size=2).run_ready] * 4)
+        application.jobs.runner.run_ready()
 
         for name in names:
-            done = [application.jobs.job(application.access.scope(name), job_id) for job_id in ids[name]]
+            done = [application.jobs.jobs.job(application.auth.access.scope(name), job_id) for job_id in ids[name]]
             assert [job.status for job in done] == ["succeeded"] * 2
             assert [sum((job.created, job.updated, job.unchanged)) for job in done] == [4, 5]
             assert sum(job.created for job in done) == 7
@@ -242,10 +248,10 @@ class TestTwoWorkers:
 
         def delete_once(_: Sequence[str]) -> None:
             if racing.calls == 1:
-                application.ingest.delete_passage(application.access.scope(collection), "old")
+                application.corpus.ingest.delete_passage(application.auth.access.scope(collection), "old")
 
         state.stage_passages(application, collection, {"id": "old", "text": deleted})
-        application.runner.run_ready()
+        application.jobs.runner.run_ready()
         racing = DisturbedEncoder(application, delete_once)
         state.stage_passages(application, collection, {"id": "new", "text": "Bo Falk met Ada Lund again in 1931."})
 
@@ -260,10 +266,11 @@ class TestTwoWorkers:
         self, application: Application, collection: str
     ) -> None:
         racing = DisturbedEncoder(
-            application, lambda _: application.ingest.delete_collection(application.access.scope(collection))
+            application,
+            lambda _: application.corpus.ingest.delete_collection(application.auth.access.scope(collection)),
         )
         state.stage_passages(application, collection, *MANY_PASSAGES)
 
         assert indexer(application, racing).run_ready() == 0
         with pytest.raises(NotFoundError):
-            application.access.scope(collection)
+            application.auth.access.scope(collection)

@@ -12,7 +12,7 @@ from tests.support import state
 
 def test_the_same_body_again_is_the_same_job(application: Application, collection: str) -> None:
     first = state.stage_passages(application, collection, CURIE[0], key="once")
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
 
     assert state.stage_passages(application, collection, CURIE[0], key="once") == first
     assert len(state.rows(application, collection, "job")) == 1
@@ -32,5 +32,5 @@ def test_senders_at_once_make_one_job(application: Application, collection: str)
 
     assert len(made) == 6
     assert len(set(made)) == 1
-    assert application.jobs.job(application.access.scope(collection), made[0]).received == 1
+    assert application.jobs.jobs.job(application.auth.access.scope(collection), made[0]).received == 1
     assert len(state.rows(application, collection, "job")) == 1

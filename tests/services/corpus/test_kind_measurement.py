@@ -62,11 +62,11 @@ def test_each_kind_is_ranked_by_its_own_weights(
     ingest: Ingest, http: TestClient, application: Application, collection: str
 ) -> None:
     ingest(*ARTICLES)
-    priors = application.priors
+    priors = application.models.priors
     for kind, prior in (("encyclopedic", priors.encyclopedic), ("general", priors.general)):
         http.patch(f"/collections/{collection}", json={"corpus_kind": kind})
-        query = Query(text="Who found Titan?", scope=application.access.scope(collection))
-        ranking = application.retrieve.find(application.retrieve.plan(query)).ranking
+        query = Query(text="Who found Titan?", scope=application.auth.access.scope(collection))
+        ranking = application.retrieval.retrieve.find(application.retrieval.retrieve.plan(query)).ranking
         assert (ranking.weights == prior.prior.mean).all()
     assert priors.encyclopedic.name != priors.general.name
 
@@ -75,13 +75,13 @@ def test_titles_and_sentences_are_compared_in_general_corpora_only(
     ingest: Ingest, http: TestClient, application: Application, collection: str
 ) -> None:
     ingest(*ARTICLES, *PAGES)
-    application.names.run()
+    application.corpus.names.run()
     columns = [FEATURES.index(name) for name in ("similarity", "title_similarity", "best_sentence")]
     compared = {}
     for kind in ("encyclopedic", "general"):
         http.patch(f"/collections/{collection}", json={"corpus_kind": kind})
-        query = Query(text="How do I get my money back?", scope=application.access.scope(collection))
-        ranking = application.retrieve.find(application.retrieve.plan(query)).ranking
+        query = Query(text="How do I get my money back?", scope=application.auth.access.scope(collection))
+        ranking = application.retrieval.retrieve.find(application.retrieval.retrieve.plan(query)).ranking
         compared[kind] = ranking.features[:, columns]
     assert not compared["encyclopedic"][:, 1:].any()
     similarity, title, sentence = compared["general"].T
@@ -97,9 +97,9 @@ def test_verdicts_teach_the_weights_of_their_kind_and_keep_it(
     judge(application, collection)
     assert state.load_weights(application, collection, model="sufficiency") is not None
     ingest(*PAGES)
-    application.kinds.measure(state.collection_id(application, collection))
+    application.corpus.kinds.measure(state.collection_id(application, collection))
     ask(application, collection, UNNAMING)
-    application.kinds.run()
+    application.corpus.kinds.run()
 
     assert kind_of(http, collection)[:2] == ("encyclopedic", 1.0)
     undo.assert_verified(application, collection)
@@ -114,10 +114,10 @@ def test_questions_decide_once_enough_were_asked(
 ) -> None:
     ingest(*ARTICLES)
     ask(application, collection, UNNAMING[1:])
-    application.kinds.run()
+    application.corpus.kinds.run()
     assert read_kind(http, collection) == ("encyclopedic", "titles", None, 0)
     ask(application, collection, UNNAMING[:1])
-    application.kinds.run()
+    application.corpus.kinds.run()
     assert read_kind(http, collection) == ("general", "questions", 0.0, LEAST_QUESTIONS)
     assert http.get(f"/collections/{collection}").json()["title_share"] == 1.0
 
@@ -127,9 +127,9 @@ def test_forgetting_what_was_learned_lets_titles_decide_again(
 ) -> None:
     ingest(*ARTICLES)
     ask(application, collection, UNNAMING)
-    application.kinds.run()
+    application.corpus.kinds.run()
     assert read_kind(http, collection)[1] == "questions"
-    application.forget.reset(application.access.scope(collection))
+    application.revocation.forget.reset(application.auth.access.scope(collection))
     assert read_kind(http, collection) == ("encyclopedic", "titles", None, 0)
 
 
@@ -139,7 +139,7 @@ def test_questions_that_name_titles_make_an_encyclopedia(
     ingest(*PAGES, ARTICLES[1])
     assert read_kind(http, collection)[:2] == ("general", "titles")
     ask(application, collection, NAMING_QUESTIONS)
-    application.kinds.run()
+    application.corpus.kinds.run()
     assert read_kind(http, collection) == ("encyclopedic", "questions", 1.0, LEAST_QUESTIONS)
 
 
@@ -149,7 +149,7 @@ def test_a_question_counts_once_and_only_where_features_ranked(
     ingest(*ARTICLES)
     ask(application, collection, UNNAMING[:1] * LEAST_QUESTIONS)
     ask(application, collection, UNNAMING, profile="paper")
-    application.kinds.run()
+    application.corpus.kinds.run()
     assert read_kind(http, collection) == ("encyclopedic", "titles", None, 0)
 
 
@@ -158,12 +158,12 @@ def test_questions_are_looked_at_again_when_there_are_twice_as_many(
 ) -> None:
     ingest(*ARTICLES)
     ask(application, collection, NAMING_QUESTIONS)
-    application.kinds.run()
+    application.corpus.kinds.run()
     ask(application, collection, UNNAMING[1:])
-    application.kinds.run()
+    application.corpus.kinds.run()
     assert read_kind(http, collection)[2:] == (1.0, LEAST_QUESTIONS)
     ask(application, collection, UNNAMING[:1])
-    application.kinds.run()
+    application.corpus.kinds.run()
     assert read_kind(http, collection)[2:] == (0.5, 2 * LEAST_QUESTIONS)
 
 
@@ -176,17 +176,19 @@ def test_a_first_ingest_is_measured_before_its_first_passage_is_stored(
     def judge_first_page(_: Sequence[str]) -> None:
         if not seen and state.counts(application, collection)[0]:
             seen.append(kind_of(http, collection))
-            answer = application.serving.query(Query(text="Pay", scope=application.access.scope(collection)))
+            answer = application.answers.serving.query(
+                Query(text="Pay", scope=application.auth.access.scope(collection))
+            )
             sentence = min(state.sentences(application, collection, "pay").values())
             state.judge(application, collection, answer.query_id, [sentence], wait=True)
 
     state.stage_passages(application, collection, PAGES[0], *ARTICLES)
-    encoder = CountingEncoder(application.embedder, judge_first_page)
+    encoder = CountingEncoder(application.models.embedder, judge_first_page)
     index = IndexService(
         application.database,
         Encoder(encoder),
-        application.language,
-        application.kinds,
+        application.models.language,
+        application.corpus.kinds,
         batch_size=1,
         observers=application.hooks.passage_observers,
     )
@@ -205,7 +207,7 @@ def test_titles_that_nobody_looked_at_are_looked_at_without_an_ingest(
     with application.database.write() as writer:
         writer.execute("UPDATE collection SET title_share = NULL WHERE name = %(name)s", {"name": collection})
     assert read_kind(http, collection) == ("general", "default", None, 0)
-    application.kinds.run()
+    application.corpus.kinds.run()
     assert read_kind(http, collection) == ("encyclopedic", "titles", None, 0)
 
 
@@ -216,9 +218,9 @@ def test_a_kind_stays_while_verdicts_are_being_applied(
     ask(application, collection, UNNAMING)
     with application.database.write() as writer:
         collections.lock_learning(writer, state.collection_id(application, collection), alone=False)
-        application.kinds.run()
+        application.corpus.kinds.run()
         assert read_kind(http, collection)[1] == "titles"
-    application.kinds.run()
+    application.corpus.kinds.run()
     assert read_kind(http, collection)[1] == "questions"
 
 
@@ -230,13 +232,13 @@ def read_kind(http: TestClient, collection: str) -> tuple[str, str, float | None
 def ask(
     application: Application, collection: str, questions: Iterable[str], profile: ProfileName = "default"
 ) -> None:
-    query = Query(text="", scope=application.access.scope(collection), profile=profile)
+    query = Query(text="", scope=application.auth.access.scope(collection), profile=profile)
     for question in questions:
-        application.ask.query(replace(query, text=question))
+        application.answers.ask.query(replace(query, text=question))
 
 
 def judge(application: Application, collection: str) -> None:
-    query = Query(text="Where was the discoverer of Titan born?", scope=application.access.scope(collection))
-    answer = application.serving.query(query)
+    query = Query(text="Where was the discoverer of Titan born?", scope=application.auth.access.scope(collection))
+    answer = application.answers.serving.query(query)
     sentence = min(state.sentences(application, collection, "huygens").values())
     state.judge(application, collection, answer.query_id, [sentence], wait=True)

@@ -75,9 +75,9 @@ def observers() -> list[Recorder]:
 def put(application: Application, name: str, observers: Sequence[Recorder], *bodies: dict[str, str]) -> None:
     index = IndexService(
         application.database,
-        application.encoder,
-        application.language,
-        application.kinds,
+        application.models.encoder,
+        application.models.language,
+        application.corpus.kinds,
         batch_size=3,
         observers=observers,
     )
@@ -123,7 +123,7 @@ def test_a_batch_is_prepared_again_if_the_graph_changed_meanwhile(
 
     def remove_once() -> None:
         if state.passages(application, collection):
-            application.ingest.delete_passage(application.access.scope(collection), "bees")
+            application.corpus.ingest.delete_passage(application.auth.access.scope(collection), "bees")
 
     observers[0].on_prepare = remove_once
     put(application, collection, observers[:1], CHANGED)
@@ -142,8 +142,8 @@ def test_a_removal_is_entered_while_sentences_stand_and_left_once_they_are_gone(
     application: Application, collection: str, observers: list[Recorder]
 ) -> None:
     put(application, collection, [], BEES)
-    ingest = IngestService(application.database, application.encoder, observers)
-    ingest.delete_passage(application.access.scope(collection), "bees")
+    ingest = IngestService(application.database, application.models.encoder, observers)
+    ingest.delete_passage(application.auth.access.scope(collection), "bees")
     sentences = ["Bees fly.", "Bees sting."]
     assert observers[0].calls == [
         ("first", "enter", sentences),

@@ -26,7 +26,7 @@ def ingest(client: TestClient, collection: str) -> dict[str, Any]:
 
 
 def times(application: Application, collection: str) -> dict[str, str | None]:
-    scope = application.access.scope(collection)
+    scope = application.auth.access.scope(collection)
     with application.database.read() as reader:
         rows = reader.rows(
             """

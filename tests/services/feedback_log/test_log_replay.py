@@ -65,14 +65,18 @@ def draw_opinion(draw: st.DrawFn) -> LoggedOpinion:
 @pytest.fixture
 def judged(application: Application, curie: str) -> str:
     """A collection some of whose judges count less than others."""
-    application.judges.set(application.access.scope(curie), "careless", share=0.7, contested=0.05, comparisons=2)
-    application.judges.set(application.access.scope(curie), "strict", negative=0.2, share=0.9, contested=0.3)
+    application.learning.judges.set(
+        application.auth.access.scope(curie), "careless", share=0.7, contested=0.05, comparisons=2
+    )
+    application.learning.judges.set(
+        application.auth.access.scope(curie), "strict", negative=0.2, share=0.9, contested=0.3
+    )
     return curie
 
 
 def apply_log(application: Application, collection: str, log: Iterable[LoggedOpinion], batch: int) -> list[int]:
     """The events of a log, from nothing, applied by the worker's service in batches."""
-    application.forget.reset(application.access.scope(collection))
+    application.revocation.forget.reset(application.auth.access.scope(collection))
     everything = state.list_sentence_ids(application, collection)
     passages = list(state.passages(application, collection).values())
     asked: list[UUID] = [
@@ -141,7 +145,7 @@ def assert_replayed(application: Application, collection: str) -> None:
 
 
 def _assert_weights(reader: Reader, target: int, application: Application, contested: set[int]) -> None:
-    for believed in application.priors.priors:
+    for believed in application.models.priors.priors:
         learned = learned_weights.find(reader, target, believed)
         assert bits(learned) == bits(log_replay.belief(reader, target, believed))
         terms = replay_history.terms(reader, target, believed, 0, WHOLE_PAGE)
@@ -163,7 +167,7 @@ def test_the_worker_and_a_replay_come_to_the_same_bytes(
 
     gone = [event for place, event in enumerate(events) if place in revoked]
     for event in gone:
-        application.revoke.revoke(application.access.scope(judged), event)
+        application.revocation.revoke.revoke(application.auth.access.scope(judged), event)
     assert_replayed(application, judged)
     after = undo.list_learned(application, judged)
 

@@ -48,7 +48,9 @@ class Bench:
         self.application, self.collection = application, collection
         self.database = application.database
         with self.database.write() as writer:
-            self.target = collections.open_for_writing(writer, collection, application.encoder.id).collection.id
+            self.target = collections.open_for_writing(
+                writer, collection, application.models.encoder.id
+            ).collection.id
 
     def kind(self, name: str = "test", **more: Any) -> Kind:
         return Kind(f"{name}-{self.collection}", f"{name}-{self.collection}", **more)
@@ -63,7 +65,7 @@ class Bench:
         with self.database.write() as writer:
             tenants.make(writer, name)
             return collections.open_for_writing(
-                writer, f"{self.collection}-{uuid4().hex[:8]}", self.application.encoder.id, name
+                writer, f"{self.collection}-{uuid4().hex[:8]}", self.application.models.encoder.id, name
             ).collection.id
 
     def count_created(self, target: int) -> int:

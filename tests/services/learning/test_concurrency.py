@@ -62,19 +62,19 @@ def replay_in_order(application: Application, collection: str) -> None:
     target = state.collection_id(application, collection)
     state.forget_everything(application, collection)
     for event in order:
-        assert application.learn.apply(target, [event]) == 1
+        assert application.learning.learn.apply(target, [event]) == 1
 
 
 class TestOneEvent:
     def test_event_is_applied_only_once(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         (event,) = accept_events(application, curie, 1, seed=1)
-        assert application.learn.apply(target, [event]) == 1
+        assert application.learning.learn.apply(target, [event]) == 1
         learned, log = state.list_learned(application, curie), state.rows(application, curie, "feedback_event")
 
-        assert application.learn.apply(target, [event]) == 0
-        assert application.learn.apply(target, [event, event]) == 0
-        assert application.learn.apply_overdue(0.0, 1000) >= 0
+        assert application.learning.learn.apply(target, [event]) == 0
+        assert application.learning.learn.apply(target, [event, event]) == 0
+        assert application.learning.learn.apply_overdue(0.0, 1000) >= 0
 
         assert state.list_learned(application, curie) == learned
         assert state.rows(application, curie, "feedback_event") == log
@@ -88,19 +88,21 @@ class TestOneEvent:
         def apply_while_another_holds_the_first_and_dies() -> None:
             with application.database.write() as writer:
                 assert [event.id for event in feedback_events.lock_pending(writer, target, [first])] == [first]
-                assert application.learn.apply(target, [first, second]) == 1
+                assert application.learning.learn.apply(target, [first, second]) == 1
                 raise KeyError("dead")
 
         with pytest.raises(KeyError):
             apply_while_another_holds_the_first_and_dies()
         assert state.event_statuses(application, curie) == {first: "pending", second: "applied"}
-        assert application.learn.apply(target, [first, second]) == 1
+        assert application.learning.learn.apply(target, [first, second]) == 1
 
     def test_many_connections_at_once_apply_it_once(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         applied: list[int] = []
         for event in accept_events(application, curie, 5, seed=3):
-            state.together(*[lambda event=event: applied.append(application.learn.apply(target, [event]))] * 6)
+            state.together(
+                *[lambda event=event: applied.append(application.learning.learn.apply(target, [event]))] * 6
+            )
 
         assert sum(applied) == 5
         concurrent = state.list_learned(application, curie)
@@ -122,12 +124,12 @@ class TestOverlappingEvents:
 
             def run_thread() -> None:
                 for start in range(0, len(mine), batch):
-                    applied.append(application.learn.apply(target, mine[start : start + batch]))
+                    applied.append(application.learning.learn.apply(target, mine[start : start + batch]))
 
             return run_thread
 
         state.together(*(worker(seed) for seed in range(6)))
-        while application.learn.apply(target, events):
+        while application.learning.learn.apply(target, events):
             pass
 
         assert sorted(state.list_applied_order(application, curie)) == events
@@ -143,16 +145,16 @@ class TestOverlappingEvents:
         events = accept_events(application, curie, 30, seed=9)
         other = LearningService(
             application.database,
-            application.noise,
+            application.models.noise,
             application.models.learning_rule,
             application.models.weight_teaching,
-            application.attribution,
-            application.evolve,
-            application.question_spreads,
+            application.passage_keys.attribution,
+            application.passage_keys.evolve,
+            application.retrieval.question_spreads,
             max_attempts=5,
         )
         state.together(
-            lambda: [application.learn.apply(target, [event]) for event in events],
+            lambda: [application.learning.learn.apply(target, [event]) for event in events],
             lambda: [other.apply(target, [event]) for event in reversed(events)],
         )
 
@@ -171,7 +173,7 @@ class TestIngestAndDeletion:
         def ingest() -> None:
             for turn in range(4):
                 state.stage_passages(application, curie, *(changed if turn % 2 else bodies), *CURIE)
-                application.runner.run_ready()
+                application.jobs.runner.run_ready()
             done.set()
 
         def delete(seed: int) -> Callable[[], None]:
@@ -180,8 +182,8 @@ class TestIngestAndDeletion:
             def run_thread() -> None:
                 while not done.is_set():
                     with suppress(NotFoundError):
-                        application.ingest.delete_passage(
-                            application.access.scope(curie), draw.choice([*bodies, *CURIE])["id"]
+                        application.corpus.ingest.delete_passage(
+                            application.auth.access.scope(curie), draw.choice([*bodies, *CURIE])["id"]
                         )
 
             return run_thread
@@ -203,20 +205,20 @@ class TestBesideIngest:
         def ingest_both() -> None:
             for turn in range(6):
                 state.stage_passages(application, curie, *(changed if turn % 2 == 0 else CURIE))
-                application.runner.run_ready()
-                application.ingest.delete_passage(application.access.scope(curie), "tokyo")
+                application.jobs.runner.run_ready()
+                application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "tokyo")
             done.set()
 
         def learn(seed: int) -> Callable[[], None]:
             def run_thread() -> None:
                 while not done.is_set():
                     for event in accept_where_possible(application, curie, seed):
-                        application.learn.apply(target, [event])
+                        application.learning.learn.apply(target, [event])
 
             return run_thread
 
         state.together(ingest_both, learn(1), learn(2), learn(3))
-        application.learn.apply_overdue(0.0, 1000)
+        application.learning.learn.apply_overdue(0.0, 1000)
 
         assert set(state.event_statuses(application, curie).values()) == {"applied"}
         assert state.counts(application, curie) == state.true_counts(application, curie)
@@ -235,7 +237,9 @@ class TestBesideIngest:
         with ThreadPoolExecutor(1) as pool:
             with application.database.write() as writer, application.database.read() as reader:
                 sentence_memories.lock(writer, target, [first], [])
-                deletion = pool.submit(application.ingest.delete_passage, application.access.scope(curie), "warsaw")
+                deletion = pool.submit(
+                    application.corpus.ingest.delete_passage, application.auth.access.scope(curie), "warsaw"
+                )
                 while not (reader.scalar(waiting) or deletion.done()):
                     time.sleep(0.01)
                 assert len(sentence_memories.lock(writer, target, [second], [])) == 1
@@ -249,7 +253,7 @@ class TestBesideIngest:
         for turn in range(4):
             name = f"{curie}-{turn}"
             state.stage_passages(application, name, *CURIE)
-            application.runner.run_ready()
+            application.jobs.runner.run_ready()
             target = state.collection_id(application, name)
             events = accept_events(application, name, 12, seed=turn)
             state.stage_passages(application, name, *({**body, "text": f"New. {body['text']}"} for body in CURIE))
@@ -258,17 +262,17 @@ class TestBesideIngest:
             def learn(target: int = target, events: list[int] = events) -> None:
                 for event in events:
                     with suppress(NotFoundError):
-                        application.learn.apply(target, [event])
+                        application.learning.learn.apply(target, [event])
 
             def delete(name: str = name, gone: list[bool] = gone) -> None:
-                application.ingest.delete_collection(application.access.scope(name))
+                application.corpus.ingest.delete_collection(application.auth.access.scope(name))
                 gone.append(True)
 
-            state.together(learn, application.runner.run_ready, delete)
+            state.together(learn, application.jobs.runner.run_ready, delete)
 
             assert gone == [True]
             with pytest.raises(NotFoundError):
-                application.access.scope(name)
+                application.auth.access.scope(name)
 
 
 def accept_where_possible(application: Application, collection: str, seed: int) -> list[int]:

@@ -42,7 +42,7 @@ class TestIdempotencyKeys:
         assert second == first
         assert first.changes
         assert state.list_learned(application, curie) == learned
-        assert application.ask.episode(application.access.scope(curie), query_id).judged == 1
+        assert application.answers.ask.episode(application.auth.access.scope(curie), query_id).judged == 1
 
     def test_another_verdict_is_refused(self, application: Application, curie: str, query_id: uuid.UUID) -> None:
         born, discovered, *_ = state.list_sentence_ids(application, curie)
@@ -67,7 +67,7 @@ class TestIdempotencyKeys:
         assert all(receipt.event.status == "applied" and receipt.changes for receipt in receipts)
         assert len(state.rows(application, curie, "feedback_event")) == 1
         assert {row["update_count"] for row in state.rows(application, curie, "question_support")} == {1}
-        assert application.ask.episode(application.access.scope(curie), query_id).judged == 1
+        assert application.answers.ask.episode(application.auth.access.scope(curie), query_id).judged == 1
 
     def test_of_two_verdicts_at_once_one_wins(
         self, application: Application, curie: str, query_id: uuid.UUID
@@ -102,9 +102,11 @@ class TestSentenceReferences:
     def accept_names(
         self, application: Application, collection: str, query_id: uuid.UUID, *names: NamedSentence
     ) -> list[int]:
-        verdict = Verdict(query_id=query_id, scope=application.access.scope(collection), supporting=names)
-        event = application.feedback.accept(verdict, uuid.uuid4().hex).event.id
-        return list(application.feedback.event(application.access.scope(collection), event).verdict.supports)
+        verdict = Verdict(query_id=query_id, scope=application.auth.access.scope(collection), supporting=names)
+        event = application.learning.feedback.accept(verdict, uuid.uuid4().hex).event.id
+        return list(
+            application.learning.feedback.event(application.auth.access.scope(collection), event).verdict.supports
+        )
 
     def test_a_sentence_is_found_by_its_text(
         self, application: Application, curie: str, query_id: uuid.UUID
@@ -177,11 +179,11 @@ class TestInapplicableEvents:
         born, discovered = state.sentences(application, curie, "curie").values()
         (vistula,) = state.sentences(application, curie, "vistula").values()
         event = state.judge(application, curie, query_id, [born, vistula], rejected=[discovered]).event.id
-        application.ingest.delete_passage(application.access.scope(curie), "curie")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "curie")
 
-        assert application.learn.apply(state.collection_id(application, curie), [event]) == 1
+        assert application.learning.learn.apply(state.collection_id(application, curie), [event]) == 1
 
-        receipt = application.feedback.event(application.access.scope(curie), event)
+        receipt = application.learning.feedback.event(application.auth.access.scope(curie), event)
         assert receipt.event.status == "applied"
         assert {row.sentence_id for row in receipt.changes or []}.isdisjoint({born, discovered})
         assert vistula in {row.sentence_id for row in receipt.changes or []}
@@ -192,12 +194,15 @@ class TestInapplicableEvents:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
         query_id = state.add_episode(application, curie, "When was Marie Curie born?", [born], "1867")
         event = state.judge(application, curie, query_id, [born]).event.id
-        application.ingest.delete_passage(application.access.scope(curie), "curie")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "curie")
 
-        application.learn.apply(state.collection_id(application, curie), [event])
+        application.learning.learn.apply(state.collection_id(application, curie), [event])
 
-        assert application.feedback.event(application.access.scope(curie), event).event.status == "applied"
-        assert application.feedback.event(application.access.scope(curie), event).changes == []
+        assert (
+            application.learning.feedback.event(application.auth.access.scope(curie), event).event.status
+            == "applied"
+        )
+        assert application.learning.feedback.event(application.auth.access.scope(curie), event).changes == []
 
     def test_event_of_unknown_version_is_parked_and_blocks_no_others(
         self, application: Application, curie: str, query_id: uuid.UUID
@@ -207,16 +212,16 @@ class TestInapplicableEvents:
         set_version(application, events[1], VERSION + 1)
         target = state.collection_id(application, curie)
 
-        assert application.learn.apply(target, events) == 2
+        assert application.learning.learn.apply(target, events) == 2
         assert state.event_statuses(application, curie)[events[1]] == "pending"
         for _ in range(application.settings.feedback_max_attempts):
-            assert application.learn.apply(target, events) == 0
+            assert application.learning.learn.apply(target, events) == 0
 
         assert state.event_statuses(application, curie) == dict(
             zip(events, ["applied", "parked", "applied"], strict=True)
         )
-        parked = application.verdict_listing.page(
-            application.access.scope(curie), status="parked", after=0, limit=9
+        parked = application.learning.verdict_listing.page(
+            application.auth.access.scope(curie), status="parked", after=0, limit=9
         )
         assert [(one.event.id, one.event.attempts, bool(one.event.error)) for one in parked] == [
             (events[1], application.settings.feedback_max_attempts, True)

@@ -100,7 +100,7 @@ def test_verdicts_of_an_unfit_model_are_not_learned(
     http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
     http.post("/query", json={"collection": curie, "query": QUESTION})
-    judge = modelled.application(build_handler(lambda count: [1])).judge
+    judge = modelled.application(build_handler(lambda count: [1])).learning.judge
     for once in (True, False):  # and it does not wait for the model to become better
         with pytest.raises(UnfitModelError):
             judge.run(lambda: scoped(curie), once=once)
@@ -110,7 +110,7 @@ def test_verdicts_of_an_unfit_model_are_not_learned(
 def test_a_model_that_passes_judges_and_is_examined_once(
     http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
-    judge = modelled.application(answer_controls).judge
+    judge = modelled.application(answer_controls).learning.judge
     assert judge.run(lambda: scoped(curie), once=True) == 0
     assert modelled.server.requests == []  # nothing waits, so nothing is asked
     for _ in range(2):

@@ -42,7 +42,9 @@ def say(
         if day:
             state.on_day(application, name, receipt.event.id, day)
         undo.apply(application, name, [receipt.event.id])
-        changes.append(application.feedback.event(application.access.scope(name), receipt.event.id).changes)
+        changes.append(
+            application.learning.feedback.event(application.auth.access.scope(name), receipt.event.id).changes
+        )
     return changes
 
 
@@ -53,7 +55,7 @@ def born(application: Application, curie: str) -> int:
 
 class TestJudgeNoise:
     def test_a_judge_counts_by_its_own(self, application: Application, curie: str, born: int) -> None:
-        application.judges.set(application.access.scope(curie), "noisy", positive=4.0)
+        application.learning.judges.set(application.auth.access.scope(curie), "noisy", positive=4.0)
         (changes,) = say(application, curie, "noisy", born, 1)
         assert {(row.channel, row.observation_noise, row.gain) for row in changes} == {
             ("task", 4.0, 0.2),
@@ -65,9 +67,11 @@ class TestJudgeNoise:
     def test_a_verdict_keeps_the_constants_it_was_applied_with(
         self, application: Application, curie: str, born: int
     ) -> None:
-        application.judges.set(application.access.scope(curie), "noisy", positive=4.0, share=0.5, comparisons=7)
+        application.learning.judges.set(
+            application.auth.access.scope(curie), "noisy", positive=4.0, share=0.5, comparisons=7
+        )
         say(application, curie, "noisy", born, 1)
-        application.judges.set(application.access.scope(curie), "noisy", positive=9.0)
+        application.learning.judges.set(application.auth.access.scope(curie), "noisy", positive=9.0)
         undo.assert_verified(application, curie)
         (event,) = state.rows(application, curie, "feedback_event")
         assert {
@@ -82,7 +86,7 @@ class TestJudgeNoise:
 
 class TestOneMemoryADay:
     def test_a_repeated_message_does_not_take_over(self, application: Application, curie: str, born: int) -> None:
-        application.judges.set(application.access.scope(curie), "loud", share=0.8)
+        application.learning.judges.set(application.auth.access.scope(curie), "loud", share=0.8)
         changes = say(application, curie, "loud", born, 1, times=6)
         gains = [row.gain for rows in changes for row in rows if row.channel == "recall"]
         assert gains[0] > gains[1] > 0
@@ -96,7 +100,7 @@ class TestOneMemoryADay:
         undo.assert_verified(application, curie)
 
     def test_the_next_day_it_is_heard_again(self, application: Application, curie: str, born: int) -> None:
-        application.judges.set(application.access.scope(curie), "loud", share=0.8)
+        application.learning.judges.set(application.auth.access.scope(curie), "loud", share=0.8)
         say(application, curie, "loud", born, 1, times=4, day="2026-05-01")
         before = support(application, curie, born)
         (late,) = say(application, curie, "loud", born, 1, day="2026-04-30")
@@ -107,7 +111,7 @@ class TestOneMemoryADay:
         undo.assert_verified(application, curie)
 
     def test_each_judge_has_its_own(self, application: Application, curie: str, born: int) -> None:
-        application.judges.set(application.access.scope(curie), "loud", share=0.8)
+        application.learning.judges.set(application.auth.access.scope(curie), "loud", share=0.8)
         say(application, curie, "loud", born, 1, times=4)
         (changes,) = say(application, curie, "another", born, 1)
         assert all(row.gain > 0 for row in changes)
@@ -152,7 +156,7 @@ class TestContradictedJudges:
         assert all(row.gain > 0.3 for row in corrected)
 
     def test_a_trusted_judge_can_be_let_through(self, application: Application, curie: str, born: int) -> None:
-        application.judges.set(application.access.scope(curie), "editor", share=1.0, contested=1.0)
+        application.learning.judges.set(application.auth.access.scope(curie), "editor", share=1.0, contested=1.0)
         say(application, curie, "honest", born, 1)
         say(application, curie, "editor", born, 0, times=20)
         assert support(application, curie, born)["support"] < 0.1
@@ -193,7 +197,7 @@ class TestRankingVerdictCap:
 
     @pytest.mark.parametrize("batch", [1, 3, 8])
     def test_so_many_verdicts_a_day_teach_it(self, application: Application, curie: str, batch: int) -> None:
-        application.judges.set(application.access.scope(curie), "busy", comparisons=2)
+        application.learning.judges.set(application.auth.access.scope(curie), "busy", comparisons=2)
         days = ("2026-05-01", "2026-05-02")
         busy = self.comparisons(application, curie, "busy", 8, days)
         undo.apply(application, curie, busy, batch)
@@ -207,17 +211,17 @@ class TestRankingVerdictCap:
         assert self.list_counted(application, curie) == [*busy[:4], *calm]
 
     def test_judge_without_comparisons_teaches_no_weights(self, application: Application, curie: str) -> None:
-        application.judges.set(application.access.scope(curie), "mute", comparisons=0)
+        application.learning.judges.set(application.auth.access.scope(curie), "mute", comparisons=0)
         undo.apply(application, curie, self.comparisons(application, curie, "mute", 3))
         assert state.load_weights(application, curie) is None
         assert len(state.weight_rows(application, curie)) == 3
         undo.assert_verified(application, curie)
 
     def test_once_one_is_revoked_the_next_counts(self, application: Application, curie: str) -> None:
-        application.judges.set(application.access.scope(curie), "busy", comparisons=2)
+        application.learning.judges.set(application.auth.access.scope(curie), "busy", comparisons=2)
         events = self.comparisons(application, curie, "busy", 5)
         undo.apply(application, curie, events)
-        application.revoke.revoke(application.access.scope(curie), events[0])
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), events[0])
         assert self.list_counted(application, curie) == events[1:3]
         undo.assert_verified(application, curie)
         after = undo.list_learned(application, curie)
@@ -243,8 +247,8 @@ class TestRankingVerdictCap:
         undo.assert_verified(application, curie)
 
         # Once nobody contradicts it, it counts.
-        application.revoke.revoke(application.access.scope(curie), honest)
-        application.revoke.revoke(application.access.scope(curie), agreeing)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), honest)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), agreeing)
         assert self.list_counted(application, curie) == [hostile]
         undo.assert_verified(application, curie)
         after = undo.list_learned(application, curie)
@@ -268,21 +272,21 @@ class TestRankingVerdictCap:
         undo.apply(application, curie, [honest, hostile])
         assert state.load_weights(application, curie) is None
 
-        application.revoke.revoke(application.access.scope(curie), honest)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), honest)
         learned = state.load_weights(application, curie)
         assert learned is not None
         assert learned.events == 1
         undo.assert_verified(application, curie)
 
     def test_a_row_that_counts_though_it_must_not_is_found(self, application: Application, curie: str) -> None:
-        application.judges.set(application.access.scope(curie), "busy", comparisons=1)
+        application.learning.judges.set(application.auth.access.scope(curie), "busy", comparisons=1)
         undo.apply(application, curie, self.comparisons(application, curie, "busy", 2))
         with application.database.write() as writer:
             writer.execute(
                 "UPDATE weight_audit SET counted = true WHERE collection_id = %(c)s",
                 {"c": state.collection_id(application, curie)},
             )
-        assert not application.verify.verify(application.access.scope(curie)).clean
+        assert not application.revocation.verify.verify(application.auth.access.scope(curie)).clean
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
@@ -290,9 +294,11 @@ def test_under_caps_too_it_is_as_if_revoked_verdicts_had_never_come(
     application: Application, curie: str, seed: int
 ) -> None:
     draw = random.Random(seed)
-    application.judges.set(application.access.scope(curie), "careful", share=0.6, contested=0.05, comparisons=3)
-    application.judges.set(
-        application.access.scope(curie), "careless", share=0.9, contested=0.3, comparisons=2, negative=3.0
+    application.learning.judges.set(
+        application.auth.access.scope(curie), "careful", share=0.6, contested=0.05, comparisons=3
+    )
+    application.learning.judges.set(
+        application.auth.access.scope(curie), "careless", share=0.9, contested=0.3, comparisons=2, negative=3.0
     )
     events = undo.stream(application, curie, 40, seed)
     for event in events:
@@ -301,7 +307,7 @@ def test_under_caps_too_it_is_as_if_revoked_verdicts_had_never_come(
     undo.assert_verified(application, curie)
     taken = draw.sample(events, 12)
     for event in taken:
-        application.revoke.revoke(application.access.scope(curie), event)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
     after = undo.list_learned(application, curie)
     undo.assert_verified(application, curie)
 
@@ -316,20 +322,22 @@ class TestSettings:
     def test_judges_are_listed_with_their_verdicts(self, application: Application, curie: str, born: int) -> None:
         say(application, curie, "b", born, 1, times=2)
         (event,) = [row["id"] for row in state.rows(application, curie, "feedback_event")][:1]
-        application.revoke.revoke(application.access.scope(curie), event)
-        application.judges.set(application.access.scope(curie), "a", negative=2.0)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+        application.learning.judges.set(application.auth.access.scope(curie), "a", negative=2.0)
         say(application, curie, "c", born, 1)
-        views = application.judges.page(application.access.scope(curie), "", 10)
+        views = application.learning.judges.page(application.auth.access.scope(curie), "", 10)
         assert [(v.judge.name, v.judge.applied, v.judge.revoked) for v in views] == [
             ("a", 0, 0),
             ("b", 1, 1),
             ("c", 1, 0),
         ]
-        assert [v.constants.negative for v in views] == [2.0, *[application.noise.negative] * 2]
-        assert [v.judge.name for v in application.judges.page(application.access.scope(curie), "a", 1)] == ["b"]
+        assert [v.constants.negative for v in views] == [2.0, *[application.models.noise.negative] * 2]
+        assert [
+            v.judge.name for v in application.learning.judges.page(application.auth.access.scope(curie), "a", 1)
+        ] == ["b"]
 
     def test_setting_nothing_makes_a_judge_as_every_other(self, application: Application, curie: str) -> None:
-        application.judges.set(application.access.scope(curie), "a", share=0.1)
-        view = application.judges.set(application.access.scope(curie), "a")
-        assert view.constants == application.noise
-        assert application.judges.page(application.access.scope(curie), "", 10) == []
+        application.learning.judges.set(application.auth.access.scope(curie), "a", share=0.1)
+        view = application.learning.judges.set(application.auth.access.scope(curie), "a")
+        assert view.constants == application.models.noise
+        assert application.learning.judges.page(application.auth.access.scope(curie), "", 10) == []

@@ -60,7 +60,7 @@ def list_first_sentences(application: Application, name: str, *named: str) -> li
 
 def observe_expected(application: Application, seed: int = 0, noise: float = 0.5) -> WeightEvidence:
     """What a verdict says that supports some of the passages shown."""
-    prior = application.priors.encyclopedic.sufficiency
+    prior = application.models.priors.encyclopedic.sufficiency
     return sufficiency.observe_answer(state.draw_answer(seed).astype(np.float64), 1, prior, noise).evidence
 
 
@@ -115,8 +115,8 @@ class TestTermSums:
     def test_verdicts_add_up_and_each_has_its_row(self, application: Application, towns: str) -> None:
         events = judge_some(application, towns, 6)
         target = state.collection_id(application, towns)
-        application.learn.apply(target, events[:1])
-        application.learn.apply(target, events[1:])
+        application.learning.learn.apply(target, events[:1])
+        application.learning.learn.apply(target, events[1:])
 
         assert_same(load_evidence(application, towns), sum_expected(application, 6))
         assert_same(load_evidence(application, towns), sum_of_audit(application, towns))
@@ -132,7 +132,7 @@ class TestTermSums:
         for _ in range(3):
             receipt = state.judge(application, towns, query_id, supporting, key="once", wait=True)
         target = state.collection_id(application, towns)
-        state.together(*[lambda: application.learn.apply(target, [receipt.event.id])] * 4)
+        state.together(*[lambda: application.learning.learn.apply(target, [receipt.event.id])] * 4)
 
         assert_same(load_evidence(application, towns), observe_expected(application))
         assert list(audit(application, towns)) == [receipt.event.id]
@@ -140,7 +140,7 @@ class TestTermSums:
     def test_the_same_event_by_several_threads_counts_once(self, application: Application, towns: str) -> None:
         target = state.collection_id(application, towns)
         for event in judge_some(application, towns, 4):
-            state.together(*[lambda event=event: application.learn.apply(target, [event])] * 2)
+            state.together(*[lambda event=event: application.learning.learn.apply(target, [event])] * 2)
 
         assert_same(load_evidence(application, towns), sum_expected(application, 4))
 
@@ -149,7 +149,7 @@ class TestTermSums:
         events = judge_some(application, towns, 24)
 
         def build_applier(mine: Sequence[int]) -> Callable[[], None]:
-            return lambda: [application.learn.apply(target, [event]) for event in mine] and None
+            return lambda: [application.learning.learn.apply(target, [event]) for event in mine] and None
 
         state.together(*(build_applier(events[start::4]) for start in range(4)))
 
@@ -159,7 +159,7 @@ class TestTermSums:
 
     def test_a_verdict_can_be_taken_back_with_its_row(self, application: Application, towns: str) -> None:
         events = judge_some(application, towns, 5)
-        application.learn.apply(state.collection_id(application, towns), events)
+        application.learning.learn.apply(state.collection_id(application, towns), events)
         term = read_term(audit(application, towns)[events[-1]])
 
         assert_same(load_evidence(application, towns) - term, sum_expected(application, 4))
@@ -174,11 +174,11 @@ class TestTermSums:
 
         with monkeypatch.context() as patch:
             patch.setattr("engram.storage.feedback_log.feedback_events.mark_applied", fail)
-            assert application.learn.apply(state.collection_id(application, towns), [event]) == 0
+            assert application.learning.learn.apply(state.collection_id(application, towns), [event]) == 0
         assert state.load_weights(application, towns) is None
         assert audit(application, towns) == {}
 
-        assert application.learn.apply(state.collection_id(application, towns), [event]) == 1
+        assert application.learning.learn.apply(state.collection_id(application, towns), [event]) == 1
         assert_same(load_evidence(application, towns), sum_expected(application, 1))
 
     def test_features_of_another_version_are_passed_over(self, application: Application, towns: str) -> None:
@@ -188,28 +188,28 @@ class TestTermSums:
             state.judge(application, towns, query_id, supporting).event.id
             for query_id in (older, add_episode(application, towns))
         ]
-        assert application.learn.apply(state.collection_id(application, towns), events) == 2
+        assert application.learning.learn.apply(state.collection_id(application, towns), events) == 2
 
         assert list(audit(application, towns)) == events[1:]
         assert_same(load_evidence(application, towns), observe_expected(application))
 
 
 def estimate_sufficiency(application: Application, name: str, **more: Any) -> float:
-    query = Query(text="Which old town lies on a river?", scope=application.access.scope(name), **more)
-    probability = application.ask.query(query).sufficiency
+    query = Query(text="Which old town lies on a river?", scope=application.auth.access.scope(name), **more)
+    probability = application.answers.ask.query(query).sufficiency
     assert probability is not None
     return probability
 
 
 def list_scores(application: Application, name: str, **more: Any) -> list[tuple[str, float]]:
-    query = Query(text="Which old town lies on a river?", scope=application.access.scope(name), **more)
-    return [(passage.passage_id, passage.score) for passage in application.ask.query(query).passages]
+    query = Query(text="Which old town lies on a river?", scope=application.auth.access.scope(name), **more)
+    return [(passage.passage_id, passage.score) for passage in application.answers.ask.query(query).passages]
 
 
 class TestCollections:
     def teach(self, application: Application, name: str) -> None:
         """Verdicts on made-up features and no sentence that a question is answered by."""
-        application.learn.apply(state.collection_id(application, name), judge_some(application, name, 3))
+        application.learning.learn.apply(state.collection_id(application, name), judge_some(application, name, 3))
         with application.database.write() as writer:
             target = {"c": state.collection_id(application, name)}
             for table in ("sentence_memory", "question_support", "question"):
@@ -238,12 +238,12 @@ class TestCollections:
         other = replace(ours, sufficiency_name="another", sufficiency=turned)
         service = LearningService(
             application.database,
-            application.noise,
+            application.models.noise,
             application.models.learning_rule,
             WeightTeaching(lambda _kind: other.priors, application.models.weight_models),
-            application.attribution,
-            application.evolve,
-            application.question_spreads,
+            application.passage_keys.attribution,
+            application.passage_keys.evolve,
+            application.retrieval.question_spreads,
             max_attempts=5,
         )
         supporting = list_first_sentences(application, towns, "Townc")
@@ -254,7 +254,7 @@ class TestCollections:
         before = estimate_sufficiency(application, towns, memory="off")
         service.apply(target, [first])
         assert state.load_weights(application, towns) is None
-        application.learn.apply(target, [second])
+        application.learning.learn.apply(target, [second])
 
         assert_same(load_evidence(application, towns), observe_expected(application))
         theirs = state.load_weights(application, towns, "another")
@@ -268,9 +268,9 @@ class TestCollections:
         elsewhere = build_variation(application, addresses, Variation("x"))
         third = replace(ours, sufficiency_name="a third")
         elsewhere.models.priors = RankingPriors(third, third)
-        query = Query(text="Is Townl older than its river?", scope=application.access.scope(towns))
-        assert elsewhere.ask.query(query).sufficiency == pytest.approx(
-            application.ask.query(replace(query, memory="off")).sufficiency
+        query = Query(text="Is Townl older than its river?", scope=application.auth.access.scope(towns))
+        assert elsewhere.answers.ask.query(query).sufficiency == pytest.approx(
+            application.answers.ask.query(replace(query, memory="off")).sufficiency
         )
         assert estimate_sufficiency(application, towns, memory="off") == before
         elsewhere.close()
@@ -292,7 +292,7 @@ class TestCollections:
         for name in (towns, other):
             self.teach(application, name)
         kept = load_evidence(application, other)
-        application.forget.reset(application.access.scope(towns))
+        application.revocation.forget.reset(application.auth.access.scope(towns))
 
         assert state.snapshot(application, towns, state.WEIGHTS) == {table: [] for table in state.WEIGHTS}
         assert estimate_sufficiency(application, towns) == untouched
@@ -301,7 +301,7 @@ class TestCollections:
     def test_a_deleted_collection_takes_them_along(self, application: Application, towns: str) -> None:
         self.teach(application, towns)
         target = {"c": state.collection_id(application, towns)}
-        application.ingest.delete_collection(application.access.scope(towns))
+        application.corpus.ingest.delete_collection(application.auth.access.scope(towns))
 
         with application.database.read() as reader:
             for table in (*state.WEIGHTS, "episode"):
@@ -312,7 +312,9 @@ class TestEpisodes:
     """What an episode keeps of its candidates."""
 
     def ask(self, application: Application, name: str, **more: Any) -> tuple[Answer, dict[str, Any]]:
-        answer = application.ask.query(Query(text=QUESTION, scope=application.access.scope(name), **more))
+        answer = application.answers.ask.query(
+            Query(text=QUESTION, scope=application.auth.access.scope(name), **more)
+        )
         found = state.rows(application, name, "episode")
         return answer, next(row for row in found if row["id"] == str(answer.query_id))
 

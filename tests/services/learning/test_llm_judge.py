@@ -33,8 +33,11 @@ def judging(application: Application, settings: Settings, addresses: Servers) ->
         update = {"llm_base_url": llm_base_url, "judge_interval_seconds": 0.01, "llm_max_attempts": 1}
         update |= {"judge_exam": False} | changed
         built.append(Application(settings.model_copy(update=update), addresses))
-        built[-1].models.embedder, built[-1].models.language = application.embedder, application.language
-        return built[-1].judge
+        built[-1].models.embedder, built[-1].models.language = (
+            application.models.embedder,
+            application.models.language,
+        )
+        return built[-1].learning.judge
 
     yield build
     for app in built:
@@ -118,8 +121,8 @@ def test_judged_queries_are_skipped(
 
     def judge_first(request: dict[str, Any]) -> str:
         """Another judge comes first while this one's model is thinking, and finds otherwise."""
-        other = Verdict(query_id=third, scope=application.access.scope(curie), partial=True, judge="llm-judge")
-        application.feedback.accept(other, f"llm-judge:{third}")
+        other = Verdict(query_id=third, scope=application.auth.access.scope(curie), partial=True, judge="llm-judge")
+        application.learning.feedback.accept(other, f"llm-judge:{third}")
         return keyword_handler(request)
 
     with OpenAiServer(keyword_handler) as server:
@@ -142,7 +145,7 @@ def test_empty_answer_is_judged_without_a_model_call(
     http: TestClient, application: Application, judging: Judging, scoped: Scoped
 ) -> None:
     """A question that activated no sentence has nothing to ask the model about."""
-    application.ingest.receive(application.access.prepare_opening("judge-empty")).finish()
+    application.corpus.ingest.receive(application.auth.access.prepare_opening("judge-empty")).finish()
     ask(http, "judge-empty", QUESTION)
     with OpenAiServer(keyword_handler) as server:
         assert judging(server.base_url).run(lambda: scoped("judge-empty"), once=True) == 1
@@ -184,7 +187,7 @@ def test_no_connection_is_held_while_the_model_thinks(
         app = Application(
             settings.model_copy(update={"llm_base_url": server.base_url, "judge_exam": False}), addresses
         )
-        assert app.judge.run(lambda: scoped(curie), once=True) == 1
+        assert app.learning.judge.run(lambda: scoped(curie), once=True) == 1
         app.close()
     assert held == [0]
 
@@ -278,7 +281,7 @@ def test_deleted_evidence_is_not_shown_to_the_judge(
     http: TestClient, application: Application, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     (asked,) = ask(http, curie, QUESTION)
-    application.ingest.delete_passage(application.access.scope(curie), "curie")
+    application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "curie")
     with OpenAiServer(keyword_handler) as server:
         assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
         assert all(

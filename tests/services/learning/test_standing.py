@@ -36,7 +36,7 @@ def say(
 ) -> Any:
     """One principal's verdict on an answer of its own, applied: its detail."""
     who = principal(by) if isinstance(by, str) else by
-    scope = replace(application.access.scope(collection), principal=who)
+    scope = replace(application.auth.access.scope(collection), principal=who)
     query_id: UUID = state.add_episode(application, collection, question, [])
     verdict = Verdict(
         query_id=query_id,
@@ -46,10 +46,10 @@ def say(
         partial=True,
         **more,
     )
-    event = application.feedback.accept(verdict, str(uuid4())).event.id
+    event = application.learning.feedback.accept(verdict, str(uuid4())).event.id
     state.on_day(application, collection, event, day)
     undo.apply(application, collection, [event])
-    return application.feedback.event(application.access.scope(collection), event)
+    return application.learning.feedback.event(application.auth.access.scope(collection), event)
 
 
 def gains(detail: Any) -> dict[str, float]:
@@ -155,15 +155,15 @@ class TestStanding:
         assert standing["eager"] == JudgeStanding(agreed=agreed).weight
         assert standing["liar"] == JudgeStanding(disagreed=1).weight
 
-        views = application.judges.page(application.access.scope(curie), "", 10)
+        views = application.learning.judges.page(application.auth.access.scope(curie), "", 10)
         shown = {view.judge.name: view.standing for view in views}
         assert shown["eager"].agreed == agreed
         assert shown["liar"] == JudgeStanding(0, 1)
         undo.assert_verified(application, curie)
 
-        application.revoke.request(application.access.scope(curie), judge="eager")
-        application.runner.run_ready()
-        views = application.judges.page(application.access.scope(curie), "", 10)
+        application.revocation.revoke.request(application.auth.access.scope(curie), judge="eager")
+        application.jobs.runner.run_ready()
+        views = application.learning.judges.page(application.auth.access.scope(curie), "", 10)
         assert {view.judge.name: view.standing for view in views}["eager"] == JudgeStanding()
         undo.assert_verified(application, curie)
 
@@ -171,7 +171,7 @@ class TestStanding:
         self, application: Application, curie: str, said: list[int]
     ) -> None:
         new = gains(say(application, curie, "new", [said[2]]))
-        application.judges.set(application.access.scope(curie), "editor", trusted=True)
+        application.learning.judges.set(application.auth.access.scope(curie), "editor", trusted=True)
         by_name = gains(say(application, curie, "editor", [said[3]]))
         by_key = gains(say(application, curie, principal("chief", trusted=True), [said[4]]))
         assert by_name == by_key
@@ -188,7 +188,7 @@ class TestRevokedStandings:
             say(application, curie, f"new-{n}", [said[3]], [said[0]])
         assert state.list_learned(application, curie) != before
         for n in range(3):
-            application.revoke.request(application.access.scope(curie), judge=f"new-{n}")
-        application.runner.run_ready()
+            application.revocation.revoke.request(application.auth.access.scope(curie), judge=f"new-{n}")
+        application.jobs.runner.run_ready()
         assert state.list_learned(application, curie) == before
         undo.assert_verified(application, curie)

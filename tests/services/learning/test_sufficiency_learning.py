@@ -37,7 +37,7 @@ def list_first_sentences(application: Application, name: str, *named: str) -> li
 
 
 def query(application: Application, name: str, text: str = QUESTION, **more: Any) -> Answer:
-    return application.ask.query(Query(text=text, scope=application.access.scope(name), **more))
+    return application.answers.ask.query(Query(text=text, scope=application.auth.access.scope(name), **more))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_revoked_verdict_never_was(application: Application, curie: str) -> No
     ).event.id
     assert len(state.weight_rows(application, curie, "sufficiency")) == len(events) + 1
     undo.assert_verified(application, curie)
-    application.revoke.revoke(application.access.scope(curie), late)
+    application.revocation.revoke.revoke(application.auth.access.scope(curie), late)
 
     assert state.snapshot(application, curie, state.WEIGHTS, state.INCIDENTAL) == before
     undo.assert_verified(application, curie)
@@ -144,7 +144,7 @@ class TestAutomaticLevel:
 
     def test_level_withholds_one_confirmed_answer_in_ten(self, application: Application, curie: str) -> None:
         events = self.confirm(application, curie, LEAST_CONFIRMED + 1)
-        application.revoke.revoke(application.access.scope(curie), events[-1])
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), events[-1])
         answer = query(application, curie, min_sufficiency="auto", include=frozenset({"trace"}))
         assert answer.trace is not None
         assert answer.trace.sufficiency is not None
@@ -158,7 +158,7 @@ class TestAutomaticLevel:
         assert (level.source, level.confirmed) == ("verdicts", LEAST_CONFIRMED)
         assert level.value == pytest.approx(probabilities[1])
         assert answer.insufficient == ((answer.sufficiency or 0.0) < level.value)
-        kept = application.ask.episode(application.access.scope(curie), answer.query_id)
+        kept = application.answers.ask.episode(application.auth.access.scope(curie), answer.query_id)
         assert kept.answer["sufficiency_level"]["value"] == level.value
         without = query(application, curie, min_sufficiency="auto", memory="off").sufficiency_level
         assert without is not None
@@ -180,7 +180,7 @@ class TestRealAnswers:
         (kept,) = state.rows(application, curie, "episode")
         stored = np.frombuffer(bytes.fromhex(kept["answer_features"].removeprefix("\\x")), dtype="<f4")
         assert_array_equal(stored, values.astype(np.float32))
-        again = application.ask.episode(application.access.scope(curie), answer.query_id)
+        again = application.answers.ask.episode(application.auth.access.scope(curie), answer.query_id)
         assert again.answer["sufficiency"] == answer.sufficiency
         assert again.trace["sufficiency"]["probability"] == told.probability
 

@@ -32,16 +32,16 @@ def corpus(application: Application, ingest: Ingest, collection: str) -> Iterato
     assert ingest(*passages)["created"] == len(passages)
     yield collection
     with suppress(NotFoundError):
-        application.ingest.delete_collection(application.access.scope(collection))
+        application.corpus.ingest.delete_collection(application.auth.access.scope(collection))
 
 
 def ask(application: Application, name: str, text: str) -> Answer:
-    return application.ask.query(Query(text=text, scope=application.access.scope(name), top_k=SHOWN))
+    return application.answers.ask.query(Query(text=text, scope=application.auth.access.scope(name), top_k=SHOWN))
 
 
 def ask_with_trace(application: Application, name: str, text: str) -> Answer:
-    scope, include = application.access.scope(name), frozenset({"trace"})
-    return application.ask.query(Query(text=text, scope=scope, top_k=SHOWN, include=include))
+    scope, include = application.auth.access.scope(name), frozenset({"trace"})
+    return application.answers.ask.query(Query(text=text, scope=scope, top_k=SHOWN, include=include))
 
 
 def read_features(answer: Answer) -> tuple[np.ndarray, np.ndarray]:

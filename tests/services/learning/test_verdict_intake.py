@@ -30,11 +30,13 @@ from tests.support import state
 @pytest.fixture
 def verdict(application: Application, curie: str) -> Verdict:
     """On an answer, by the id of a sentence."""
-    answer = application.ask.query(Query(text="Where was Marie Curie born?", scope=application.access.scope(curie)))
+    answer = application.answers.ask.query(
+        Query(text="Where was Marie Curie born?", scope=application.auth.access.scope(curie))
+    )
     sentence = answer.passages[0].sentences[0].sentence_id
     return Verdict(
         query_id=answer.query_id,
-        scope=application.access.scope(curie),
+        scope=application.auth.access.scope(curie),
         supporting=[NamedSentence(sentence)],
         partial=True,
     )
@@ -60,7 +62,7 @@ def test_many_are_stored_together_and_each_once(
 ) -> None:
     names = [f"key-{uuid4()}" for _ in range(150)]
 
-    futures = [application.intake.submit(verdict, key) for key in (*names, *names)]
+    futures = [application.learning.intake.submit(verdict, key) for key in (*names, *names)]
 
     events = [future.result(timeout=30) for future in futures]
     assert [event.idempotency_key for event in events] == [*names, *names]
@@ -73,7 +75,7 @@ def test_many_are_stored_together_and_each_once(
 
 
 def test_batched_verdicts_fail_individually(application: Application, verdict: Verdict, stored: list[int]) -> None:
-    application.intake.accept(verdict, first := f"key-{uuid4()}")
+    application.learning.intake.accept(verdict, first := f"key-{uuid4()}")
     passage = NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw")
     nowhere = replace(verdict.scope, collection=replace(verdict.scope.collection, id=2**62))
     cases = {
@@ -93,7 +95,7 @@ def test_batched_verdicts_fail_individually(application: Application, verdict: V
         "new as well": (verdict, f"key-{uuid4()}", None),
     }
 
-    futures = {name: application.intake.submit(given, key) for name, (given, key, _) in cases.items()}
+    futures = {name: application.learning.intake.submit(given, key) for name, (given, key, _) in cases.items()}
 
     wait(futures.values(), timeout=30)
     for name, (_, key, error) in cases.items():
@@ -134,7 +136,7 @@ def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:
 
 
 def test_cancelled_verdict_is_not_accepted(application: Application, verdict: Verdict) -> None:
-    intake = Intake(application.database, application.stream, application.encoder)
+    intake = Intake(application.database, application.stream, application.models.encoder)
     free = threading.Event()
     intake._together.submit(free.wait, 30)
     left = intake.submit(verdict, gone := f"key-{uuid4()}")
@@ -153,14 +155,14 @@ def test_collection_deletion_does_not_block_other_verdicts(
     application: Application, verdict: Verdict, ingest: Ingest, collection: str
 ) -> None:
     ingest({"id": "mill", "text": "The Old Mill stands in Ely."}, into=f"{collection}-doomed")
-    scope = application.access.scope(f"{collection}-doomed")
-    answer = application.ask.query(Query(text="Where is the Old Mill?", scope=scope))
+    scope = application.auth.access.scope(f"{collection}-doomed")
+    answer = application.answers.ask.query(Query(text="Where is the Old Mill?", scope=scope))
     doomed = replace(verdict, scope=scope, query_id=answer.query_id, supporting=())
     with application.database.write() as writer:
         assert collection_deletion.begin(writer, scope.collection.id)
         keys = [f"key-{uuid4()}" for _ in range(4)]
-        waiting = [application.intake.submit(doomed, key) for key in keys[:2]]
-        others = [application.intake.submit(verdict, key) for key in keys[2:]]
+        waiting = [application.learning.intake.submit(doomed, key) for key in keys[:2]]
+        others = [application.learning.intake.submit(verdict, key) for key in keys[2:]]
 
         done, _ = wait(others, timeout=30)
 
@@ -170,7 +172,7 @@ def test_collection_deletion_does_not_block_other_verdicts(
 
 
 def test_closed_intake_refuses_verdicts(application: Application, verdict: Verdict) -> None:
-    intake = Intake(application.database, application.stream, application.encoder)
+    intake = Intake(application.database, application.stream, application.models.encoder)
     intake.close()
     with pytest.raises(UnavailableError, match="is ending"):
         intake.submit(verdict, f"key-{uuid4()}")
@@ -180,7 +182,7 @@ def test_lost_database_fails_every_waiting_verdict(
     application: Application, addresses: Servers, verdict: Verdict
 ) -> None:
     away = Database(addresses.database_url.replace("port=", "port=1"), pool_size=1)
-    intake = Intake(away, application.stream, application.encoder)
+    intake = Intake(away, application.stream, application.models.encoder)
 
     futures = [intake.submit(verdict, f"key-{uuid4()}") for _ in range(5)]
 

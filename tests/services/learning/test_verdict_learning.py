@@ -40,7 +40,7 @@ class TestOneVerdict:
         everything = state.list_sentence_ids(application, curie)
         query_id = state.add_episode(application, curie, QUESTION, everything)
         own = state.sentences(application, curie, "curie")
-        nearest = max(own, key=lambda text: float(np.dot(*application.embedder.embed([QUESTION, text]))))
+        nearest = max(own, key=lambda text: float(np.dot(*application.models.embedder.embed([QUESTION, text]))))
 
         state.judge(application, curie, query_id, supporting_passages=("curie",), wait=True)
 
@@ -113,7 +113,7 @@ class TestOneVerdict:
     def test_a_memory_is_the_sentence_moved_along_the_question(self, application: Application, curie: str) -> None:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
         query_id = state.add_episode(application, curie, QUESTION, [])
-        base, question = application.embedder.embed(["Marie Curie was born in Warsaw in 1867.", QUESTION])
+        base, question = application.models.embedder.embed(["Marie Curie was born in Warsaw in 1867.", QUESTION])
 
         state.judge(application, curie, query_id, [born], wait=True)
 
@@ -220,7 +220,7 @@ class TestTimeChannel:
     ) -> None:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
         query_id = state.add_episode(application, curie, "Who was born?", [], "in the 1860s")
-        expression, constraint = application.embedder.embed(["1867", "in the 1860s"])
+        expression, constraint = application.models.embedder.embed(["1867", "in the 1860s"])
         state.judge(application, curie, query_id, [born], wait=True)
 
         moved = expression + (1 / 1.5) * (1 - float(expression @ constraint)) * constraint.astype(np.float64)
@@ -255,10 +255,10 @@ class TestManyVerdicts:
         target = state.collection_id(application, curie)
 
         for event in events:
-            assert application.learn.apply(target, [event]) == 1
+            assert application.learning.learn.apply(target, [event]) == 1
         one_by_one = state.list_learned(application, curie)
         state.forget_everything(application, curie)
         assert not any(state.list_learned(application, curie).values())
-        assert application.learn.apply(target, events) == len(events)
+        assert application.learning.learn.apply(target, events) == len(events)
 
         assert state.list_learned(application, curie) == one_by_one

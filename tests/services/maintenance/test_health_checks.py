@@ -40,14 +40,14 @@ def nothing_waits(application: Application) -> None:
 
 
 def test_readiness_knows_whether_anybody_works(application: Application, stream: WakeStream) -> None:
-    alone = application.health.readiness()
+    alone = application.maintenance.health.readiness()
     assert (alone.status, alone.workers) == ("degraded", 0)
     assert stream.beat()
     assert stream.beat()
-    seen = application.health.readiness()
+    seen = application.maintenance.health.readiness()
     assert (seen.status, seen.workers, seen.migrations) == ("ok", 1, "current")
     stream.leave()
-    assert application.health.readiness().workers == 0
+    assert application.maintenance.health.readiness().workers == 0
 
 
 def test_a_beat_runs_out(addresses: Servers, stream: WakeStream) -> None:
@@ -72,29 +72,29 @@ def test_readiness_knows_how_long_verdicts_have_waited(
         writer.execute(
             "UPDATE feedback_event SET received_at = now() - interval '1 hour' WHERE id = %(id)s", {"id": event.id}
         )
-    late = application.health.readiness()
+    late = application.maintenance.health.readiness()
     assert late.status == "degraded"
     assert late.oldest_verdict_seconds is not None
     assert 3600 <= late.oldest_verdict_seconds < 3700
-    application.learn.apply_overdue(0.0, 1_000)
-    assert application.health.readiness().oldest_verdict_seconds is None
+    application.learning.learn.apply_overdue(0.0, 1_000)
+    assert application.maintenance.health.readiness().oldest_verdict_seconds is None
 
 
 def test_readiness_knows_how_long_jobs_have_waited(
     application: Application, curie: str, stream: WakeStream
 ) -> None:
     stream.beat()
-    application.runner.run_ready()
-    scope = application.access.scope(curie)
-    job = application.rekey.request(scope, "abstract")
+    application.jobs.runner.run_ready()
+    scope = application.auth.access.scope(curie)
+    job = application.corpus.rekey.request(scope, "abstract")
     with application.database.write() as writer:
         writer.execute("UPDATE job SET due_at = now() - interval '1 hour' WHERE id = %(id)s", {"id": job})
-    late = application.health.readiness()
+    late = application.maintenance.health.readiness()
     assert late.status == "degraded"
     assert late.oldest_job_seconds is not None
     assert 3600 <= late.oldest_job_seconds < 3700
-    application.runner.run_ready()
-    assert application.health.readiness().oldest_job_seconds is None
+    application.jobs.runner.run_ready()
+    assert application.maintenance.health.readiness().oldest_job_seconds is None
 
 
 @pytest.mark.parametrize(("revision", "said"), [("0000", "newer"), (None, None)])
@@ -111,9 +111,9 @@ def test_readiness_knows_where_the_schema_stands(
     try:
         if said is None:
             with pytest.raises(UnavailableError, match="engram migrate"):
-                application.health.readiness()
+                application.maintenance.health.readiness()
         else:
-            assert application.health.readiness().migrations == said
+            assert application.maintenance.health.readiness().migrations == said
     finally:
         with application.database.write() as writer:
             writer.execute("DELETE FROM alembic_version")
@@ -126,16 +126,16 @@ def test_readiness_knows_of_a_disk_that_is_nearly_full(
     stream.beat()
     local = application.settings.model_copy(update={"wings": "local"})
     with application_on(addresses, local, application) as services:
-        assert services.health.readiness().disk_free_bytes == pytest.approx(
+        assert services.maintenance.health.readiness().disk_free_bytes == pytest.approx(
             shutil.disk_usage(local.data_dir).free, rel=0.2
         )
     # As the processes of `engram up` have it: the address of the embedded server is given to them.
     told = local.model_copy(update={"database_url": SecretStr(addresses.database_url)})
     with application_on(addresses, told, application) as services:
-        assert services.health.readiness().disk_free_bytes is not None
+        assert services.maintenance.health.readiness().disk_free_bytes is not None
         full = SimpleNamespace(free=health_checks.LEAST_DISK_BYTES - 1)
         monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
-        assert services.health.readiness().status == "degraded"
+        assert services.maintenance.health.readiness().status == "degraded"
 
 
 def test_a_worker_on_this_machine_can_be_asked_after(tmp_path: Path, stream: WakeStream) -> None:

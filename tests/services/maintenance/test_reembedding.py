@@ -56,7 +56,7 @@ def use_for_its_fingerprint(encoder: Encoder, embedder: CountingEncoder) -> None
 
 
 def get_counting_encoder(application: Application) -> CountingEncoder:
-    embedder = application.embedder_also
+    embedder = application.models.embedder_also
     assert isinstance(embedder, CountingEncoder)
     return embedder
 
@@ -66,15 +66,15 @@ def taught(both: Application, collection: str) -> str:
     """A collection that verdicts taught of all that they can."""
     create_twin(both, collection)
     undo.apply(both, collection, undo.stream(both, collection, 12, seed=3), batch=4)
-    both.evolve.evolve(both.access.scope(collection))
+    both.passage_keys.evolve.evolve(both.auth.access.scope(collection))
     return collection
 
 
 def reembed_collection(application: Application, name: str, model: str | None = None) -> Job:
-    scope = application.access.scope(name)
-    job = application.reembed.request(scope, model)
-    application.runner.run_ready()
-    return application.jobs.job(scope, job)
+    scope = application.auth.access.scope(name)
+    job = application.corpus.reembed.request(scope, model)
+    application.jobs.runner.run_ready()
+    return application.jobs.jobs.job(scope, job)
 
 
 def vector(row: dict[str, Any], column: str = "embedding") -> NDArray[np.float32]:
@@ -87,7 +87,7 @@ def vectors(application: Application, name: str) -> dict[str, list[dict[str, Any
 
 
 def ask_scores(application: Application, name: str) -> dict[str, float]:
-    answer = application.serving.query(Query(text=QUESTION, scope=application.access.scope(name)))
+    answer = application.answers.serving.query(Query(text=QUESTION, scope=application.auth.access.scope(name)))
     return {hit.passage_id: hit.score for hit in answer.passages}
 
 
@@ -97,7 +97,7 @@ def spares(application: Application, name: str) -> list[dict[str, Any]]:
 
 def assert_of(embedder: Embedder, application: Application, name: str) -> None:
     """All vectors of the collection are what this encoder makes of their texts."""
-    scope = application.access.scope(name)
+    scope = application.auth.access.scope(name)
     assert scope.collection.encoder.fingerprint == embedder.fingerprint
     found = vectors(application, name)
     for row in found["passage"]:
@@ -119,7 +119,7 @@ def test_all_vectors_are_of_the_other_encoder_and_the_log_still_explains_them(
 ) -> None:
     before = {table: state.rows(both, taught, table) for table in UNMOVED}
     memories = state.rows(both, taught, "sentence_memory", ("updated_at",))
-    assert_of(both.embedder, both, taught)
+    assert_of(both.models.embedder, both, taught)
 
     job = reembed_collection(both, taught)
 
@@ -181,15 +181,15 @@ def test_queries_are_answered_by_the_old_vectors_until_the_new_ones_serve(both: 
 
 
 def test_a_query_that_began_with_the_old_vectors_ends_with_the_new_ones(both: Application, taught: str) -> None:
-    scope = both.access.scope(taught)
-    plan = both.retrieve.plan(Query(text=QUESTION, scope=scope))
+    scope = both.auth.access.scope(taught)
+    plan = both.retrieval.retrieve.plan(Query(text=QUESTION, scope=scope))
     assert reembed_collection(both, taught).status == "succeeded"
-    found = both.retrieve.find(plan)
+    found = both.retrieval.retrieve.find(plan)
     assert {external: score for _, external, score in found.shown_passages} == pytest.approx(
         ask_scores(both, taught)
     )
     with pytest.raises(UnavailableError, match="given other vectors at this moment"):
-        both.dense.search(scope, QUESTION, 3)
+        both.retrieval.dense.search(scope, QUESTION, 3)
 
 
 def test_a_job_goes_on_where_it_was_lost(both: Application, taught: str) -> None:
@@ -199,8 +199,10 @@ def test_a_job_goes_on_where_it_was_lost(both: Application, taught: str) -> None
 
     before = ask_scores(both, taught)
     get_counting_encoder(both).before = fail
-    batches = Runner(both.database, both.handlers | {_kind(both): _build_small_service(both)}, lease_seconds=60)
-    both.reembed.request(both.access.scope(taught))
+    batches = Runner(
+        both.database, both.jobs.handlers | {_kind(both): _build_small_service(both)}, lease_seconds=60
+    )
+    both.corpus.reembed.request(both.auth.access.scope(taught))
     assert batches.run_ready() == 0
     first = get_counting_encoder(both).texts
     staged = [row for row in spares(both, taught) if row["encoder"] == get_counting_encoder(both).fingerprint]
@@ -217,14 +219,14 @@ def test_a_job_goes_on_where_it_was_lost(both: Application, taught: str) -> None
 
 
 def _kind(application: Application) -> Any:
-    return next(kind for kind in application.handlers if kind.name == "reembed")
+    return next(kind for kind in application.jobs.handlers if kind.name == "reembed")
 
 
 def _build_small_service(application: Application) -> ReembeddingService:
     """Change of encoder in batches of four texts."""
-    evolve = application.evolve
+    evolve = application.passage_keys.evolve
     return ReembeddingService(
-        application.database, application.encoder, batch_size=4, memories=replay_memories, keys=evolve.rebase
+        application.database, application.models.encoder, batch_size=4, memories=replay_memories, keys=evolve.rebase
     )
 
 
@@ -237,9 +239,9 @@ def test_changes_during_reembedding_are_reembedded(both: Application, taught: st
         state.stage_passages(
             both, taught, NEW_PASSAGE, {**CURIE[0], "text": "Marie Curie was born in Warsaw. She taught in Paris."}
         )
-        while job := both.runner.claim(_claimant(), ["corpus"]):
-            assert both.runner.carry_out(job, lambda: False)
-        both.ingest.delete_passage(both.access.scope(taught), "tokyo")
+        while job := both.jobs.runner.claim(_claimant(), ["corpus"]):
+            assert both.jobs.runner.carry_out(job, lambda: False)
+        both.corpus.ingest.delete_passage(both.auth.access.scope(taught), "tokyo")
         events = undo.stream(both, taught, 4, seed=5)
         arrived.extend(events)
         undo.apply(both, taught, events[:2])
@@ -262,26 +264,26 @@ def _claimant() -> Any:
 
 
 def test_an_ingest_that_embedded_before_writes_nothing_of_the_old_space(both: Application, taught: str) -> None:
-    first = CountingEncoder(both.embedder)
+    first = CountingEncoder(both.models.embedder)
 
     def cut_over(_: Sequence[str]) -> None:
         first.before = lambda _: None
-        both.reembed.request(both.access.scope(taught))
-        while job := both.runner.claim(_claimant(), ["vectors"]):
-            assert both.runner.carry_out(job, lambda: False)
+        both.corpus.reembed.request(both.auth.access.scope(taught))
+        while job := both.jobs.runner.claim(_claimant(), ["vectors"]):
+            assert both.jobs.runner.carry_out(job, lambda: False)
 
     first.before = cut_over
-    use_for_its_fingerprint(both.encoder, first)
+    use_for_its_fingerprint(both.models.encoder, first)
     state.stage_passages(both, taught, NEW_PASSAGE)
-    assert both.runner.run_ready() == 1
+    assert both.jobs.runner.run_ready() == 1
     assert_of(get_counting_encoder(both), both, taught)
     undo.assert_verified(both, taught)
 
 
 def test_a_verdict_on_an_answer_of_before_is_learned_along_the_new_vector(both: Application, taught: str) -> None:
-    scope = both.access.scope(taught)
+    scope = both.auth.access.scope(taught)
     question = "What did she discover in 1898?"
-    query = both.serving.query(Query(text=question, scope=scope)).query_id
+    query = both.answers.serving.query(Query(text=question, scope=scope)).query_id
     assert reembed_collection(both, taught).status == "succeeded"
     receipt = state.judge(both, taught, query, state.list_sentence_ids(both, taught)[:2], wait=True)
     assert receipt.event.status == "applied"
@@ -291,27 +293,27 @@ def test_a_verdict_on_an_answer_of_before_is_learned_along_the_new_vector(both: 
 
 def test_back_again_embeds_only_what_came_since(both: Application, taught: str) -> None:
     old, answers = vectors(both, taught), ask_scores(both, taught)
-    first = CountingEncoder(both.embedder)
-    use_for_its_fingerprint(both.encoder, first)
+    first = CountingEncoder(both.models.embedder)
+    use_for_its_fingerprint(both.models.encoder, first)
     reembed_collection(both, taught)
     state.stage_passages(both, taught, NEW_PASSAGE)
-    both.runner.run_ready()
+    both.jobs.runner.run_ready()
     said = len({row["question"] for row in state.rows(both, taught, "judged_query")})
 
-    assert reembed_collection(both, taught, both.embedder.model).status == "succeeded"
+    assert reembed_collection(both, taught, both.models.embedder.model).status == "succeeded"
 
     new = {row["text"] for row in state.rows(both, taught, "sentence")} - {row["text"] for row in old["sentence"]}
     assert len(new) < first.texts <= len(new) + 3 + said + len(undo.UNITS) + 8  # its passage and names, texts sent
-    assert_of(both.embedder, both, taught)
+    assert_of(both.models.embedder, both, taught)
     undo.assert_verified(both, taught)
-    both.ingest.delete_passage(both.access.scope(taught), "radium")
+    both.corpus.ingest.delete_passage(both.auth.access.scope(taught), "radium")
     kept = {row["id"]: row["embedding"] for row in vectors(both, taught)["sentence"]}
     assert kept == {row["id"]: row["embedding"] for row in old["sentence"]}
     assert ask_scores(both, taught) == pytest.approx(answers, abs=1e-5)
 
-    job = both.reembed.request_drop(both.access.scope(taught))
-    assert both.runner.run_ready() == 1
-    assert both.jobs.job(both.access.scope(taught), job).status == "succeeded"
+    job = both.corpus.reembed.request_drop(both.auth.access.scope(taught))
+    assert both.jobs.runner.run_ready() == 1
+    assert both.jobs.jobs.job(both.auth.access.scope(taught), job).status == "succeeded"
     assert spares(both, taught) == []
     undo.assert_verified(both, taught)
 
@@ -320,24 +322,24 @@ def test_staged_vectors_of_changed_passages_are_removed(both: Application, taugh
     reembed_collection(both, taught)
     ids = state.passages(both, taught)
     gone = {row["id"] for row in state.rows(both, taught, "sentence") if row["passage_id"] == ids["tokyo"]}
-    both.ingest.delete_passage(both.access.scope(taught), "tokyo")
+    both.corpus.ingest.delete_passage(both.auth.access.scope(taught), "tokyo")
     state.stage_passages(both, taught, {**CURIE[0], "text": "She was born elsewhere."})
-    both.runner.run_ready()
+    both.jobs.runner.run_ready()
     left = spares(both, taught)
     assert {row["passage_id"] for row in left}.isdisjoint({ids["tokyo"], ids["curie"]})
     assert {row["sentence_id"] for row in left}.isdisjoint(gone)
     assert left
-    both.forget.reset(both.access.scope(taught))
+    both.revocation.forget.reset(both.auth.access.scope(taught))
     assert [row for row in spares(both, taught) if row["digest"] and not row["passage_id"]] == []
-    both.ingest.delete_collection(both.access.scope(taught))
+    both.corpus.ingest.delete_collection(both.auth.access.scope(taught))
     assert spares(both, taught) == []
 
 
 def test_vector_indexes_are_not_written_into_one_by_one(both: Application, taught: str) -> None:
     index_all(both)
-    assert set(both.access.scope(taught).collection.indexed) == {"entity", "passage", "question"}
+    assert set(both.auth.access.scope(taught).collection.indexed) == {"entity", "passage", "question"}
     assert reembed_collection(both, taught).status == "succeeded"
-    assert both.access.scope(taught).collection.indexed == []
+    assert both.auth.access.scope(taught).collection.indexed == []
     new = ask_scores(both, taught)
     index_all(both)
     assert ask_scores(both, taught) == pytest.approx(new)
@@ -347,54 +349,54 @@ def test_a_process_without_the_encoder_refuses_it_and_leaves_jobs_to_others(
     both: Application, alone: Application, taught: str
 ) -> None:
     with pytest.raises(InvalidRequestError, match=r"runs all-MiniLM-L6-v2 \(\w{12}\); name one .*SECONDARY"):
-        alone.reembed.request(alone.access.scope(taught))
-    scope = both.access.scope(taught)
-    job = both.reembed.request(scope)
-    assert run_again(alone, alone.runner) == 0
-    waiting = alone.jobs.job(scope, job)
+        alone.corpus.reembed.request(alone.auth.access.scope(taught))
+    scope = both.auth.access.scope(taught)
+    job = both.corpus.reembed.request(scope)
+    assert run_again(alone, alone.jobs.runner) == 0
+    waiting = alone.jobs.jobs.job(scope, job)
     assert (waiting.status, waiting.attempts) == ("queued", 0)
     assert "Vectors of shallow" in (waiting.error or "")
     with pytest.raises(ConflictError):
-        both.reembed.request_drop(scope)
+        both.corpus.reembed.request_drop(scope)
     make_due(both)
-    assert both.runner.run_ready() == 1
+    assert both.jobs.runner.run_ready() == 1
     assert (
         reembed_collection(both, taught, get_counting_encoder(both).model).status == "succeeded"
     )  # it is of it already
 
 
 def test_a_job_that_is_cancelled_leaves_the_old_vectors(both: Application, taught: str) -> None:
-    scope, old = both.access.scope(taught), vectors(both, taught)
-    job = both.reembed.request(scope)
+    scope, old = both.auth.access.scope(taught), vectors(both, taught)
+    job = both.corpus.reembed.request(scope)
 
     def cancel(_: Sequence[str]) -> None:
-        both.jobs.cancel(scope, job)
+        both.jobs.jobs.cancel(scope, job)
 
     get_counting_encoder(both).before = cancel
-    both.runner.run_ready()
-    assert both.jobs.job(scope, job).status == "cancelled"
+    both.jobs.runner.run_ready()
+    assert both.jobs.jobs.job(scope, job).status == "cancelled"
     assert vectors(both, taught) == old
-    assert both.access.scope(taught).collection.encoder == both.encoder.id
+    assert both.auth.access.scope(taught).collection.encoder == both.models.encoder.id
 
 
 @pytest.mark.parametrize("dimension", [8, 3_072])
 def test_the_other_encoder_may_be_of_another_dimension(
     both: Application, own: Servers, settings: Settings, taught: str, dimension: int
 ) -> None:
-    other, old = ResizedEncoder(both.embedder, dimension), vectors(both, taught)
+    other, old = ResizedEncoder(both.models.embedder, dimension), vectors(both, taught)
     with application_on(own, settings, both) as services:
         services.models.embedder_also = other
         index_all(services)
 
         assert reembed_collection(services, taught).status == "succeeded"
 
-        assert services.access.scope(taught).collection.encoder_dimension == dimension
+        assert services.auth.access.scope(taught).collection.encoder_dimension == dimension
         assert_of(other, services, taught)
         undo.assert_verified(services, taught)
         undo.apply(services, taught, undo.stream(services, taught, 3, seed=9))
         index_all(services)
         assert ask_scores(services, taught)
-        assert reembed_collection(services, taught, both.embedder.model).status == "succeeded"
+        assert reembed_collection(services, taught, both.models.embedder.model).status == "succeeded"
         undo.assert_verified(services, taught)
     assert {row["text"]: row["embedding"] for row in vectors(both, taught)["sentence"]} == {
         row["text"]: row["embedding"] for row in old["sentence"]

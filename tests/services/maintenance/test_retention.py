@@ -48,7 +48,7 @@ def list_standing(application: Application) -> list[date]:
 
 
 def ask(application: Application, name: str) -> UUID:
-    return application.ask.query(Query(text=QUESTION, scope=application.access.scope(name))).query_id
+    return application.answers.ask.query(Query(text=QUESTION, scope=application.auth.access.scope(name))).query_id
 
 
 @dataclass(frozen=True)
@@ -75,15 +75,15 @@ class TestQueries:
         service = retention(application, queries=30)
 
         assert run(service, end + timedelta(days=30, seconds=-1)).weeks == []
-        application.ask.episode(application.access.scope(judged.collection), judged.query_id)
+        application.answers.ask.episode(application.auth.access.scope(judged.collection), judged.query_id)
 
         assert run(service, end + timedelta(days=30)).weeks == [compute_monday(now)]
         with pytest.raises(NotFoundError, match=str(judged.query_id)):
-            application.ask.episode(application.access.scope(judged.collection), judged.query_id)
+            application.answers.ask.episode(application.auth.access.scope(judged.collection), judged.query_id)
 
     def test_episodes_are_stored_for_ever_by_default(self, application: Application, judged: JudgedQuery) -> None:
         assert run(retention(application), datetime.now(UTC) + timedelta(days=36_500)).weeks == []
-        application.ask.episode(application.access.scope(judged.collection), judged.query_id)
+        application.answers.ask.episode(application.auth.access.scope(judged.collection), judged.query_id)
 
     def test_learned_state_outlives_expired_episodes(self, application: Application, judged: JudgedQuery) -> None:
         sentence = min(state.sentences(application, judged.collection, "curie").values())
@@ -97,7 +97,7 @@ class TestQueries:
         undo.assert_verified(application, judged.collection)
         assert state.rows(application, judged.collection, "sentence_memory") == before
         last = max(state.list_applied_order(application, judged.collection))
-        application.revoke.revoke(application.access.scope(judged.collection), last)
+        application.revocation.revoke.revoke(application.auth.access.scope(judged.collection), last)
         undo.assert_verified(application, judged.collection)
         assert ask(application, judged.collection)
 
@@ -109,7 +109,7 @@ class TestQueries:
         query_id = ask(application, curie)
 
         assert compute_monday(now) in list_standing(application)
-        assert application.ask.episode(application.access.scope(curie), query_id).judged == 0
+        assert application.answers.ask.episode(application.auth.access.scope(curie), query_id).judged == 0
 
     def test_room_is_made_before_it_is_needed(self, application: Application) -> None:
         now = datetime.now(UTC) + timedelta(days=1000)
@@ -175,9 +175,9 @@ def test_audit_bodies_expire_before_their_entries(application: Application) -> N
     doing = PendingAct(
         principal="alice", tenant="local", action="put", target="/x", client="192.0.2.7", body="body"
     )
-    acts = [application.audit_log.begin(doing) for _ in range(2)]
+    acts = [application.maintenance.audit_log.begin(doing) for _ in range(2)]
     for act in acts:
-        application.audit_log.end(act, 200)
+        application.maintenance.audit_log.end(act, 200)
     with application.database.write() as writer:
         writer.execute(
             "UPDATE audit_log SET begun_at = %(then)s WHERE id = %(id)s",
@@ -188,7 +188,7 @@ def test_audit_bodies_expire_before_their_entries(application: Application) -> N
     assert run(retention(application, audit_bodies=30), now).audit_bodies == 1
     assert run(retention(application, audit_bodies=30), now).audit_bodies == 0
 
-    kept = {act.id: act for act in application.audit_log.page(LOCAL, None, 10)}
+    kept = {act.id: act for act in application.maintenance.audit_log.page(LOCAL, None, 10)}
     assert [(kept[act].body, kept[act].client) for act in acts] == [(None, None), ("body", "192.0.2.7")]
     assert {(kept[act].principal, kept[act].action, kept[act].status) for act in acts} == {("alice", "put", 200)}
 
@@ -205,4 +205,4 @@ def test_a_worker_whose_clock_is_ahead_deletes_nothing(
     retired = run(retention(application, queries=90, jobs=30, keys=7, audit_bodies=365))
     assert retired == RetentionResult([], 0, 0)
     assert compute_monday(datetime.now(UTC)) in list_standing(application)
-    application.ask.episode(application.access.scope(judged.collection), judged.query_id)
+    application.answers.ask.episode(application.auth.access.scope(judged.collection), judged.query_id)

@@ -49,7 +49,7 @@ class TestCredits:
         self, application: Application, curie: str
     ) -> None:
         verdict(application, curie, expansions=[RIVER])
-        question, unit = application.embedder.embed([QUESTION, RIVER.text])
+        question, unit = application.models.embedder.embed([QUESTION, RIVER.text])
         (base,) = [row for row in state.rows(application, curie, "passage") if row["external_id"] == "vistula"]
         expected = core.gains(question, vector(base, "embedding")[None], unit[None], 0.7)[0, 0]
         (credit,) = rows(application, curie, "key_credit")
@@ -85,7 +85,7 @@ class TestCredits:
         """The same text has other last bits in another batch, or on another machine."""
         receipts = [verdict(application, curie, wait=False, question=text) for text in (QUESTION, "Which one?")]
         first, second = (receipt.event.id for receipt in receipts)
-        target, attribution = state.collection_id(application, curie), application.learn._attribution
+        target, attribution = state.collection_id(application, curie), application.learning.learn._attribution
         units, space = attribution.prepare(target, [second])
         turned = {
             digest: replace(
@@ -93,10 +93,10 @@ class TestCredits:
             )
             for digest, unit in units.items()
         }
-        assert application.learn.apply(target, [first]) == 1
+        assert application.learning.learn.apply(target, [first]) == 1
         with monkeypatch.context() as patch:
             patch.setattr(attribution, "prepare", lambda *_: (turned, space))
-            assert application.learn.apply(target, [second]) == 1
+            assert application.learning.learn.apply(target, [second]) == 1
         undo.assert_verified(application, curie)
 
     def test_a_verdict_without_expansions_leaves_keys_alone(self, application: Application, curie: str) -> None:
@@ -132,7 +132,10 @@ class TestGate:
     def test_unvalidated_expansion_earns_no_credit(self, application: Application, curie: str) -> None:
         verdict(application, curie, retrieval_success=False)
         assert rows(application, curie, "key_credit") == rows(application, curie, "expansion_memory") == []
-        assert application.evolve.load_standing(application.access.scope(curie)).progress.waiting == 0
+        assert (
+            application.passage_keys.evolve.load_standing(application.auth.access.scope(curie)).progress.waiting
+            == 0
+        )
 
     def test_by_rule_a_supported_passage_must_be_among_what_the_expanded_query_retrieves(
         self, application: Application, curie: str
@@ -151,10 +154,13 @@ class TestGate:
         strict = build_learning(application, ExpansionValidation(1, 0.5))
         target = state.collection_id(application, collection)
         query = Query(
-            text=QUESTION, scope=application.access.scope(collection), strategy="dense", metadata={"mine": True}
+            text=QUESTION,
+            scope=application.auth.access.scope(collection),
+            strategy="dense",
+            metadata={"mine": True},
         )
         for asked, gate in ((replace(query, metadata=None), "none"), (query, "retrieval")):
-            query_id = application.ask.query(asked).query_id
+            query_id = application.answers.ask.query(asked).query_id
             event = give(application, collection, query_id, ["tokyo"], [RIVER], wait=False).event
             strict.apply(target, [event.id])
             evidence = {row["event_id"]: row["gate"] for row in rows(application, collection, "key_evidence")}

@@ -33,7 +33,7 @@ from tests.support.evolving import (
 class TestEvolution:
     def test_an_evolved_key_is_the_base_and_its_units(self, application: Application, curie: str) -> None:
         verdict(application, curie)
-        opened = application.evolve.evolve(application.access.scope(curie))
+        opened = application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         assert opened is not None
         assert (opened.number, opened.parent, opened.reason, opened.events, opened.passages) == (
             1,
@@ -58,12 +58,12 @@ class TestEvolution:
             application, curie, ("passage", "lexical_posting", "lexical_term", "lexical_passage")
         )
         verdict(application, curie)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         assert state.snapshot(application, curie, tuple(before)) == before
 
     def test_a_lexical_key_gains_its_units_terms(self, application: Application, curie: str) -> None:
         verdict(application, curie, expansions=[RIVER])
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         postings = rows(application, curie, "evolved_posting")
         added = sum(row["frequency"] - row["base"] for row in postings)
         assert added == pytest.approx(0.25 * postings[0]["length"], rel=1e-4)
@@ -73,16 +73,16 @@ class TestEvolution:
 
     def test_evolution_without_new_evidence_changes_nothing(self, application: Application, curie: str) -> None:
         verdict(application, curie)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         before = list_learned(application, curie), state.rows(application, curie, "key_generation")
-        assert application.evolve.evolve(application.access.scope(curie)) is None
+        assert application.passage_keys.evolve.evolve(application.auth.access.scope(curie)) is None
         assert (list_learned(application, curie), state.rows(application, curie, "key_generation")) == before
 
     def test_other_rules_make_the_keys_anew(self, application: Application, curie: str) -> None:
         verdict(application, curie)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         other = KeyEvolutionService(application.database, KeyRules(0.3, 0.25, 4, 16))
-        opened = other.evolve(application.access.scope(curie))
+        opened = other.evolve(application.auth.access.scope(curie))
         assert opened is not None
         assert opened.number == 2
         (key,) = rows(application, curie, "passage_key")
@@ -97,9 +97,9 @@ class TestEvolution:
             eager.apply(target, [verdict(application, curie, wait=False).event.id])
         (generation,) = state.rows(application, curie, "key_generation")
         assert (generation["reason"], generation["events"]) == ("pending", 2)
-        assert application.evolve.load_standing(application.access.scope(curie)).progress == EvolutionProgress(
-            0, 0.0, 0.0, 0, 0, None
-        )
+        assert application.passage_keys.evolve.load_standing(
+            application.auth.access.scope(curie)
+        ).progress == EvolutionProgress(0, 0.0, 0.0, 0, 0, None)
 
     def test_keys_evolve_once_batches_bring_nothing_better(self, application: Application, curie: str) -> None:
         patient = build_learning(application, batch_events=2, patience=2)
@@ -118,8 +118,8 @@ class TestEvolution:
                 "UPDATE key_evolution SET due = 'pending' WHERE collection_id = %(c)s",
                 {"c": state.collection_id(application, curie)},
             )
-        assert application.evolve.run_due() >= 1
-        assert application.evolve.load_standing(application.access.scope(curie)).generation == 1
+        assert application.passage_keys.evolve.run_due() >= 1
+        assert application.passage_keys.evolve.load_standing(application.auth.access.scope(curie)).generation == 1
 
     def test_a_collection_that_is_being_written_to_stays_due(self, application: Application, curie: str) -> None:
         verdict(application, curie)
@@ -128,10 +128,13 @@ class TestEvolution:
             writer.execute("UPDATE key_evolution SET due = 'pending' WHERE collection_id = %(c)s", {"c": target})
         with application.database.write() as writer:
             assert collections.lock_graph(writer, target)
-            assert not application.evolve.evolve_if_due(target)
-        assert application.evolve.load_standing(application.access.scope(curie)).progress.due == "pending"
-        assert application.evolve.evolve_if_due(target)
-        assert not application.evolve.evolve_if_due(target)
+            assert not application.passage_keys.evolve.evolve_if_due(target)
+        assert (
+            application.passage_keys.evolve.load_standing(application.auth.access.scope(curie)).progress.due
+            == "pending"
+        )
+        assert application.passage_keys.evolve.evolve_if_due(target)
+        assert not application.passage_keys.evolve.evolve_if_due(target)
 
     def test_unhelpful_units_do_not_trigger_an_evolution(self, application: Application, curie: str) -> None:
         eager = build_learning(application, most_waiting=1, batch_events=1, patience=1)
@@ -141,7 +144,9 @@ class TestEvolution:
         assert all(row["gain"] <= 0 for row in rows(application, curie, "key_credit"))
         assert {row["gate"] for row in rows(application, curie, "key_evidence")} == {"retrieval"}
         assert state.rows(application, curie, "key_generation") == []
-        assert application.evolve.load_standing(application.access.scope(curie)).progress.due is None
+        assert (
+            application.passage_keys.evolve.load_standing(application.auth.access.scope(curie)).progress.due is None
+        )
 
 
 class TestRollback:
@@ -155,7 +160,7 @@ class TestRollback:
             (["tokyo"], [REWORDED]),
         ):
             verdict(application, curie, passages, expansions)
-            assert application.evolve.evolve(application.access.scope(curie)) is not None
+            assert application.passage_keys.evolve.evolve(application.auth.access.scope(curie)) is not None
             states.append(list_served(application, curie))
         return states
 
@@ -163,15 +168,18 @@ class TestRollback:
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
         for number in (1, 3, 0, 2, 3):
-            assert application.evolve.roll_back(application.access.scope(curie), number).generation == number
+            assert (
+                application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), number).generation
+                == number
+            )
             assert list_served(application, curie) == three[number]
 
     def test_evidence_that_was_rolled_back_stays_out_of_later_generations(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
-        application.evolve.roll_back(application.access.scope(curie), 1)
+        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 1)
         verdict(application, curie, ["warsaw"], [REWORDED])
-        opened = application.evolve.evolve(application.access.scope(curie))
+        opened = application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         assert opened is not None
         assert (opened.number, opened.parent) == (4, 1)
         ids = state.passages(application, curie)
@@ -181,17 +189,20 @@ class TestRollback:
         }
         vistula = [row for row in rows(application, curie, "passage_key") if row["passage_id"] == ids["vistula"]]
         assert vistula == [row for row in three[1] if "vector" in row]
-        application.evolve.roll_back(application.access.scope(curie), 3)
+        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 3)
         assert list_served(application, curie) == three[3]
 
     def test_waiting_evidence_goes_on_waiting(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
         verdict(application, curie, ["warsaw"], [REWORDED])
-        application.evolve.roll_back(application.access.scope(curie), 2)
+        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 2)
         assert list_served(application, curie) == three[2]
-        assert application.evolve.load_standing(application.access.scope(curie)).progress.waiting == 1
-        assert application.evolve.evolve(application.access.scope(curie)) is not None
+        assert (
+            application.passage_keys.evolve.load_standing(application.auth.access.scope(curie)).progress.waiting
+            == 1
+        )
+        assert application.passage_keys.evolve.evolve(application.auth.access.scope(curie)) is not None
         assert state.passages(application, curie)["warsaw"] in {
             row["passage_id"] for row in rows(application, curie, "passage_key")
         }
@@ -201,26 +212,26 @@ class TestRollback:
     ) -> None:
         other = KeyEvolutionService(application.database, KeyRules(0.2, 0.1, 2, 16))
         verdict(application, curie, ["warsaw"], [REWORDED])
-        assert other.evolve(application.access.scope(curie)) is not None
+        assert other.evolve(application.auth.access.scope(curie)) is not None
         fourth = list_served(application, curie)
-        assert application.evolve.roll_back(application.access.scope(curie), 3).generation == 3
+        assert application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 3).generation == 3
         assert list_served(application, curie) == three[3]
-        application.evolve.roll_back(application.access.scope(curie), 4)
+        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 4)
         assert list_served(application, curie) == fourth
 
     def test_an_unknown_generation_is_an_error_and_changes_nothing(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
         with pytest.raises(NotFoundError, match="generation 7"):
-            application.evolve.roll_back(application.access.scope(curie), 7)
+            application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 7)
         assert list_served(application, curie) == three[3]
 
     def test_forgetting_removes_keys_with_everything_that_made_them(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
-        application.forget.reset(application.access.scope(curie))
+        application.revocation.forget.reset(application.auth.access.scope(curie))
         assert all(rows(application, curie, table) == [] for table in (*KEYS, "key_generation", "key_evolution"))
-        assert application.evolve.load_standing(application.access.scope(curie)).generation == 0
+        assert application.passage_keys.evolve.load_standing(application.auth.access.scope(curie)).generation == 0
 
 
 class TestChangedBaseKeys:
@@ -228,7 +239,7 @@ class TestChangedBaseKeys:
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:
         verdict(application, curie, ["vistula", "tokyo"])
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         body = next(dict(passage) for passage in CURIE if passage["id"] == "vistula")
         changed = body | {"text": body["text"] + " Ships sail on it as far as Warsaw."}
         ingest(changed, into=curie)
@@ -237,7 +248,7 @@ class TestChangedBaseKeys:
         fresh = f"{curie}-fresh"
         ingest(*(changed if p["id"] == "vistula" else p for p in CURIE), into=fresh)
         verdict(application, fresh, ["vistula", "tokyo"])
-        application.evolve.evolve(application.access.scope(fresh))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(fresh))
         expected = list_learned(application, fresh)
         # Vectors of one text differ in their last bits with the batch they were embedded in.
         for table, column in (("key_credit", "gain"), ("key_credit", "weight"), ("expansion_memory", "score")):
@@ -250,9 +261,9 @@ class TestChangedBaseKeys:
 
     def test_a_deleted_passage_takes_its_keys_along(self, application: Application, curie: str) -> None:
         verdict(application, curie, ["vistula", "tokyo"])
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         gone = state.passages(application, curie)["vistula"]
-        application.ingest.delete_passage(application.access.scope(curie), "vistula")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "vistula")
         for table in ("key_credit", "expansion_memory", "passage_key", "evolved_posting"):
             assert all(row["passage_id"] != gone for row in rows(application, curie, table))
 

@@ -41,7 +41,7 @@ class TestOrder:
         target = state.collection_id(application, curie)
         calm = build_learning(application, most_waiting=10_000, patience=10_000)
         calm.apply(target, events)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         expected = list_learned(application, curie)
         assert expected["passage_key"]
         for seed in (1, 2):
@@ -49,7 +49,7 @@ class TestOrder:
             shuffled = random.Random(seed).sample(events, len(events))
             for at in range(0, len(shuffled), 1 if seed == 1 else 7):
                 calm.apply(target, shuffled[at : at + (1 if seed == 1 else 7)])
-            application.evolve.evolve(application.access.scope(curie))
+            application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
             assert list_learned(application, curie) == expected
 
     def test_concurrent_workers_and_clients_lose_and_double_no_event(
@@ -82,13 +82,13 @@ class TestOrder:
         assert set(state.event_statuses(application, curie).values()) == {"applied"}
         evidence = rows(application, curie, "key_evidence")
         assert sorted(row["event_id"] for row in evidence) == sorted(posted)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         after = list_learned(application, curie)
         forget_keys(application, curie)
         calm = build_learning(application, most_waiting=10_000, patience=10_000)
         for event in sorted(posted):
             calm.apply(target, [event])
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         again = list_learned(application, curie)
         for table in ("key_credit", "expansion_memory", "evolved_posting"):
             assert again[table] == after[table]
@@ -105,13 +105,15 @@ class TestOrder:
 
         def steer() -> None:
             for _ in range(15):
-                application.evolve.evolve(application.access.scope(curie))
-                number = application.evolve.load_standing(application.access.scope(curie)).generation
-                application.evolve.roll_back(application.access.scope(curie), max(0, number - 1))
+                application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+                number = application.passage_keys.evolve.load_standing(
+                    application.auth.access.scope(curie)
+                ).generation
+                application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), max(0, number - 1))
 
         def learn(part: Sequence[int]) -> None:
             for event in part:
-                application.learn.apply(target, [event])
+                application.learning.learn.apply(target, [event])
 
         with ThreadPoolExecutor(3) as pool:
             for outcome in [
@@ -166,9 +168,9 @@ class TestAnyVerdicts:
             for question, named, units in told
         ]
         learn.apply(target, events)
-        evolve.evolve(application.access.scope(curie))
+        evolve.evolve(application.auth.access.scope(curie))
         expected = list_learned(application, curie)
-        assert evolve.evolve(application.access.scope(curie)) is None
+        assert evolve.evolve(application.auth.access.scope(curie)) is None
         assert list_learned(application, curie) == expected
 
         held = [row["passage_id"] for row in expected["expansion_memory"]]
@@ -183,5 +185,5 @@ class TestAnyVerdicts:
         order.shuffle(events)
         for at in range(0, len(events), size):
             learn.apply(target, events[at : at + size])
-        evolve.evolve(application.access.scope(curie))
+        evolve.evolve(application.auth.access.scope(curie))
         assert list_learned(application, curie) == expected

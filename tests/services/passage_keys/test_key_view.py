@@ -37,17 +37,17 @@ def teach(
 
 
 def view_key(application: Application, name: str, passage: str = "vistula", limit: int = 20) -> KeyView:
-    return application.key_view.view(application.access.scope(name), passage, limit)
+    return application.passage_keys.key_view.view(application.auth.access.scope(name), passage, limit)
 
 
 def build_services(application: Application, **changes: Any) -> tuple[LearningService, KeyEvolutionService]:
     """Services with other rules of composition."""
-    return services(application, rules=replace(application.key_learning.rules, **changes))
+    return services(application, rules=replace(application.models.key_learning.rules, **changes))
 
 
 def test_a_passage_that_no_verdict_named_has_its_base_key(application: Application, curie: str) -> None:
     teach(application, curie)
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     view = view_key(application, curie, "tokyo")
     assert (view.passage_id, view.collection, view.generation) == ("tokyo", curie, 1)
     assert (view.evolved, view.key_generation, view.key_building) == (False, None, "full")
@@ -72,7 +72,7 @@ def test_pending_units_are_shown_and_not_served(application: Application, curie:
 def test_an_evolved_key_beside_its_base(application: Application, curie: str) -> None:
     teach(application, curie)
     teach(application, curie, [WATER], OTHER_QUESTION, judge="reader")
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     view = view_key(application, curie)
     (row,) = state.rows(application, curie, "passage_key")
     (base,) = [row for row in state.rows(application, curie, "passage") if row["external_id"] == "vistula"]
@@ -80,7 +80,9 @@ def test_an_evolved_key_beside_its_base(application: Application, curie: str) ->
     assert (view.generation, view.evolved, view.key_generation) == (1, True, 1)
     assert view.cosine == pytest.approx(keys[0] @ keys[1], abs=1e-6)
     assert view.displacement == pytest.approx(np.linalg.norm(keys[0] - keys[1]), abs=1e-6)
-    assert view.displacement_bound == core.compute_displacement_bound(application.key_learning.rules.strength)
+    assert view.displacement_bound == core.compute_displacement_bound(
+        application.models.key_learning.rules.strength
+    )
     assert 0 < view.displacement <= view.displacement_bound
     assert [unit.unit_id for unit in view.units if unit.in_key] == row["units"]
     assert [unit.score for unit in view.units if unit.in_key] == row["scores"]
@@ -89,7 +91,7 @@ def test_an_evolved_key_beside_its_base(application: Application, curie: str) ->
 
 def test_a_score_is_the_sum_over_the_verdicts_behind_it(application: Application, curie: str) -> None:
     teach(application, curie)
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     teach(application, curie, [WATER, UNRELATED], OTHER_QUESTION)
     view = view_key(application, curie)
     scores = [unit.score for unit in view.units]
@@ -104,7 +106,7 @@ def test_a_score_is_the_sum_over_the_verdicts_behind_it(application: Application
 
 def test_the_units_terms_add_up_to_those_of_the_key(application: Application, curie: str) -> None:
     teach(application, curie)
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     view = view_key(application, curie)
     served = {term.term: term.increment for term in view.terms}
     assert view.term_count == len(served) > 0
@@ -123,19 +125,19 @@ def test_the_units_terms_add_up_to_those_of_the_key(application: Application, cu
 
 def test_rolled_back_units_are_marked(application: Application, curie: str) -> None:
     teach(application, curie)
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     teach(application, curie, [WATER], OTHER_QUESTION)
-    application.evolve.evolve(application.access.scope(curie))
-    application.evolve.roll_back(application.access.scope(curie), 1)
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+    application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 1)
     view = view_key(application, curie)
     assert (view.generation, view.key_generation) == (1, 1)
     water = next(unit for unit in view.units if unit.text == WATER.text)
     assert [(source.status, source.generation) for source in water.events] == [("rolled back", 2), ("taken in", 1)]
     assert water.score == pytest.approx(water.events[1].gain * water.events[1].weight)
-    application.evolve.roll_back(application.access.scope(curie), 0)
+    application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 0)
     view = view_key(application, curie)
     assert (view.generation, view.evolved, view.units) == (0, False, [])
-    application.evolve.roll_back(application.access.scope(curie), 2)
+    application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 2)
     view = view_key(application, curie)
     assert {source.status for unit in view.units for source in unit.events} == {"taken in"}
 
@@ -145,7 +147,7 @@ def test_key_view_respects_its_limits(application: Application, curie: str) -> N
     long = Expansion("facets", f"the longest river of its country: {words}")
     teach(application, curie, [RIVER, long])
     given = [teach(application, curie, [RIVER]).event.id for _ in range(EVENTS + 3)]
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     view = view_key(application, curie)
     river = next(unit for unit in view.units if unit.text == RIVER.text)
     assert river.event_count == len(given) + 1
@@ -163,7 +165,10 @@ def test_key_view_respects_its_limits(application: Application, curie: str) -> N
 def test_a_unit_of_the_key_that_the_memory_let_go(application: Application, curie: str) -> None:
     learn, evolve = build_services(application, capacity=1, units=1)
     weak, strong = Expansion("facets", "water of a country"), Expansion("hyde", QUESTION)
-    for expansion, then in ((weak, lambda: evolve.evolve(application.access.scope(curie))), (strong, lambda: None)):
+    for expansion, then in (
+        (weak, lambda: evolve.evolve(application.auth.access.scope(curie))),
+        (strong, lambda: None),
+    ):
         query_id = state.add_episode(application, curie, QUESTION, [])
         more: dict[str, Any] = {"supporting_passages": ("vistula",), "expansions": (expansion,)}
         event = state.judge(application, curie, query_id, partial=True, **more).event
@@ -179,7 +184,7 @@ def test_a_unit_of_the_key_that_the_memory_let_go(application: Application, curi
 def test_the_bound_is_that_of_the_serving_generation(application: Application, curie: str) -> None:
     _, evolve = build_services(application, strength=0.2)
     teach(application, curie)
-    evolve.evolve(application.access.scope(curie))
+    evolve.evolve(application.auth.access.scope(curie))
     view = view_key(application, curie)
     assert view.displacement_bound == core.compute_displacement_bound(0.2)
     assert view.displacement <= view.displacement_bound + 1e-6
@@ -206,11 +211,11 @@ class TestEffect:
         assert {credit.passage_id for credit in effect.credits} == {"vistula", "warsaw"}
         counted = [credit.weight * credit.gain for credit in effect.credits]
         assert counted == sorted(counted, reverse=True)
-        application.evolve.evolve(application.access.scope(curie))
-        later = application.feedback.event(application.access.scope(curie), receipt.event.id).keys
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        later = application.learning.feedback.event(application.auth.access.scope(curie), receipt.event.id).keys
         assert later == replace(effect, status="taken in", generation=1)
-        application.evolve.roll_back(application.access.scope(curie), 0)
-        later = application.feedback.event(application.access.scope(curie), receipt.event.id).keys
+        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 0)
+        later = application.learning.feedback.event(application.auth.access.scope(curie), receipt.event.id).keys
         assert later == replace(effect, status="rolled back", generation=1)
 
     def test_of_one_that_did_not(self, application: Application, curie: str) -> None:
@@ -222,4 +227,4 @@ class TestEffect:
     def test_of_one_that_waits_to_be_applied(self, application: Application, curie: str) -> None:
         query_id = state.add_episode(application, curie, QUESTION, [])
         event = state.judge(application, curie, query_id, expansions=(RIVER,)).event
-        assert application.feedback.event(application.access.scope(curie), event.id).keys is None
+        assert application.learning.feedback.event(application.auth.access.scope(curie), event.id).keys is None

@@ -60,15 +60,15 @@ def worker(
     application: Application, embedder: Any = None, rebase: Rebase | None = None, batch_size: int = 4
 ) -> Runner:
     """Ingests and makes keys anew as told."""
-    encoder = Encoder(embedder or application.embedder)
+    encoder = Encoder(embedder or application.models.embedder)
     how: dict[str, Any] = {"batch_size": batch_size, "rebase": rebase}
     return runner(
         application,
         ingest=IndexService(
             application.database,
             encoder,
-            application.language,
-            application.kinds,
+            application.models.language,
+            application.corpus.kinds,
             observers=application.hooks.passage_observers,
             **how,
         ),
@@ -77,9 +77,9 @@ def worker(
 
 
 def rekey_collection(application: Application, name: str, building: KeyBuilding, **how: Any) -> Job:
-    job_id = application.rekey.request(application.access.scope(name), building)
+    job_id = application.corpus.rekey.request(application.auth.access.scope(name), building)
     worker(application, **how).run_ready()
-    return application.jobs.job(application.access.scope(name), job_id)
+    return application.jobs.jobs.job(application.auth.access.scope(name), job_id)
 
 
 def vectors(application: Application, name: str) -> dict[str, NDArray[np.float32]]:
@@ -94,10 +94,10 @@ def vectors(application: Application, name: str) -> dict[str, NDArray[np.float32
 
 def assert_keyed(application: Application, name: str, building: KeyBuilding, texts: Mapping[str, str]) -> None:
     """All keys of the collection are made of these texts and of nothing else."""
-    assert application.access.scope(name).collection.key_building == building
+    assert application.auth.access.scope(name).collection.key_building == building
     stored = vectors(application, name)
     assert set(stored) == set(texts)
-    expected = application.embedder.embed(list(texts.values()))
+    expected = application.models.embedder.embed(list(texts.values()))
     np.testing.assert_allclose(np.stack([stored[key] for key in texts]), expected, atol=1e-6)
     tokens = {key: terms(text, "en") for key, text in texts.items()}
     assert lexical.load_index(application, name) == lexical.fresh({key: Counter(t) for key, t in tokens.items()})
@@ -113,7 +113,7 @@ def answers(application: Application, name: str) -> Iterator[Answer]:
     """(by what keys, question, passages, scores), each found by one statement."""
     names = {number: external_id for external_id, number in state.passages(application, name).items()}
     for question in QUESTIONS:
-        dense = application.dense.search(application.access.scope(name), question, 3)
+        dense = application.retrieval.dense.search(application.auth.access.scope(name), question, 3)
         yield "dense", question, tuple(found for found, _ in dense), tuple(score for _, score in dense)
         with application.database.read() as reader:
             words = storage.search(reader, collections.find(reader, name), Counter(terms(question, "en")), 9)
@@ -185,7 +185,7 @@ class TestKeys:
         ingest(*outdated, into=corpus)
         expected = lexical.load_index(application, corpus)
         for passage in outdated:
-            application.ingest.delete_passage(application.access.scope(corpus), passage["id"])
+            application.corpus.ingest.delete_passage(application.auth.access.scope(corpus), passage["id"])
         assert lexical.load_index(application, corpus) == index
         with monkeypatch.context() as earlier:
             earlier.setattr(graph_builder, "terms", lambda text, language: text.upper().split())
@@ -210,12 +210,12 @@ class TestKeys:
 
     def test_a_collection_without_passages(self, application: Application, ingest: Ingest, collection: str) -> None:
         ingest(CORPUS[0])
-        application.ingest.delete_passage(application.access.scope(collection), "curie")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(collection), "curie")
 
         job = rekey_collection(application, collection, "keywords")
 
         assert (job.status, job.received) == ("succeeded", 0)
-        assert application.access.scope(collection).collection.key_building == "keywords"
+        assert application.auth.access.scope(collection).collection.key_building == "keywords"
 
     def test_another_collection_keeps_its_keys(self, application: Application, ingest: Ingest, corpus: str) -> None:
         other = f"{corpus}-other"
@@ -224,7 +224,7 @@ class TestKeys:
         rekey_collection(application, corpus, "title")
 
         assert state.snapshot(application, other, KEYS) == before
-        assert application.access.scope(other).collection.key_building == "full"
+        assert application.auth.access.scope(other).collection.key_building == "full"
 
 
 class TestSwap:
@@ -274,7 +274,7 @@ class TestSwap:
 
         assert (job.status, job.error, job.updated) == ("queued", "RuntimeError: killed", len(CORPUS))
         assert state.snapshot(application, corpus, (*KEYS, "passage_key", "key_evolution")) == before
-        assert application.access.scope(corpus).collection.key_building == "full"
+        assert application.auth.access.scope(corpus).collection.key_building == "full"
 
         embedder = DisturbedEncoder(application, lambda _: None)
         assert run_again(application, worker(application, embedder)) == 1
@@ -290,18 +290,18 @@ class TestSwap:
             assert state.rows(application, corpus, "staged_key") != []
             run_again(application, worker(application, rebase=fail))
 
-        assert application.jobs.job(application.access.scope(corpus), job.id).status == "failed"
+        assert application.jobs.jobs.job(application.auth.access.scope(corpus), job.id).status == "failed"
         assert state.rows(application, corpus, "staged_key") == []
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
     def test_rekey_stopped_within_the_swap_starts_it_again(self, application: Application, corpus: str) -> None:
-        job_id = application.rekey.request(application.access.scope(corpus), "title")
+        job_id = application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
         # Three times while staging, before the first chunk of the swap; then stop.
         answers = iter([False] * 4 + [True] * 9)
         index = worker(application)
         index.run_ready(lambda: next(answers))
 
-        assert application.jobs.job(application.access.scope(corpus), job_id).status == "queued"
+        assert application.jobs.jobs.job(application.auth.access.scope(corpus), job_id).status == "queued"
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
         assert index.run_ready() == 1
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
@@ -311,33 +311,33 @@ class TestSwap:
     ) -> None:
         def cancel(_: Sequence[str]) -> None:
             if slow.calls == 2:
-                application.jobs.cancel(application.access.scope(corpus), job_id)
+                application.jobs.jobs.cancel(application.auth.access.scope(corpus), job_id)
 
         slow = DisturbedEncoder(application, cancel)
-        job_id = application.rekey.request(application.access.scope(corpus), "title")
+        job_id = application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
         assert worker(application, slow, batch_size=2).run_ready() == 1
 
         job = _job(application, corpus, job_id)
         assert (job.status, job.received, job.updated) == ("cancelled", 6, 4)
         assert state.rows(application, corpus, "staged_key") == []
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
-        application.rekey.request(application.access.scope(corpus), "title")  # it is open no more
+        application.corpus.rekey.request(application.auth.access.scope(corpus), "title")  # it is open no more
 
 
 class TestStaging:
     def test_a_stopped_job_goes_on_where_it_was(self, application: Application, corpus: str) -> None:
-        job_id = application.rekey.request(application.access.scope(corpus), "abstract")
+        job_id = application.corpus.rekey.request(application.auth.access.scope(corpus), "abstract")
         answers = iter([False, *[True] * 9])
         worker(application, batch_size=4).run_ready(lambda: next(answers))
 
-        halfway = application.jobs.job(application.access.scope(corpus), job_id)
+        halfway = application.jobs.jobs.job(application.auth.access.scope(corpus), job_id)
         assert (halfway.status, halfway.received, halfway.updated) == ("queued", 6, 4)
         assert_keyed(application, corpus, "full", KEY_TEXTS["full"])
 
         texts: list[str] = []
         worker(application, DisturbedEncoder(application, texts.extend)).run_ready()
         assert texts == [KEY_TEXTS["abstract"]["tokyo"], KEY_TEXTS["abstract"]["radium"]]
-        assert application.jobs.job(application.access.scope(corpus), job_id).status == "succeeded"
+        assert application.jobs.jobs.job(application.auth.access.scope(corpus), job_id).status == "succeeded"
         assert_keyed(application, corpus, "abstract", KEY_TEXTS["abstract"])
 
     def test_a_failed_batch_is_done_again(self, application: Application, corpus: str) -> None:
@@ -350,18 +350,18 @@ class TestStaging:
         assert (job.status, job.updated, job.error) == ("queued", 4, "RuntimeError: out of memory")
 
         run_again(application, worker(application, flaky))
-        assert application.jobs.job(application.access.scope(corpus), job.id).error is None
+        assert application.jobs.jobs.job(application.auth.access.scope(corpus), job.id).error is None
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
 
     def test_passages_deleted_meanwhile_are_gone(self, application: Application, corpus: str) -> None:
         def delete(_: Sequence[str]) -> None:
             # The first of the batch that is being embedded, and one that waits.
             if racing.calls == 1:
-                application.ingest.delete_passage(application.access.scope(corpus), "curie")
-                application.ingest.delete_passage(application.access.scope(corpus), "radium")
+                application.corpus.ingest.delete_passage(application.auth.access.scope(corpus), "curie")
+                application.corpus.ingest.delete_passage(application.auth.access.scope(corpus), "radium")
             # And one that is staged.
             if racing.calls == 2:
-                application.ingest.delete_passage(application.access.scope(corpus), "warsaw")
+                application.corpus.ingest.delete_passage(application.auth.access.scope(corpus), "warsaw")
 
         racing = DisturbedEncoder(application, delete)
         job = rekey_collection(application, corpus, "title", embedder=racing)
@@ -374,9 +374,9 @@ class TestStaging:
         """Passages that began to arrive before the request, and had arrived once the job was under way."""
         changed = [{"id": "curie", "title": "Maria", "text": "Maria sang."}, {"id": "new", "text": "Bees fly."}]
         bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in changed]
-        reception = application.ingest.receive(application.access.prepare_opening(corpus))
+        reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(corpus))
         reception.add(list(enumerate(bodies, start=1)), [])
-        job_id = application.rekey.request(application.access.scope(corpus), "title")
+        job_id = application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
         answers = iter([False, *[True] * 9])
         worker(application).run_ready(lambda: next(answers))
         reception.finish()
@@ -390,7 +390,7 @@ class TestStaging:
         """Passages sent while keys are made anew are ingested after that, with the new keys."""
         held: list[int] = []
         racing = DisturbedEncoder(application, lambda _: held.append(worker(application).run_ready()))
-        application.rekey.request(application.access.scope(corpus), "title")
+        application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
         state.stage_passages(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
 
         assert worker(application, racing, batch_size=100).run_ready() == 2
@@ -401,13 +401,14 @@ class TestStaging:
     def test_a_collection_deleted_meanwhile_stays_deleted(self, application: Application, corpus: str) -> None:
         target = state.collection_id(application, corpus)
         racing = DisturbedEncoder(
-            application, lambda _: application.ingest.delete_collection(application.access.scope(corpus))
+            application,
+            lambda _: application.corpus.ingest.delete_collection(application.auth.access.scope(corpus)),
         )
-        application.rekey.request(application.access.scope(corpus), "title")
+        application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
 
         assert worker(application, racing).run_ready() == 0
         with pytest.raises(NotFoundError):
-            application.access.scope(corpus)
+            application.auth.access.scope(corpus)
         with application.database.read() as reader:
             for table in ("staged_key", "job", "lexical_posting"):
                 assert not reader.scalar(f"SELECT count(*) FROM {table} WHERE collection_id = %(c)s", {"c": target})
@@ -424,7 +425,7 @@ class TestOvertakenWorkers:
 
         slow = DisturbedEncoder(application, overtake)
         job = state.stage_passages(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
-        application.rekey.request(application.access.scope(corpus), "title")
+        application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
 
         assert worker(application, slow).run_ready() == 0
 
@@ -443,7 +444,7 @@ class TestOvertakenWorkers:
 
         assert (job.status, job.attempts) == ("succeeded", 0)
         assert vectors(application, corpus)["tokyo"] == pytest.approx(
-            application.embedder.embed(["Tokyo 1"])[0], abs=1e-6
+            application.models.embedder.embed(["Tokyo 1"])[0], abs=1e-6
         )
 
     def test_it_does_not_try_for_ever(
@@ -459,7 +460,7 @@ class TestOvertakenWorkers:
 
     @pytest.mark.parametrize("at", [1, 3])
     def test_overtaken_rekey_worker_changes_nothing(self, application: Application, corpus: str, at: int) -> None:
-        job_id = application.rekey.request(application.access.scope(corpus), "title")
+        job_id = application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
         rebased: list[int] = []
 
         def count(_: Writer, collection_id: int, passages: Sequence[int]) -> None:
@@ -480,7 +481,7 @@ class TestOvertakenWorkers:
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
 
     def test_two_workers_swap_once(self, application: Application, corpus: str) -> None:
-        application.rekey.request(application.access.scope(corpus), "title")
+        application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
         rebased: list[int] = []
 
         def count(_: Writer, collection_id: int, passages: Sequence[int]) -> None:
@@ -538,13 +539,13 @@ class TestEvolvedKeys:
     def test_they_come_back_with_the_keys(self, application: Application, corpus: str) -> None:
         """Through the application's own wiring: gains, memories and evolved keys of other base keys, and again."""
         verdict(application, corpus)
-        assert application.evolve.evolve(application.access.scope(corpus)) is not None
+        assert application.passage_keys.evolve.evolve(application.auth.access.scope(corpus)) is not None
         before = list_evolved(application, corpus)
 
         rekey_by_application(application, corpus, "title")
         ((passage, vector, gains),) = list_evolved(application, corpus)
         base = vectors(application, corpus)["vistula"]
-        strength = application.key_learning.rules.strength
+        strength = application.models.key_learning.rules.strength
         assert np.sqrt(1 - strength**2) - 1e-6 < vector @ base < 1 - 1e-4
         assert passage == before[0][0]
         assert gains != pytest.approx(before[0][2])
@@ -558,23 +559,23 @@ class TestEvolvedKeys:
 
 class TestRequests:
     def test_of_two_at_once_one_is_refused(self, application: Application, corpus: str) -> None:
-        first = application.rekey.request(application.access.scope(corpus), "title")
+        first = application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
         with pytest.raises(ConflictError, match=rf"rekey job under way \(title\): {first}"):
-            application.rekey.request(application.access.scope(corpus), "abstract", "refused")
+            application.corpus.rekey.request(application.auth.access.scope(corpus), "abstract", "refused")
         worker(application).run_ready()
 
-        application.rekey.request(
-            application.access.scope(corpus), "abstract", "refused"
+        application.corpus.rekey.request(
+            application.auth.access.scope(corpus), "abstract", "refused"
         )  # a refusal is no answer that is remembered
         worker(application).run_ready()
-        assert application.access.scope(corpus).collection.key_building == "abstract"
+        assert application.auth.access.scope(corpus).collection.key_building == "abstract"
 
     def test_senders_at_once_make_one_job(self, application: Application, corpus: str) -> None:
         outcomes: list[Any] = []
 
         def send() -> None:
             try:
-                outcomes.append(application.rekey.request(application.access.scope(corpus), "title"))
+                outcomes.append(application.corpus.rekey.request(application.auth.access.scope(corpus), "title"))
             except ConflictError as error:
                 outcomes.append(error)
 
@@ -585,25 +586,33 @@ class TestRequests:
     def test_the_same_request_again_is_the_same_job(self, application: Application, corpus: str) -> None:
         made: list[Any] = []
         state.together(
-            *[lambda: made.append(application.rekey.request(application.access.scope(corpus), "title", "once"))] * 6
+            *[
+                lambda: made.append(
+                    application.corpus.rekey.request(application.auth.access.scope(corpus), "title", "once")
+                )
+            ]
+            * 6
         )
         worker(application).run_ready()
 
-        assert {application.rekey.request(application.access.scope(corpus), "title", "once"), *made} == {made[0]}
+        assert {
+            application.corpus.rekey.request(application.auth.access.scope(corpus), "title", "once"),
+            *made,
+        } == {made[0]}
         with pytest.raises(IdempotencyConflictError):
-            application.rekey.request(application.access.scope(corpus), "full", "once")
-        assert application.access.scope(corpus).collection.key_building == "title"
+            application.corpus.rekey.request(application.auth.access.scope(corpus), "full", "once")
+        assert application.auth.access.scope(corpus).collection.key_building == "title"
 
     def test_a_key_of_an_ingest_is_taken(self, application: Application, corpus: str) -> None:
         state.stage_passages(application, corpus, CORPUS[0], key="once")
         with pytest.raises(IdempotencyConflictError):
-            application.rekey.request(application.access.scope(corpus), "title", "once")
+            application.corpus.rekey.request(application.auth.access.scope(corpus), "title", "once")
 
 
 def rekey_by_application(application: Application, name: str, building: KeyBuilding) -> None:
-    application.rekey.request(application.access.scope(name), building)
-    application.runner.run_ready()
-    assert application.access.scope(name).collection.key_building == building
+    application.corpus.rekey.request(application.auth.access.scope(name), building)
+    application.jobs.runner.run_ready()
+    assert application.auth.access.scope(name).collection.key_building == building
 
 
 def list_evolved(application: Application, name: str) -> list[tuple[int, NDArray[np.float32], list[float]]]:
@@ -623,7 +632,7 @@ def list_evolved(application: Application, name: str) -> list[tuple[int, NDArray
 
 
 def _job(application: Application, name: str, job_id: Any) -> Job:
-    return application.jobs.job(application.access.scope(name), job_id)
+    return application.jobs.jobs.job(application.auth.access.scope(name), job_id)
 
 
 @contextmanager

@@ -30,13 +30,13 @@ def believing(application: Application) -> Believing:
         weights = np.zeros(len(sufficiency.FEATURES))
         weights[0] = np.log(probability / (1 - probability))
         enough = Prior(weights, np.eye(len(weights)))
-        prior = replace(application.priors.general, sufficiency=enough, sufficiency_name="even")
+        prior = replace(application.models.priors.general, sufficiency=enough, sufficiency_name="even")
         return RetrievalService(
             application.database,
-            application.planner,
+            application.retrieval.planner,
             RankingPriors(prior, prior),
-            application.key_cache,
-            application.question_spreads,
+            application.retrieval.key_cache,
+            application.retrieval.question_spreads,
             threshold=0.8,
         )
 
@@ -44,7 +44,7 @@ def believing(application: Application) -> Believing:
 
 
 def retrieve_chain(retrieve: RetrievalService, application: Application, name: str, **more: Any) -> RetrievalResult:
-    query = Query(text=CHAIN, scope=application.access.scope(name), memory="off", **more)
+    query = Query(text=CHAIN, scope=application.auth.access.scope(name), memory="off", **more)
     return retrieve.find(retrieve.plan(query))
 
 
@@ -52,8 +52,8 @@ class TestChain:
     """Curie's passage names Warsaw, that of Warsaw the Vistula; a passage is titled after each."""
 
     def read_features(self, application: Application, name: str, question: str) -> dict[str, float]:
-        query = Query(text=question, scope=application.access.scope(name), memory="off")
-        told = application.retrieve.find(application.retrieve.plan(query)).ranking.sufficiency
+        query = Query(text=question, scope=application.auth.access.scope(name), memory="off")
+        told = application.retrieval.retrieve.find(application.retrieval.retrieve.plan(query)).ranking.sufficiency
         assert told is not None
         return dict(zip(sufficiency.FEATURES, told.features.tolist(), strict=True))
 
@@ -128,8 +128,8 @@ class TestWithheldPassages:
         assert (kept["ranked"], kept["best_features"], kept["answer_features"]) == (None, None, None)
 
     def test_a_verdict_may_still_name_what_there_is(self, application: Application, curie: str) -> None:
-        query = Query(text=CHAIN, scope=application.access.scope(curie), min_sufficiency=1.0)
-        answer = application.ask.query(query)
+        query = Query(text=CHAIN, scope=application.auth.access.scope(curie), min_sufficiency=1.0)
+        answer = application.answers.ask.query(query)
         missed = list(state.sentences(application, curie, "vistula").values())
         receipt = state.judge(application, curie, answer.query_id, missed=missed, wait=True)
         assert receipt.event.status == "applied"
@@ -158,9 +158,9 @@ class TestWithheldPassages:
 def test_sufficiency_options_need_a_profile_with_sufficiency(
     application: Application, curie: str, asked: dict[str, Any], arm: dict[str, Any]
 ) -> None:
-    query = Query(text=CHAIN, scope=application.access.scope(curie), **asked, **arm)
+    query = Query(text=CHAIN, scope=application.auth.access.scope(curie), **asked, **arm)
     with pytest.raises(InvalidRequestError, match=r"goe?s? with"):
-        application.ask.query(query)
+        application.answers.ask.query(query)
 
 
 def test_min_sufficiency_is_refused_with_an_arm_without_sufficiency(

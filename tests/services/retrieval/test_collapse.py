@@ -38,15 +38,17 @@ def doubled(ingest: Ingest, curie: str) -> str:
 
 def query(application: Application, name: str, **more: Any) -> Query:
     given: dict[str, Any] = {"text": QUESTION, "top_k": 5} | more
-    return Query(scope=application.access.scope(name), **given)
+    return Query(scope=application.auth.access.scope(name), **given)
 
 
 def ask(application: Application, name: str, **more: Any) -> Answer:
-    return application.ask.query(query(application, name, **more))
+    return application.answers.ask.query(query(application, name, **more))
 
 
 def find(application: Application, name: str, **more: Any) -> RetrievalResult:
-    return application.retrieve.find(application.retrieve.plan(query(application, name, **more)))
+    return application.retrieval.retrieve.find(
+        application.retrieval.retrieve.plan(query(application, name, **more))
+    )
 
 
 def strip_copy(passage: str) -> str:
@@ -160,10 +162,12 @@ class TestVerdict:
         return [row["id"] for row in sorted(rows, key=lambda row: row["position"]) if row["passage_id"] == held]
 
     def apply_verdict(self, application: Application, name: str, answer: Answer, **said: Any) -> Any:
-        verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(name), judge="tester", **said)
-        receipt = application.feedback.accept(verdict, str(uuid4()), wait=True)
+        verdict = Verdict(
+            query_id=answer.query_id, scope=application.auth.access.scope(name), judge="tester", **said
+        )
+        receipt = application.learning.feedback.accept(verdict, str(uuid4()), wait=True)
         assert receipt.event.status == "applied"
-        return application.feedback.event(application.access.scope(name), receipt.event.id)
+        return application.learning.feedback.event(application.auth.access.scope(name), receipt.event.id)
 
     def test_silence_about_a_copy_rejects_no_sentence(self, application: Application, doubled: str) -> None:
         answer, _, hidden = self.ask_doubled(application, doubled)

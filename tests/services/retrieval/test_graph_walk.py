@@ -26,10 +26,10 @@ def planned(application: Application, curie: str) -> Planned:
     """Plans of a question that no evidence but three hops' ends."""
 
     def plan(**more: Any) -> QueryPlan:
-        return application.retrieve.plan(
+        return application.retrieval.retrieve.plan(
             Query(
                 text=CHAIN,
-                scope=application.access.scope(curie),
+                scope=application.auth.access.scope(curie),
                 **{"stop_rule": "none", "time_constraint": "in 1867"} | more,
             )
         )
@@ -54,7 +54,7 @@ def taught(application: Application, curie: str) -> str:
 
 
 def through(application: Application, plan: QueryPlan) -> Walk:
-    return application.retrieve.find(plan).walk
+    return application.retrieval.retrieve.find(plan).walk
 
 
 def store_and_load(walk: Walk) -> Walk:
@@ -104,7 +104,7 @@ def test_a_walk_goes_on_from_entities_that_it_is_given(
 ) -> None:
     first = through(application, planned(max_hops=1))
     other = replace(planned(max_hops=1).query, text="What is Tokyo the capital of?")
-    entities = application.retrieve.find(application.retrieve.plan(other)).entities
+    entities = application.retrieval.retrieve.find(application.retrieval.retrieve.plan(other)).entities
     start = Frontier({entities[0].entity_id: 0.5}, {entities[0].entity_id: entities[0].name})
     assert FAR_SENTENCE not in through(application, planned(max_hops=2)).texts
     walk = hop_loop.resume(reader, planned(max_hops=2), first, start)
@@ -161,7 +161,8 @@ def test_another_question_goes_on_from_where_a_walk_would_have(
     )
     query = planned(max_hops=1).query
     alone, both = (
-        through(application, application.retrieve.plan(replace(query, **asked))) for asked in (plain, resuming)
+        through(application, application.retrieval.retrieve.plan(replace(query, **asked)))
+        for asked in (plain, resuming)
     )
     own, start = alone.hops[0].start, both.hops[0].start
     assert set(start.activation) == {*own.activation, *rested.frontier.activation}
@@ -172,7 +173,7 @@ def test_another_question_goes_on_from_where_a_walk_would_have(
 
 def test_entities_that_are_gone_are_not_gone_on_from(application: Application, planned: Planned) -> None:
     gone = Walk(Frontier({2**40: 1.0}, {2**40: ""}))
-    plan = application.retrieve.plan(replace(planned(max_hops=1).query, walk=gone))
+    plan = application.retrieval.retrieve.plan(replace(planned(max_hops=1).query, walk=gone))
     assert 2**40 not in through(application, plan).hops[0].start.activation
 
 

@@ -14,13 +14,13 @@ QUESTION = "Where was Marie Curie born?"
 def hops(application: Application, collection: str, text: str, profile: ProfileName) -> list[HopTrace]:
     query = Query(
         text=text,
-        scope=application.access.scope(collection),
+        scope=application.auth.access.scope(collection),
         profile=profile,
         memory="off",
         stop_rule="none",
         include=frozenset({"trace"}),
     )
-    trace = application.ask.query(query).trace
+    trace = application.answers.ask.query(query).trace
     assert trace is not None
     return trace.hops
 
@@ -52,9 +52,9 @@ class TestVisitedEntities:
     ) -> None:
         ingest({"id": "a", "text": "Ada Lovelace wrote. Ada Lovelace read."})
         query = Query(
-            text="What did Ada Lovelace write?", scope=application.access.scope(collection), stop_rule="none"
+            text="What did Ada Lovelace write?", scope=application.auth.access.scope(collection), stop_rule="none"
         )
-        answer = application.ask.query(query)
+        answer = application.answers.ask.query(query)
 
         assert (answer.hops, answer.stop_reason) == (1, "no_entities")
 

@@ -30,7 +30,9 @@ UNITS = [Expansion("hyde", "The capital of Japan lies on a bay."), Expansion("pr
 
 
 def ask(application: Application, name: str, strategy: Strategy, text: str = QUESTION, **more: Any) -> Answer:
-    return application.ask.query(Query(text=text, scope=application.access.scope(name), strategy=strategy, **more))
+    return application.answers.ask.query(
+        Query(text=text, scope=application.auth.access.scope(name), strategy=strategy, **more)
+    )
 
 
 def map_scores(answer: Answer) -> dict[str, float]:
@@ -41,7 +43,7 @@ def map_scores(answer: Answer) -> dict[str, float]:
 def rank_by_cosine(application: Application, question: str = QUESTION, *units: str) -> dict[str, float]:
     """The passages of ``curie`` by cosine, computed here."""
     texts = [f"{passage['title']}. {passage['text']}" for passage in CURIE]
-    vectors = application.embedder.embed([question, *units, *texts])
+    vectors = application.models.embedder.embed([question, *units, *texts])
     asked = expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else vectors[0]
     cosines = dict(zip([str(passage["id"]) for passage in CURIE], vectors[1 + len(units) :] @ asked, strict=True))
     return dict(sorted(cosines.items(), key=lambda pair: -pair[1]))
@@ -95,7 +97,7 @@ class TestStrategies:
     def test_hybrid_reads_each_ranking_deeper_than_it_shows(self, application: Application, curie: str) -> None:
         """What both rankings have second is before what only one of them has first."""
         words = {"born": (0.0, 9.0), "mari": (0.0, 9.0), "curi": (0.0, 9.0)}
-        evolve(application, curie, {"tokyo": application.embedder.embed([QUESTION])[0]}, {"vistula": words})
+        evolve(application, curie, {"tokyo": application.models.embedder.embed([QUESTION])[0]}, {"vistula": words})
         assert list(map_scores(ask(application, curie, "dense")))[:2] == ["tokyo", "curie"]
         assert list(map_scores(ask(application, curie, "lexical")))[:2] == ["vistula", "curie"]
 
@@ -105,10 +107,12 @@ class TestStrategies:
     def test_no_hop_is_made_and_nothing_recalled(
         self, application: Application, curie: str, strategy: Strategy
     ) -> None:
-        taught = application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))
+        taught = application.answers.ask.query(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
         support = [NamedSentence(passage_id="tokyo", text="Tokyo lies on Tokyo Bay.")]
-        application.feedback.accept(
-            Verdict(query_id=taught.query_id, scope=application.access.scope(curie), missed=support), "k", wait=True
+        application.learning.feedback.accept(
+            Verdict(query_id=taught.query_id, scope=application.auth.access.scope(curie), missed=support),
+            "k",
+            wait=True,
         )
         with statements() as sent:
             ask(application, curie, strategy)
@@ -170,7 +174,7 @@ class TestStrategies:
         answer = ask(application, curie, strategy, time_constraint="in 1867")
         row = episode_row(application, curie, answer)
         assert (row["strategy"], row["activated"], row["ranked"]) == (strategy, [], None)
-        (question,) = application.embedder.embed([QUESTION])
+        (question,) = application.models.embedder.embed([QUESTION])
         np.testing.assert_allclose(np.array(json.loads(row["embedding"])), question, atol=1e-6)
         assert row["time_constraint"] == "in 1867"
 
@@ -190,7 +194,7 @@ class TestEvolvedKeys:
     @pytest.fixture
     def evolved(self, application: Application, curie: str) -> str:
         """``curie``, in which evolution has brought Tokyo's key to the question."""
-        question = application.embedder.embed([QUESTION])[0]
+        question = application.models.embedder.embed([QUESTION])[0]
         words = {"born": (0.0, 9.0), "mari": (0.0, 9.0), "curi": (0.0, 9.0)}
         evolve(application, curie, {"tokyo": question}, {"tokyo": words})
         return curie
@@ -216,8 +220,8 @@ class TestEvolvedKeys:
 
     def test_features_have_the_evolved_keys(self, application: Application, evolved: str) -> None:
         for memory, expected in (("read", 1.0), ("off", rank_by_cosine(application)["tokyo"])):
-            query = Query(text=QUESTION, scope=application.access.scope(evolved), memory=memory)  # type: ignore[arg-type]
-            names, features = application.retrieve.features(query)
+            query = Query(text=QUESTION, scope=application.auth.access.scope(evolved), memory=memory)  # type: ignore[arg-type]
+            names, features = application.retrieval.retrieve.features(query)
             similarity, words = features[names.index("tokyo")][:2]
             assert similarity == pytest.approx(expected, abs=1e-4)
             assert (words > 0) == (memory == "read")
@@ -293,8 +297,8 @@ class TestExpansions:
         answer = ask(application, curie, "graph", expansions=UNITS)
         assert episode_row(application, curie, answer)["ranked"] is None
         assert episode_row(application, curie, ask(application, curie, "graph"))["ranked"] is not None
-        names, features = application.retrieve.features(
-            Query(text=QUESTION, scope=application.access.scope(curie), expansions=UNITS)
+        names, features = application.retrieval.retrieve.features(
+            Query(text=QUESTION, scope=application.auth.access.scope(curie), expansions=UNITS)
         )
         expected = rank_by_cosine(application, QUESTION, *(unit.text for unit in UNITS))
         assert dict(zip(names, features[:, 0], strict=True)) == pytest.approx(expected, abs=1e-4)
@@ -307,7 +311,7 @@ class TestExpansions:
         row = episode_row(application, curie, answer)
         assert row["answer"]["expansions"] == [{"method": unit.method, "text": unit.text} for unit in UNITS]
         assert row["answer"]["expanded"] is True
-        (question,) = application.embedder.embed([QUESTION])
+        (question,) = application.models.embedder.embed([QUESTION])
         np.testing.assert_allclose(np.array(json.loads(row["embedding"])), question, atol=1e-6)
 
     def test_sentences_are_scanned_by_the_question_and_passages_by_the_key(
@@ -318,7 +322,7 @@ class TestExpansions:
         find = passage_candidates.find
         monkeypatch.setattr(passage_candidates, "find", lambda *a: focused.append(a[1]) or find(*a))
         ask(application, curie, "graph", expansions=UNITS)
-        vectors = application.embedder.embed([QUESTION, *(unit.text for unit in UNITS)])
+        vectors = application.models.embedder.embed([QUESTION, *(unit.text for unit in UNITS)])
         np.testing.assert_allclose(focused[0].vector, vectors[0], atol=1e-5)
         np.testing.assert_allclose(focused[0].key_vector, expand_query(vectors[0], vectors[1:]), atol=1e-5)
 
@@ -326,9 +330,9 @@ class TestExpansions:
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         embedded: list[list[str]] = []
-        embed = application.embedder.embed
+        embed = application.models.embedder.embed
         monkeypatch.setattr(
-            application.embedder, "embed", lambda texts: embedded.append(list(texts)) or embed(texts)
+            application.models.embedder, "embed", lambda texts: embedded.append(list(texts)) or embed(texts)
         )
         ask(application, curie, "lexical", expansions=UNITS)
         ask(application, curie, "dense", expansions=UNITS)

@@ -33,7 +33,7 @@ def kinds(ingest: Ingest, collection: str) -> str:
 
 
 def list_passages(application: Application, query: Query) -> list[str]:
-    return [passage.passage_id for passage in application.ask.query(query).passages]
+    return [passage.passage_id for passage in application.answers.ask.query(query).passages]
 
 
 @pytest.mark.parametrize("arm", ARMS, ids=str)
@@ -41,7 +41,7 @@ def list_passages(application: Application, query: Query) -> list[str]:
 def test_conditions_hold_in_every_arm(
     application: Application, kinds: str, arm: dict[str, Any], question: str
 ) -> None:
-    query = Query(text=question, scope=application.access.scope(kinds), top_k=5, **arm)
+    query = Query(text=question, scope=application.auth.access.scope(kinds), top_k=5, **arm)
     of_kind = Comparison("kind", "equal", "a")
     first = set(list_passages(application, replace(query, conditions=of_kind)))
     assert first <= {"curie", "warsaw", "vistula"}
@@ -56,7 +56,7 @@ def test_conditions_hold_in_every_arm(
 @pytest.mark.parametrize("arm", ARMS, ids=str)
 def test_only_some_passages_are_ranked(application: Application, kinds: str, arm: dict[str, Any]) -> None:
     ids = state.passages(application, kinds)
-    query = Query(text=QUESTIONS[1], scope=application.access.scope(kinds), top_k=5, **arm)
+    query = Query(text=QUESTIONS[1], scope=application.auth.access.scope(kinds), top_k=5, **arm)
     some = list_passages(application, replace(query, among=sorted((ids["tokyo"], ids["warsaw"]))))
     assert set(some) <= {"tokyo", "warsaw"}
     assert some[0] == "warsaw"
@@ -65,9 +65,9 @@ def test_only_some_passages_are_ranked(application: Application, kinds: str, arm
 
 def test_recalled_sentences_respect_the_filter(application: Application, kinds: str) -> None:
     """A sentence that a verdict supported for this question is not found where its passage may not be."""
-    scope = application.access.scope(kinds)
+    scope = application.auth.access.scope(kinds)
     query = Query(text=QUESTIONS[0], scope=scope, top_k=5)
-    answer = application.ask.query(query)
+    answer = application.answers.ask.query(query)
     helped = list(state.sentences(application, kinds, "curie").values())
     state.judge(application, kinds, answer.query_id, helped, wait=True)
     assert list_passages(application, query)[0] == "curie"
@@ -78,18 +78,18 @@ def test_recalled_sentences_respect_the_filter(application: Application, kinds: 
 
 
 def test_the_cosines_of_an_answer(application: Application, kinds: str) -> None:
-    scope = application.access.scope(kinds)
-    answer = application.ask.query(Query(text=QUESTIONS[0], scope=scope))
-    dense = application.ask.query(Query(text=QUESTIONS[0], scope=scope, strategy="dense"))
+    scope = application.auth.access.scope(kinds)
+    answer = application.answers.ask.query(Query(text=QUESTIONS[0], scope=scope))
+    dense = application.answers.ask.query(Query(text=QUESTIONS[0], scope=scope, strategy="dense"))
     cosines = {passage.passage_id: passage.similarity for passage in dense.passages}
     assert [passage.similarity for passage in dense.passages] == [passage.score for passage in dense.passages]
     for passage in answer.passages:
         assert passage.similarity == pytest.approx(cosines[passage.passage_id], abs=1e-6)
-    lexical = application.ask.query(Query(text=QUESTIONS[0], scope=scope, strategy="lexical"))
+    lexical = application.answers.ask.query(Query(text=QUESTIONS[0], scope=scope, strategy="lexical"))
     assert {passage.similarity for passage in lexical.passages} == {None}
 
 
 def test_gaps_are_looked_for_in_the_whole_collection(application: Application, kinds: str) -> None:
-    scope = application.access.scope(kinds)
+    scope = application.auth.access.scope(kinds)
     with pytest.raises(ValueError, match="whole collection"):
         Query(text="Who?", scope=scope, among=[1], lacking=GapQuery("Who?", ["Nobody."]))

@@ -19,8 +19,8 @@ class Graph:
     """Everything a collection holds, as arrays."""
 
     def __init__(self, application: Application, name: str) -> None:
-        self.embed = application.embedder.embed
-        self.language = application.language
+        self.embed = application.models.embedder.embed
+        self.language = application.models.language
         with application.database.read() as reader:
             key = {"c": stored_collections.find(reader, name).id}
             rows = reader.rows(
@@ -110,16 +110,18 @@ def sample(application: Application) -> str:
     from engram.api.corpus.schemas import PassageIn
 
     name = "paper-reference"
-    reception = application.ingest.receive(application.access.prepare_opening(name))
+    reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(name))
     lines = [PassageIn.model_validate(orjson.loads(line)).body() for line in corpus().splitlines() if line]
     reception.add(list(enumerate(lines, start=1)), [])
     reception.finish()
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     for question in questions()[::3]:
-        answer = application.ask.query(Query(text=question.text, scope=application.access.scope(name)))
+        answer = application.answers.ask.query(Query(text=question.text, scope=application.auth.access.scope(name)))
         supporting = [NamedSentence(passage_id=passage, text=text) for passage, text in question.supporting]
-        verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(name), supporting=supporting)
-        application.feedback.accept(verdict, f"reference-{question.id}", wait=True)
+        verdict = Verdict(
+            query_id=answer.query_id, scope=application.auth.access.scope(name), supporting=supporting
+        )
+        application.learning.feedback.accept(verdict, f"reference-{question.id}", wait=True)
     return name
 
 
@@ -130,9 +132,13 @@ def test_paper_profile_is_the_published_retrieval(application: Application, samp
         graph.memory = {}
     for question in questions():
         expected = graph.retrieve(question.text, top_k=10)
-        answer = application.ask.query(
+        answer = application.answers.ask.query(
             Query(
-                text=question.text, scope=application.access.scope(sample), top_k=10, memory=memory, profile="paper"
+                text=question.text,
+                scope=application.auth.access.scope(sample),
+                top_k=10,
+                memory=memory,
+                profile="paper",
             )
         )
         got = [(passage.passage_id, passage.score) for passage in answer.passages]

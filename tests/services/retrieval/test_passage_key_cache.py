@@ -50,15 +50,17 @@ def alone(own: Servers, settings: Settings, application: Application, second: Em
 def taught(alone: Application, collection: str) -> str:
     """A collection with evolved keys, and verdicts that wait to be applied."""
     state.stage_passages(alone, collection, *CURIE, key="first")
-    alone.runner.run_ready()
+    alone.jobs.runner.run_ready()
     undo.apply(alone, collection, undo.stream(alone, collection, 12, seed=5))
-    alone.evolve.evolve(alone.access.scope(collection))
+    alone.passage_keys.evolve.evolve(alone.auth.access.scope(collection))
     return collection
 
 
 def focus(application: Application, reader: Reader, name: str, question: str, **more: Any) -> Focus:
     found = collections.find(reader, name)
-    return Focus(found, application.encoder.embed(found, [question])[0], limits=application.limits, **more)
+    return Focus(
+        found, application.models.encoder.embed(found, [question])[0], limits=application.models.limits, **more
+    )
 
 
 def find_cached(kept: PassageKeyCache, reader: Reader, asked: Focus, count: int) -> Sequence[int] | None:
@@ -92,7 +94,7 @@ def keys_of(application: Application, name: str, *, evolved: bool) -> Mapping[in
 
 def ingest(application: Application, name: str, *passages: Mapping[str, Any]) -> None:
     state.stage_passages(application, name, *passages, key=f"again {len(passages)} {passages[0]['text']}")
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
 
 
 def add(application: Application, name: str) -> None:
@@ -106,35 +108,35 @@ def change(application: Application, name: str) -> None:
 
 
 def delete(application: Application, name: str) -> None:
-    application.ingest.delete_passage(application.access.scope(name), "vistula")
+    application.corpus.ingest.delete_passage(application.auth.access.scope(name), "vistula")
 
 
 def rekey(application: Application, name: str) -> None:
-    application.rekey.request(application.access.scope(name), "title")
-    application.runner.run_ready()
+    application.corpus.rekey.request(application.auth.access.scope(name), "title")
+    application.jobs.runner.run_ready()
 
 
 def reembed(application: Application, name: str) -> None:
-    application.reembed.request(application.access.scope(name))
-    application.runner.run_ready()
+    application.corpus.reembed.request(application.auth.access.scope(name))
+    application.jobs.runner.run_ready()
 
 
 def evolve(application: Application, name: str) -> None:
     undo.apply(application, name, undo.stream(application, name, 12, seed=6))
-    application.evolve.evolve(application.access.scope(name))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(name))
 
 
 def roll_back(application: Application, name: str) -> None:
-    application.evolve.roll_back(application.access.scope(name), 0)
+    application.passage_keys.evolve.roll_back(application.auth.access.scope(name), 0)
 
 
 def revoke(application: Application, name: str) -> None:
     for event in state.list_applied_order(application, name):
-        application.revoke.revoke(application.access.scope(name), event)
+        application.revocation.revoke.revoke(application.auth.access.scope(name), event)
 
 
 def forget(application: Application, name: str) -> None:
-    application.forget.reset(application.access.scope(name))
+    application.revocation.forget.reset(application.auth.access.scope(name))
 
 
 Change = Callable[[Application, str], None]
@@ -161,7 +163,7 @@ def test_changed_key_invalidates_the_cache(alone: Application, taught: str, chan
 def test_unrelated_changes_keep_the_cache_valid(alone: Application, taught: str) -> None:
     before = versions(alone, taught)
     ingest(alone, taught, CURIE[0] | {"metadata": {"year": 1867}})
-    alone.ask.query(Query(text=QUESTIONS[2], scope=alone.access.scope(taught)))
+    alone.answers.ask.query(Query(text=QUESTIONS[2], scope=alone.auth.access.scope(taught)))
     assert versions(alone, taught) == before
     undo.apply(alone, taught, undo.stream(alone, taught, 6, seed=7))
     after = versions(alone, taught)
@@ -192,12 +194,19 @@ def test_answers_are_the_same_with_and_without(alone: Application, taught: str) 
         for strategy in ("graph", "dense", "hybrid")
     ]
     apart = [
-        RetrievalService(alone.database, alone.planner, alone.priors, kept, alone.question_spreads, threshold=0.8)
+        RetrievalService(
+            alone.database,
+            alone.retrieval.planner,
+            alone.models.priors,
+            kept,
+            alone.retrieval.question_spreads,
+            threshold=0.8,
+        )
         for kept in (PassageKeyCache(0), PassageKeyCache(ROOM))
     ]
     for question in QUESTIONS:
         for way in ways:
-            query = Query(text=question, scope=alone.access.scope(taught), top_k=2, **way)
+            query = Query(text=question, scope=alone.auth.access.scope(taught), top_k=2, **way)
             without, with_them = (retrieve.find(retrieve.plan(query)) for retrieve in apart)
             assert without.shown_passages == with_them.shown_passages, (question, way)
 
@@ -207,8 +216,8 @@ def test_a_question_without_names_reads_what_is_near_by_them(
 ) -> None:
     monkeypatch.setattr("engram.services.retrieval.hop_loop.SCANNED_SENTENCES", 1)
     monkeypatch.setattr("engram.services.retrieval.hop_loop.SCANNED_PASSAGES", 2)
-    query = Query(text="what flows into the sea?", scope=alone.access.scope(taught), memory="off")
-    found = alone.retrieve.find(alone.retrieve.plan(query))
+    query = Query(text="what flows into the sea?", scope=alone.auth.access.scope(taught), memory="off")
+    found = alone.retrieval.retrieve.find(alone.retrieval.retrieve.plan(query))
     with alone.database.snapshot() as reader:
         asked = focus(alone, reader, taught, query.text)
         assert list(found.walk.near or ()) == list(passages_by_key.find_nearest_passages(reader, asked, 2))
@@ -230,11 +239,11 @@ class TestRoom:
         names = [f"{collection}-{number}" for number in range(3)]
         for name in names:
             state.stage_passages(alone, name, *CURIE, key="first")
-        alone.runner.run_ready()
+        alone.jobs.runner.run_ready()
         return names
 
     def test_those_asked_for_longest_ago_go_first(self, alone: Application, three: list[str]) -> None:
-        one = len(CURIE) * (alone.embedder.dimension * 4 + 8)
+        one = len(CURIE) * (alone.models.embedder.dimension * 4 + 8)
         kept = PassageKeyCache(2 * one)
         assert self.sizes(alone, three, kept) == [one, 2 * one, 2 * one]
         with statements() as sent:
@@ -242,7 +251,7 @@ class TestRoom:
         assert sum(READ in statement for statement in sent) == 1  # the first, again, in place of the second
 
     def test_no_more_than_fits_is_read(self, alone: Application, three: list[str]) -> None:
-        for most in (0, len(CURIE) * alone.embedder.dimension * 4 - 1):
+        for most in (0, len(CURIE) * alone.models.embedder.dimension * 4 - 1):
             with statements() as sent:
                 assert self.sizes(alone, three, PassageKeyCache(most)) == [0, 0, 0]
             assert not any(READ in statement for statement in sent)
@@ -317,7 +326,7 @@ def test_expansions_are_looked_for_as_postgres_does(alone: Application, taught: 
     kept = PassageKeyCache(ROOM)
     with alone.database.snapshot() as reader:
         asked = focus(alone, reader, taught, QUESTIONS[0])
-        other = alone.encoder.embed(asked.collection, [QUESTIONS[1]])[0]
+        other = alone.models.encoder.embed(asked.collection, [QUESTIONS[1]])[0]
         expanded = replace(asked, key_vector=other)
         assert find_cached(kept, reader, expanded, 2) == list(
             passages_by_key.find_nearest_passages(reader, expanded, 2)

@@ -39,7 +39,10 @@ def start(own: Servers, settings: Settings, application: Application, server: Mo
     def process(**changed: Any) -> Iterator[Application]:
         stated: dict[str, Any] = {"reranker_url": server.root, "reranker_seconds": 10.0}
         services = Application(settings.model_copy(update=stated | changed), own, consumer="apart")
-        services.models.embedder, services.models.language = application.embedder, application.language
+        services.models.embedder, services.models.language = (
+            application.models.embedder,
+            application.models.language,
+        )
         try:
             yield services
         finally:
@@ -56,21 +59,21 @@ def towns(start: Start, collection: str) -> str:
             for town in TOWNS
         ]
         state.stage_passages(services, collection, *passages)
-        services.runner.run_ready()
+        services.jobs.runner.run_ready()
     return collection
 
 
 def build_query(services: Application, name: str, **more: Any) -> Query:
-    return Query(text=QUESTION, scope=services.access.scope(name), **more)
+    return Query(text=QUESTION, scope=services.auth.access.scope(name), **more)
 
 
 def ask(services: Application, name: str, **more: Any) -> Answer:
-    return services.serving.query(build_query(services, name, **more))
+    return services.answers.serving.query(build_query(services, name, **more))
 
 
 def rerank(services: Application, name: str, **more: Any) -> RerankedScores | None:
-    plan = services.retrieve.plan(build_query(services, name, **more))
-    return services.retrieve.find(plan).ranking.reranked
+    plan = services.retrieval.retrieve.plan(build_query(services, name, **more))
+    return services.retrieval.retrieve.find(plan).ranking.reranked
 
 
 def order(answer: Answer) -> list[str]:
@@ -135,15 +138,15 @@ def test_after_three_failures_it_is_left_alone_for_a_while(
 ) -> None:
     server.scores = None
     with start() as services:
-        query = Query(text=QUESTION, scope=services.access.scope(towns))
+        query = Query(text=QUESTION, scope=services.auth.access.scope(towns))
         for _ in range(5):
-            assert [one.type for one in services.serving.query(query).warnings] == ["not-reranked"]
+            assert [one.type for one in services.answers.serving.query(query).warnings] == ["not-reranked"]
         assert len(server.requests) == 3
         server.scores = build_favouring("Towng")
         monkeypatch.setattr(passage_reranking, "PAUSE_SECONDS", 0.0)
-        assert services.retrieve._reranker is not None
-        services.retrieve._reranker._until = 0.0
-        assert services.serving.query(query).warnings == ()
+        assert services.retrieval.retrieve._reranker is not None
+        services.retrieval.retrieve._reranker._until = 0.0
+        assert services.answers.serving.query(query).warnings == ()
 
 
 def build_denying(name: str) -> Callable[[str, Sequence[str]], list[float]]:
@@ -160,7 +163,7 @@ def test_verdicts_teach_how_far_to_trust_it(
     server.scores = says
     with start() as services:
         for event in judge(services, towns, "Towng", 6):
-            services.learn.apply(services.access.scope(towns).collection.id, [event])
+            services.learning.learn.apply(services.auth.access.scope(towns).collection.id, [event])
         taught = trust(services, towns)
         assert sign * (taught - TRUST) > 0.01
         undo.assert_verified(services, towns)
@@ -169,16 +172,16 @@ def test_verdicts_teach_how_far_to_trust_it(
 
 def test_taking_verdicts_back_leaves_the_trust_to_the_bit(start: Start, towns: str) -> None:
     with start() as services:
-        target = services.access.scope(towns)
+        target = services.auth.access.scope(towns)
         events = judge(services, towns, "Towng", 4)
         for event in events[:2]:
-            services.learn.apply(target.collection.id, [event])
+            services.learning.learn.apply(target.collection.id, [event])
         before = state.rows(services, towns, "learned_weights", ("updated_at",))
         for event in events[2:]:
-            services.learn.apply(target.collection.id, [event])
+            services.learning.learn.apply(target.collection.id, [event])
         assert state.rows(services, towns, "learned_weights", ("updated_at",)) != before
         for event in events[2:]:
-            services.revoke.revoke(target, event)
+            services.revocation.revoke.revoke(target, event)
         assert state.rows(services, towns, "learned_weights", ("updated_at",)) == before
         undo.assert_verified(services, towns)
 
@@ -186,7 +189,7 @@ def test_taking_verdicts_back_leaves_the_trust_to_the_bit(start: Start, towns: s
 def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: str) -> None:
     with start(reranker_url=None) as services:
         for event in judge(services, towns, "Townc", 4):
-            services.learn.apply(services.access.scope(towns).collection.id, [event])
+            services.learning.learn.apply(services.auth.access.scope(towns).collection.id, [event])
         learned = state.rows(services, towns, "learned_weights", ("updated_at",))
         plain = scores(ask(services, towns))
         undo.assert_verified(services, towns)
@@ -194,13 +197,13 @@ def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: s
         assert trust(services, towns) == pytest.approx(TRUST)
         undo.assert_verified(services, towns)
         for event in judge(services, towns, "Towng", 2):
-            services.learn.apply(services.access.scope(towns).collection.id, [event])
+            services.learning.learn.apply(services.auth.access.scope(towns).collection.id, [event])
         models = {row["model"] for row in state.rows(services, towns, "learned_weights")}
         assert "reranker" in models
     with start(reranker_url=None) as services:
         undo.assert_verified(services, towns)  # a belief in a reranker that is not there is left alone
         for event in list(state.event_statuses(services, towns))[4:]:
-            services.revoke.revoke(services.access.scope(towns), event)
+            services.revocation.revoke.revoke(services.auth.access.scope(towns), event)
         assert scores(ask(services, towns)) == plain
         assert state.rows(services, towns, "learned_weights", ("updated_at",)) == learned
 
@@ -208,7 +211,7 @@ def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: s
 def test_another_reranker_is_trusted_from_the_start_again(start: Start, towns: str) -> None:
     with start() as services:
         for event in judge(services, towns, "Towng", 4):
-            services.learn.apply(services.access.scope(towns).collection.id, [event])
+            services.learning.learn.apply(services.auth.access.scope(towns).collection.id, [event])
         assert trust(services, towns) > TRUST + 0.01
     with start(reranker_model="another") as services:
         assert trust(services, towns) == pytest.approx(TRUST)

@@ -31,7 +31,7 @@ LIMITS = GraphLimits(hub_limit=100, candidate_limit=100)
 @pytest.fixture
 def plain(application: Application) -> ExpansionService:
     """The service without an endpoint."""
-    return ExpansionService(application.database, application.encoder, LIMITS, None)
+    return ExpansionService(application.database, application.models.encoder, LIMITS, None)
 
 
 class ExpansionServices:
@@ -55,7 +55,7 @@ class ExpansionServices:
         llm = self._open.enter_context(
             Llm(base_url=self.server.base_url, api_key=None, model="small", max_attempts=1)
         )
-        return ExpansionService(database, self._application.encoder, LIMITS, llm)
+        return ExpansionService(database, self._application.models.encoder, LIMITS, llm)
 
     def close(self) -> None:
         self._open.close()
@@ -148,7 +148,7 @@ class TestPseudoRelevanceFeedback:
     def test_an_empty_collection_gives_none(
         self, plain: ExpansionService, application: Application, collection: str, scoped: Scoped
     ) -> None:
-        application.ingest.receive(application.access.prepare_opening(collection)).finish()
+        application.corpus.ingest.receive(application.auth.access.prepare_opening(collection)).finish()
         assert plain.expand(scoped(collection), QUESTION, ["prf"]) == []
 
     def test_a_question_without_terms_goes_by_its_meaning(
@@ -220,7 +220,7 @@ class TestModelExpansion:
     def test_diver_has_nothing_to_go_by_in_an_empty_collection(
         self, widening: ExpansionServices, application: Application, collection: str, scoped: Scoped
     ) -> None:
-        application.ingest.receive(application.access.prepare_opening(collection)).finish()
+        application.corpus.ingest.receive(application.auth.access.prepare_opening(collection)).finish()
         assert widening(answer_by_form).expand(scoped(collection), QUESTION, ["diver", "prf"]) == []
         assert widening.server.requests == []
         (unit,) = widening(answer_by_form).expand(scoped(collection), QUESTION, ["hyde"])  # needs no passage
@@ -273,8 +273,8 @@ def test_expansion_service_is_composed_and_leaves_no_episode(
     before = counts()
     answer = http.post("/expand", json={"collection": curie, "query": QUESTION, "methods": ["prf"]}).json()
     assert (answer["collection"], answer["query"]) == (curie, QUESTION)
-    assert [Expansion(**unit) for unit in answer["expansions"]] == application.expand.expand(
-        application.access.scope(curie), QUESTION, ["prf"]
+    assert [Expansion(**unit) for unit in answer["expansions"]] == application.retrieval.expand.expand(
+        application.auth.access.scope(curie), QUESTION, ["prf"]
     )
     assert counts() == before
 

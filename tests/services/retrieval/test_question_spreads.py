@@ -34,7 +34,7 @@ def compare(
     application: Application, name: str, text: str, spreads: QuestionSpreads | None = None
 ) -> dict[str, SameNeed]:
     """Past question -> how sure it is that it has the need of ``text``."""
-    plan = application.retrieve.plan(Query(text=text, scope=application.access.scope(name)))
+    plan = application.retrieval.retrieve.plan(Query(text=text, scope=application.auth.access.scope(name)))
     with application.database.snapshot() as reader:
         past = question_supports.recall(reader, plan.focus, 8)
         current = current_vectors.find_current(reader, plan.collection.id)
@@ -94,7 +94,7 @@ def test_a_spread_is_measured_once_for_each_version(
     assert "Which prize did she win?" in compare(application, taught, JUDGED[0], spreads)
     assert len(loads) == 2
 
-    application.revoke.revoke(application.access.scope(taught), event)
+    application.revocation.revoke.revoke(application.auth.access.scope(taught), event)
     assert "Which prize did she win?" not in compare(application, taught, JUDGED[0], spreads)
     assert len(loads) == 3
 
@@ -118,7 +118,7 @@ def test_passages_are_sampled_evenly(application: Application, curie: str) -> No
         whole = question_samples.load_passage_sample(reader, target, 256)
         some = question_samples.load_passage_sample(reader, target, 2)
         none = question_samples.load_passage_sample(reader, 2**40, 2)
-    assert len(whole) == application.access.scope(curie).collection.passage_count
+    assert len(whole) == application.auth.access.scope(curie).collection.passage_count
     assert 1 <= len(some) <= 2
     assert all((np.abs(whole - vector).max(axis=1) < 1e-6).any() for vector in some)
     assert none.shape == (0, 0)

@@ -29,12 +29,12 @@ def corpus(application: Application, ingest: Ingest, collection: str) -> Iterato
     assert ingest(*passages)["created"] == len(passages)
     yield collection
     with suppress(NotFoundError):
-        application.ingest.delete_collection(application.access.scope(collection))
+        application.corpus.ingest.delete_collection(application.auth.access.scope(collection))
 
 
 def ask(application: Application, name: str, text: str) -> Answer:
-    return application.ask.query(
-        Query(text=text, scope=application.access.scope(name), include=frozenset({"sentences"}))
+    return application.answers.ask.query(
+        Query(text=text, scope=application.auth.access.scope(name), include=frozenset({"sentences"}))
     )
 
 

@@ -11,6 +11,6 @@ def taught(application: Application, curie: str) -> str:
     """A collection that learned at every scope, with evidence taken in and waiting."""
     events = undo.stream(application, curie, 16, seed=41)
     undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     undo.apply(application, curie, events[10:], 3)
     return curie

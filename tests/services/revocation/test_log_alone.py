@@ -12,17 +12,17 @@ def events(application: Application, curie: str) -> list[int]:
     """Verdicts at every scope, the last four of which wait."""
     events = undo.stream(application, curie, 20, seed=23)
     undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     undo.apply(application, curie, events[10:16], 3)
     return events
 
 
 def test_learned_state_verifies_without_episodes(application: Application, curie: str, events: list[int]) -> None:
-    scope = application.access.scope(curie)
-    before, verified = undo.list_learned(application, curie), application.verify.verify(scope)
+    scope = application.auth.access.scope(curie)
+    before, verified = undo.list_learned(application, curie), application.revocation.verify.verify(scope)
     undo.delete_episodes(application, curie)
     undo.assert_same(undo.list_learned(application, curie), before)
-    assert application.verify.verify(scope) == verified
+    assert application.revocation.verify.verify(scope) == verified
     assert verified.differences == []
     assert state.event_statuses(application, curie) == dict.fromkeys(events[:16], "applied") | dict.fromkeys(
         events[16:], "pending"
@@ -36,13 +36,13 @@ def test_waiting_verdicts_are_applied_and_revoked_ones_leave_nothing(
     undo.apply(application, curie, events[16:], 2)
     taken = events[1::4]
     for event in taken:
-        assert application.revoke.revoke(application.access.scope(curie), event).status == "revoked"
+        assert application.revocation.revoke.revoke(application.auth.access.scope(curie), event).status == "revoked"
     undo.assert_verified(application, curie)
     after = undo.list_learned(application, curie)
 
     undo.forgotten(application, curie)
     undo.apply(application, curie, [event for event in events[:10] if event not in taken])
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     undo.apply(application, curie, [event for event in events[10:] if event not in taken])
     undo.assert_same(undo.list_learned(application, curie), after)
 

@@ -19,7 +19,7 @@ def test_revoked_ratings_leave_no_trace(application: Application, curie: str, se
     undo.apply(application, curie, events, batch)
     taken = random.Random(seed).sample(events[::3], 3)
     for event in taken:
-        application.revoke.revoke(application.access.scope(curie), event)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
     undo.assert_verified(application, curie)
     after = undo.list_learned(application, curie)
     assert {row["sufficiency"] > 0 for row in after["question_support"]} == {True, False}
@@ -34,7 +34,7 @@ def test_a_broken_call_is_made_good_by_its_repetition(application: Application, 
     query = add_episode(application, curie)
     first = rate(application, curie, query, "up", "first")
     verdict = build_rating(application, curie, query, "down")
-    application.feedback.accept(verdict, "second", wait=True)
+    application.learning.feedback.accept(verdict, "second", wait=True)
     assert state.event_statuses(application, curie)[first] == "applied"
     second = rate(application, curie, query, "down", "second")
     assert state.event_statuses(application, curie) == {first: "revoked", second: "applied"}
@@ -43,10 +43,10 @@ def test_a_broken_call_is_made_good_by_its_repetition(application: Application, 
 
 def test_a_rating_that_waits_is_replaced_and_never_applied(application: Application, curie: str) -> None:
     query = add_episode(application, curie)
-    scope = application.access.scope(curie)
-    first = application.ratings.rate(build_rating(application, curie, query, "up"), "first").event.id
+    scope = application.auth.access.scope(curie)
+    first = application.revocation.ratings.rate(build_rating(application, curie, query, "up"), "first").event.id
     second = rate(application, curie, query, "withdrawn", "second")
-    assert application.learn.apply(scope.collection.id, [first, second]) == 0
+    assert application.learning.learn.apply(scope.collection.id, [first, second]) == 0
     assert state.event_statuses(application, curie) == {first: "revoked", second: "applied"}
     assert state.rows(application, curie, "question_support") == []
 
@@ -64,8 +64,12 @@ def add_episode(application: Application, name: str) -> object:
 
 def build_rating(application: Application, name: str, query: object, value: Rating) -> Verdict:
     cited = [NamedSentence(passage_id="curie")] if value == "up" else []
-    return Verdict(query_id=query, scope=application.access.scope(name), judge="ana", rating=value, cited=cited)
+    return Verdict(
+        query_id=query, scope=application.auth.access.scope(name), judge="ana", rating=value, cited=cited
+    )
 
 
 def rate(application: Application, name: str, query: object, value: Rating, key: str) -> int:
-    return application.ratings.rate(build_rating(application, name, query, value), key, wait=True).event.id
+    return application.revocation.ratings.rate(
+        build_rating(application, name, query, value), key, wait=True
+    ).event.id

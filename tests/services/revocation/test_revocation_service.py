@@ -21,7 +21,10 @@ from tests.support.jobs import run_again, runner
 
 def revoke(application: Application, collection: str, events: Sequence[int]) -> None:
     for event in events:
-        assert application.revoke.revoke(application.access.scope(collection), event).status == "revoked"
+        assert (
+            application.revocation.revoke.revoke(application.auth.access.scope(collection), event).status
+            == "revoked"
+        )
 
 
 def log_of(application: Application, collection: str) -> dict[int, dict[str, Any]]:
@@ -44,7 +47,7 @@ class TestStates:
         events = undo.stream(application, curie, 24, seed)
         first, second = events[:14], events[14:]
         undo.apply(application, curie, first, batch)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         undo.apply(application, curie, second, batch)
         draw = random.Random(seed)
         taken = draw.sample(first, 4) + draw.sample(second, 4)
@@ -54,7 +57,7 @@ class TestStates:
 
         undo.forgotten(application, curie)
         undo.apply(application, curie, [event for event in first if event not in taken])
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         undo.apply(application, curie, [event for event in second if event not in taken])
         undo.assert_same(after, undo.list_learned(application, curie))
         assert after["passage_key"]
@@ -77,7 +80,7 @@ class TestStates:
         events = undo.stream(application, curie, 10, seed=4)
         undo.apply(application, curie, events, 10)
         graph = state.snapshot(application, curie, (*state.GRAPH, *state.LEXICAL))
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         revoke(application, curie, events)
         left = undo.list_learned(application, curie)
         # An evolution that took in nothing that counts stays, empty, as part of the lineage.
@@ -129,9 +132,9 @@ class TestStates:
     ) -> None:
         events = undo.stream(application, curie, 12, seed=6)
         undo.apply(application, curie, events, 4)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         ingest(*({**body, "text": body["text"].split(". ")[-1] + " It is old."} for body in CURIE), into=curie)
-        application.ingest.delete_passage(application.access.scope(curie), "tokyo")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "tokyo")
         undo.assert_verified(application, curie)
         revoke(application, curie, events[::2])
         undo.assert_verified(application, curie)
@@ -156,24 +159,24 @@ class TestStates:
         first, second, third = (undo.stream(application, curie, 8, seed) for seed in (11, 12, 13))
         for events in (first, second, third):
             undo.apply(application, curie, events, 8)
-            assert application.evolve.evolve(application.access.scope(curie)) is not None
-        application.evolve.roll_back(application.access.scope(curie), 1)
+            assert application.passage_keys.evolve.evolve(application.auth.access.scope(curie)) is not None
+        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 1)
         undo.assert_verified(application, curie)
         revoke(application, curie, [*first[:3], *second[:3]])
         undo.assert_verified(application, curie)
         before = undo.list_learned(application, curie)
-        application.evolve.roll_back(application.access.scope(curie), 3)
+        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 3)
         undo.assert_verified(application, curie)
-        application.evolve.roll_back(application.access.scope(curie), 1)
+        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 1)
         undo.assert_same(before, undo.list_learned(application, curie))
 
 
 class TestEvents:
     def test_repeated_revocation_changes_nothing(self, application: Application, curie: str) -> None:
         undo.apply(application, curie, events := undo.stream(application, curie, 4, seed=1))
-        first = application.revoke.revoke(application.access.scope(curie), events[0])
+        first = application.revocation.revoke.revoke(application.auth.access.scope(curie), events[0])
         before = undo.list_learned(application, curie), log_of(application, curie)
-        assert application.revoke.revoke(application.access.scope(curie), events[0]) == first
+        assert application.revocation.revoke.revoke(application.auth.access.scope(curie), events[0]) == first
         assert (undo.list_learned(application, curie), log_of(application, curie)) == before
         assert first.revoked_at is not None
 
@@ -184,9 +187,9 @@ class TestEvents:
         (event,) = undo.stream(application, curie, 1, seed=1)
         with application.database.write() as writer:
             writer.execute("UPDATE feedback_event SET status = %(s)s WHERE id = %(id)s", {"s": status, "id": event})
-        assert application.revoke.revoke(application.access.scope(curie), event).applied_at is None
-        assert application.learn.apply(state.collection_id(application, curie), [event]) == 0
-        application.learn.apply_overdue(0.0, 100)
+        assert application.revocation.revoke.revoke(application.auth.access.scope(curie), event).applied_at is None
+        assert application.learning.learn.apply(state.collection_id(application, curie), [event]) == 0
+        application.learning.learn.apply_overdue(0.0, 100)
         assert log_of(application, curie)[event]["status"] == "revoked"
         assert not any(undo.list_learned(application, curie).values())
 
@@ -194,13 +197,13 @@ class TestEvents:
         sentence = state.list_sentence_ids(application, curie)[0]
         query_id = state.add_episode(application, curie, "Who was born in Warsaw?", [])
         event = state.judge(application, curie, query_id, [sentence], key="once", wait=True).event
-        application.revoke.revoke(application.access.scope(curie), event.id)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), event.id)
         again = state.judge(application, curie, query_id, [sentence], key="once", wait=True)
         assert (again.event.id, again.event.status, again.changes) == (event.id, "revoked", [])
 
     def test_unknown_event_raises_not_found(self, application: Application, curie: str) -> None:
         with pytest.raises(NotFoundError, match=f"no feedback {2**62}"):
-            application.revoke.revoke(application.access.scope(curie), 2**62)
+            application.revocation.revoke.revoke(application.auth.access.scope(curie), 2**62)
 
     def test_an_event_of_another_collection_is_unknown(
         self, application: Application, curie: str, ingest: Ingest
@@ -208,7 +211,7 @@ class TestEvents:
         (event,) = undo.stream(application, curie, 1, seed=1)
         ingest(*CURIE, into=f"{curie}-other")
         with pytest.raises(NotFoundError):
-            application.revoke.revoke(application.access.scope(f"{curie}-other"), event)
+            application.revocation.revoke.revoke(application.auth.access.scope(f"{curie}-other"), event)
         assert log_of(application, curie)[event]["status"] == "pending"
 
 
@@ -219,7 +222,7 @@ class TestBesideWorkers:
         done = threading.Event()
 
         def take_back() -> None:
-            application.revoke.revoke(application.access.scope(curie), event)
+            application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
             done.set()
 
         thread = threads.make_thread(take_back)
@@ -229,7 +232,7 @@ class TestBesideWorkers:
             while not count_waiting_locks(application):
                 assert not done.is_set()
                 time.sleep(0.01)
-            feedback_events.mark_applied(writer, target, {event: 1}, {event: application.noise})
+            feedback_events.mark_applied(writer, target, {event: 1}, {event: application.models.noise})
         thread.join(30)
         assert log_of(application, curie)[event]["status"] == "revoked"
 
@@ -241,11 +244,11 @@ class TestBesideWorkers:
         def learn(seed: int) -> None:
             mine = random.Random(seed).sample(events, len(events))
             for start in range(0, len(mine), 5):
-                application.learn.apply(target, mine[start : start + 5])
+                application.learning.learn.apply(target, mine[start : start + 5])
 
         def steer() -> None:
             for _ in range(4):
-                application.evolve.evolve(application.access.scope(curie))
+                application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
 
         state.together(
             lambda: learn(1),
@@ -254,7 +257,7 @@ class TestBesideWorkers:
             lambda: revoke(application, curie, taken[8:]),
             steer,
         )
-        while application.learn.apply(target, events):
+        while application.learning.learn.apply(target, events):
             pass
         statuses = state.event_statuses(application, curie)
         assert {event for event, status in statuses.items() if status == "revoked"} == set(taken)
@@ -294,7 +297,10 @@ class TestBesideWorkers:
 class TestJobs:
     def service(self, application: Application, batch_size: int) -> RevocationService:
         return RevocationService(
-            application.database, application.attribution, application.evolve, batch_size=batch_size
+            application.database,
+            application.passage_keys.attribution,
+            application.passage_keys.evolve,
+            batch_size=batch_size,
         )
 
     def runner(self, application: Application, batch_size: int) -> Runner:
@@ -304,15 +310,15 @@ class TestJobs:
         events = undo.stream(application, curie, 20, seed=31)
         undo.apply(application, curie, events[:16], 4)
         careless = [event for event in events if log_of(application, curie)[event]["judge"] == "careless"]
-        job_id = application.revoke.request(application.access.scope(curie), judge="careless")
+        job_id = application.revocation.revoke.request(application.auth.access.scope(curie), judge="careless")
         waiting = [event for event in careless if event in events[16:]]
         assert all(log_of(application, curie)[event]["status"] == "revoked" for event in waiting)
-        queued = application.jobs.job(application.access.scope(curie), job_id)
+        queued = application.jobs.jobs.job(application.auth.access.scope(curie), job_id)
         assert (queued.status, queued.received, queued.updated) == ("queued", len(careless), len(waiting))
 
         late = state.judge(application, curie, self.add_episode(application, curie), judge="careless").event.id
-        assert application.runner.run_ready() == 1
-        job = application.jobs.job(application.access.scope(curie), job_id)
+        assert application.jobs.runner.run_ready() == 1
+        job = application.jobs.jobs.job(application.auth.access.scope(curie), job_id)
         assert (job.status, job.received, job.updated, job.unchanged) == (
             "succeeded",
             len(careless),
@@ -332,7 +338,7 @@ class TestJobs:
     ) -> None:
         events = undo.stream(application, curie, 12, seed=32)
         undo.apply(application, curie, events, 12)
-        job_id = application.revoke.request(application.access.scope(curie))
+        job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
         service = self.service(application, batch_size=5)
         advance, calls = service._revoke, []
 
@@ -348,39 +354,39 @@ class TestJobs:
             runner(application, revocation=service).run_ready()
         assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
         undo.assert_verified(application, curie)
-        half = application.jobs.job(application.access.scope(curie), job_id)
+        half = application.jobs.jobs.job(application.auth.access.scope(curie), job_id)
         assert (half.status, half.received, half.updated) == ("running", 12, 5)
 
         assert run_again(application, self.runner(application, batch_size=5)) == 1
-        job = application.jobs.job(application.access.scope(curie), job_id)
+        job = application.jobs.jobs.job(application.auth.access.scope(curie), job_id)
         assert (job.status, job.updated) == ("succeeded", 12)
         undo.assert_verified(application, curie)
 
     def test_revocation_stops_between_batches_on_request(self, application: Application, curie: str) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 6, seed=33), 6)
-        job_id = application.revoke.request(application.access.scope(curie))
+        job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
         answers = iter([False, *[True] * 9])
         self.runner(application, batch_size=2).run_ready(lambda: next(answers))
-        assert application.jobs.job(application.access.scope(curie), job_id).updated == 2
+        assert application.jobs.jobs.job(application.auth.access.scope(curie), job_id).updated == 2
         self.runner(application, batch_size=2).run_ready()
-        assert application.jobs.job(application.access.scope(curie), job_id).updated == 6
+        assert application.jobs.jobs.job(application.auth.access.scope(curie), job_id).updated == 6
 
     def test_one_that_is_cancelled_leaves_what_it_did_and_the_rest_counting(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 12, seed=36), 12)
-        job_id = application.revoke.request(application.access.scope(curie))
+        job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
         service = self.service(application, batch_size=5)
         revoke = service._revoke
 
         def cancel(*arguments: Any) -> int:
-            application.jobs.cancel(application.access.scope(curie), job_id)
+            application.jobs.jobs.cancel(application.auth.access.scope(curie), job_id)
             return revoke(*arguments)
 
         monkeypatch.setattr(service, "_revoke", cancel)
         assert runner(application, revocation=service).run_ready() == 1
 
-        job = application.jobs.job(application.access.scope(curie), job_id)
+        job = application.jobs.jobs.job(application.auth.access.scope(curie), job_id)
         assert (job.status, job.received, job.updated, job.waiting) == ("cancelled", 12, 5, 7)
         assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
         undo.assert_verified(application, curie)
@@ -390,16 +396,16 @@ class TestJobs:
     ) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 4, seed=34), 4)
         before = undo.list_learned(application, curie)
-        job_id = application.revoke.request(application.access.scope(curie))
+        job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
 
         def fail(*_: Any) -> list[int]:
             raise ValueError("broken")
 
         with monkeypatch.context() as patch:
-            patch.setattr(application.attribution, "withdraw", fail)
+            patch.setattr(application.passage_keys.attribution, "withdraw", fail)
             for _ in range(5):
-                run_again(application, application.runner)
-        job = application.jobs.job(application.access.scope(curie), job_id)
+                run_again(application, application.jobs.runner)
+        job = application.jobs.jobs.job(application.auth.access.scope(curie), job_id)
         assert (job.status, job.error) == ("failed", "ValueError: broken")
         undo.assert_same(before, undo.list_learned(application, curie))
 
@@ -412,20 +418,29 @@ class TestJobs:
                     "UPDATE feedback_event SET received_at = %(at)s WHERE id = %(id)s",
                     {"at": start + timedelta(hours=hour), "id": event},
                 )
-        application.revoke.request(
-            application.access.scope(curie), since=start + timedelta(hours=1), before=start + timedelta(hours=3)
+        application.revocation.revoke.request(
+            application.auth.access.scope(curie),
+            since=start + timedelta(hours=1),
+            before=start + timedelta(hours=3),
         )
-        application.runner.run_ready()
+        application.jobs.runner.run_ready()
         statuses = state.event_statuses(application, curie)
         assert [statuses[event] for event in events] == ["pending", "revoked", "revoked", "pending"]
         with pytest.raises(InvalidRequestError, match="'from'"):
-            application.revoke.request(application.access.scope(curie), since=start, before=start)
+            application.revocation.revoke.request(application.auth.access.scope(curie), since=start, before=start)
 
     def test_a_key_repeats_the_first_answer(self, application: Application, curie: str) -> None:
-        first = application.revoke.request(application.access.scope(curie), judge="careless", key="once")
-        assert application.revoke.request(application.access.scope(curie), judge="careless", key="once") == first
+        first = application.revocation.revoke.request(
+            application.auth.access.scope(curie), judge="careless", key="once"
+        )
+        assert (
+            application.revocation.revoke.request(
+                application.auth.access.scope(curie), judge="careless", key="once"
+            )
+            == first
+        )
         with pytest.raises(IdempotencyConflictError):
-            application.revoke.request(application.access.scope(curie), judge="careful", key="once")
+            application.revocation.revoke.request(application.auth.access.scope(curie), judge="careful", key="once")
 
     @staticmethod
     def add_episode(application: Application, collection: str) -> Any:

@@ -206,7 +206,7 @@ class TestHistory:
             left = {key: tokens for key, tokens in {**left, **change}.items() if tokens is not None}
 
         assert load_index(application, name) == fresh(count_terms(left))
-        assert application.access.scope(name).collection.passage_count == len(left)
+        assert application.auth.access.scope(name).collection.passage_count == len(left)
         if any(left.values()):
             question = ["ant", "bee", "fox"]
             assert_same_ranking(search(application, name, Counter(question)), reference(left, question))
@@ -223,7 +223,7 @@ class TestHistory:
 
         take_out(application, other, ["a"])
         assert load_index(application, collection) == fresh(corpus)
-        application.ingest.delete_collection(application.access.scope(other))
+        application.corpus.ingest.delete_collection(application.auth.access.scope(other))
         assert load_index(application, collection) == fresh(corpus)
 
     def test_which_analysis_gave_the_terms_is_recorded(self, application: Application, collection: str) -> None:

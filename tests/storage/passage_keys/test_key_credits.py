@@ -206,7 +206,7 @@ class TestReplacedKeys:
 
 class TestGenerations:
     def test_pages_come_latest_first(self, application: Application, curie: str) -> None:
-        target, rules = state.collection_id(application, curie), asdict(application.key_learning.rules)
+        target, rules = state.collection_id(application, curie), asdict(application.models.key_learning.rules)
         with application.database.write() as writer:
             opened = [key_generations.open_next(writer, target, "requested", rules, 0) for _ in range(3)]
             assert [one.number for one in opened] == [1, 2, 3]

@@ -24,9 +24,9 @@ MOST_LINKS = 1000
 
 @pytest.fixture
 def focus(application: Application, curie: str) -> Focus:
-    question = application.embedder.embed(["Which river flows through the city where Curie was born?"])[0]
+    question = application.models.embedder.embed(["Which river flows through the city where Curie was born?"])[0]
     with application.database.read() as reader:
-        return Focus(collections.find(reader, curie), question, limits=application.limits)
+        return Focus(collections.find(reader, curie), question, limits=application.models.limits)
 
 
 def vector(shown: str) -> NDArray[np.float64]:
@@ -105,7 +105,7 @@ def test_candidates_share_cosines_and_entities(
     application: Application, curie: str, focus: Focus, evolved: bool
 ) -> None:
     if evolved:
-        evolve(application, curie, vectors={"warsaw": application.embedder.embed(["a city on a river"])[0]})
+        evolve(application, curie, vectors={"warsaw": application.models.embedder.embed(["a city on a river"])[0]})
         with application.database.read() as reader:
             focus = replace(focus, collection=collections.find(reader, curie), use_memory=True)
     assert focus.evolved == evolved

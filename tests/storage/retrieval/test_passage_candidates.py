@@ -12,7 +12,7 @@ TERMS = {"river": 1.0, "curi": 1.0}
 def test_candidates_are_the_nearest_those_that_match_best_and_those_given(
     application: Application, curie: str
 ) -> None:
-    question = application.embedder.embed(["Which river flows through the city where Curie was born?"])[0]
+    question = application.models.embedder.embed(["Which river flows through the city where Curie was born?"])[0]
     with application.database.read() as reader:
         focus = Focus(collections.find(reader, curie), question, limits=LIMITS)
         every = passages_by_key.find_nearest_passages(reader, focus, 100)

@@ -18,22 +18,24 @@ QUESTION = "Which river flows through the city where Curie was born?"
 def focus(application: Application, curie: str) -> Focus:
     with application.database.read() as reader:
         return Focus(
-            collections.find(reader, curie), application.embedder.embed([QUESTION])[0], limits=application.limits
+            collections.find(reader, curie),
+            application.models.embedder.embed([QUESTION])[0],
+            limits=application.models.limits,
         )
 
 
 def test_titles_and_best_sentences_are_compared(application: Application, curie: str, focus: Focus) -> None:
-    application.names.run(collection_id=focus.collection.id)
+    application.corpus.names.run(collection_id=focus.collection.id)
     stored = sorted(state.rows(application, curie, "passage"), key=lambda row: row["id"], reverse=True)
     ids = [row["id"] for row in stored]
     with application.database.read() as reader:
         measured = passage_likeness.measure(
             reader, focus, np.array(ids, dtype=np.int64), [normalise_entity(row["title"]) for row in stored]
         )
-    titles = application.embedder.embed([row["title"] for row in stored]) @ focus.vector
+    titles = application.models.embedder.embed([row["title"] for row in stored]) @ focus.vector
     np.testing.assert_allclose(measured.titles, titles, atol=1e-2)
     best = [
-        max(float(application.embedder.embed([text])[0] @ focus.vector) for text in own)
+        max(float(application.models.embedder.embed([text])[0] @ focus.vector) for text in own)
         for own in (state.sentences(application, curie, row["external_id"]) for row in stored)
     ]
     np.testing.assert_allclose(measured.sentences, best, atol=1e-2)

@@ -25,7 +25,7 @@ def found(application: Application, collection: str, ingest: Ingest) -> Collecti
 
 def searches(application: Application) -> list[Search]:
     """Deep and shallow ones, with and without metadata."""
-    vectors = application.embedder.embed(list(QUESTIONS))
+    vectors = application.models.embedder.embed(list(QUESTIONS))
     return [
         Search(vectors[0], 1),
         Search(vectors[1], 3, {"even": True}),
@@ -47,29 +47,29 @@ def test_searches_made_at_once_find_what_each_finds_alone(
             list(
                 passages_by_key.find_nearest_passages(
                     reader,
-                    Focus(found, one.vector, limits=application.limits, metadata=one.metadata),
+                    Focus(found, one.vector, limits=application.models.limits, metadata=one.metadata),
                     one.depth,
                 )
             )
             for one in asked
         ]
-        together = passages_by_key.find_nearest_to_each(reader, found, asked, application.limits)
+        together = passages_by_key.find_nearest_to_each(reader, found, asked, application.models.limits)
     assert together == alone
     assert [len(ids) for ids in together] == [1, 3, 5, 2, 2, 0]
 
 
 def test_no_searches_give_no_results(application: Application, found: Collection) -> None:
     with application.database.read() as reader:
-        assert passages_by_key.find_nearest_to_each(reader, found, [], application.limits) == []
+        assert passages_by_key.find_nearest_to_each(reader, found, [], application.models.limits) == []
 
 
 def test_base_key_search_skips_evolved_keys(application: Application, found: Collection) -> None:
     (river, *_) = searches(application)
     with application.database.read() as reader:
-        before = passages_by_key.find_nearest_to_each(reader, found, [river], application.limits)
+        before = passages_by_key.find_nearest_to_each(reader, found, [river], application.models.limits)
     keys.evolve(application, found.name, vectors={"tokyo": river.vector})
     with application.database.read() as reader:
         evolved = collections.find(reader, found.name)
         assert evolved.key_generation == 1
-        assert passages_by_key.find_nearest_to_each(reader, evolved, [river], application.limits) == before
+        assert passages_by_key.find_nearest_to_each(reader, evolved, [river], application.models.limits) == before
     assert before != [[state.passages(application, found.name)["tokyo"]]]

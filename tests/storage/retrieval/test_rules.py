@@ -27,7 +27,7 @@ def taught(application: Application, curie: str) -> str:
 
 
 def focus(application: Application, collection: str, *, use_memory: bool, sentence_memories: bool) -> Focus:
-    question, constraint = application.embedder.embed(["Who was born in Warsaw?", "1867"])
+    question, constraint = application.models.embedder.embed(["Who was born in Warsaw?", "1867"])
     with application.database.read() as reader:
         found = collections.find(reader, collection)
     return Focus(

@@ -131,8 +131,8 @@ def test_stored_memory_is_read_back_unchanged() -> None:
 def test_memory_finds_the_facts_that_service_graphs_find(
     application: Application, collection: str, language: Language, question: str
 ) -> None:
-    application.ingest.receive(application.access.prepare_opening(collection)).add([], [])
-    scope: Scope = application.access.scope(collection)
+    application.corpus.ingest.receive(application.auth.access.prepare_opening(collection)).add([], [])
+    scope: Scope = application.auth.access.scope(collection)
     memory = AgentMemory()
     for turn, (title, sentences) in enumerate((GREEN, GIRAUDY), start=1):
         page = document(title, sentences, title)

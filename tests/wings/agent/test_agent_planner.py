@@ -72,7 +72,7 @@ def asking(modelled: ModelApplications, curie: str) -> Asking:
 
     def run(handler: Handler, budget: Budget = BUDGET, **options: Any) -> SessionView:
         services = modelled.application(handler)
-        scope = services.access.scope(curie)
+        scope = services.auth.access.scope(curie)
         how = SessionRequest(top_k=5, threshold=1.0, options={"documents": IN_ORDER} | options)
         new = NewSession(question=QUESTION, planner="agent", request=how, budget=budget)
         return sessions_of(services).sessions.wait(scope, sessions_of(services).sessions.start(scope, new))
@@ -195,7 +195,7 @@ def test_the_graph_can_be_kept_as_one_of_the_collection(
     ingest(OTHER_PASSAGE)
     session = asking(build_correcting_agent("update"), documents=["other", "curie"], graph="births")
 
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     wanted = FactPattern(question="Where was Marie Curie born?", graph="births")
     found = facts_of(application).fact_search.search(scope, wanted)
     beliefs = {fact.object: found.beliefs[key] for key, fact in found.facts.items()}
@@ -219,7 +219,7 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
 ) -> None:
     ingest(OTHER_PASSAGE)
     session = asking(build_correcting_agent("update"), documents=["other", "curie"], graph="births")
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     facts_of(application).adopt.merge(scope, "births", judge="editor", key="k")
     publisher = application.wing(AgentServices).publisher
     before = sessions_of(application).sessions.state(scope, session.stored.id)
@@ -237,7 +237,7 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
 
     warsaw = find_facts(born)["Warsaw"]
     assert find_facts(born)["Paris"] == PARIS
-    application.ingest.delete_passage(scope, "curie")
+    application.corpus.ingest.delete_passage(scope, "curie")
     assert find_facts(born) == find_facts(replace(born, graph=None)) == {"Paris": PARIS}
     assert statements() == {PARIS}
     undo.assert_verified(application, curie)
@@ -248,7 +248,7 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
     with pytest.raises(PassageGoneError):
         facts_of(application).facts.state(scope, stated, source="curie", passage_id=gone, graph_name="births")
     assert find_facts(born) == {"Paris": PARIS}
-    application.ingest.delete_passage(scope, "other")
+    application.corpus.ingest.delete_passage(scope, "other")
     assert find_facts(born) == {}
     assert statements() == set()
     undo.assert_verified(application, curie)
@@ -302,7 +302,7 @@ def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: An
 
 
 def test_options_are_checked_at_the_start(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     for wrong in ({"documents": 3}, {"extraction": "magic"}, {"insert_only": 1}):
         with pytest.raises(InvalidRequestError, match=r"options\."):
             sessions_of(application).sessions.start(

@@ -28,14 +28,16 @@ def rivers(ingest: Ingest, curie: str) -> str:
 
 
 def explores(application: Application, collection: str, **setting: Any) -> None:
-    application.collection_settings.configure(
-        application.access.scope(collection), {"exploration": {"share": 1.0, "seed": 1} | setting}
+    application.corpus.collection_settings.configure(
+        application.auth.access.scope(collection), {"exploration": {"share": 1.0, "seed": 1} | setting}
     )
 
 
 def ask(application: Application, collection: str, unit: str | None = "user", **more: Any) -> Answer:
-    query = Query(text=QUESTION, scope=application.access.scope(collection), **({"top_k": 4} | more), unit=unit)
-    return application.serving.query(query)
+    query = Query(
+        text=QUESTION, scope=application.auth.access.scope(collection), **({"top_k": 4} | more), unit=unit
+    )
+    return application.answers.serving.query(query)
 
 
 def list_explored(answer: Answer) -> list[str]:
@@ -57,7 +59,11 @@ def test_exploration_is_off_by_default(application: Application, rivers: str) ->
 def test_queries_outside_serving_are_not_explored(application: Application, rivers: str) -> None:
     explores(application, rivers)
     assert (
-        list_explored(application.ask.query(Query(text=QUESTION, scope=application.access.scope(rivers), top_k=4)))
+        list_explored(
+            application.answers.ask.query(
+                Query(text=QUESTION, scope=application.auth.access.scope(rivers), top_k=4)
+            )
+        )
         == []
     )
 
@@ -88,7 +94,9 @@ def test_the_last_positions_go_to_what_ranks_below(application: Application, riv
         assert set(names[2:]) <= {hit.passage_id for hit in longer.passages}
     ids = state.passages(application, rivers)
     assert sorted(episode(application, rivers, answer)["explored"]) == sorted(ids[name] for name in names[2:])
-    stored = application.ask.episode(application.access.scope(rivers), answer.query_id).answer["passages"]
+    stored = application.answers.ask.episode(application.auth.access.scope(rivers), answer.query_id).answer[
+        "passages"
+    ]
     assert [hit["explored"] for hit in stored] == [False, False, True, True]
 
 
@@ -137,7 +145,7 @@ def test_explored_passage_shows_a_sentence_that_a_judge_can_name(application: Ap
     for hit in shown:
         [sentence] = hit.sentences  # dense search selects none, so it is the nearest alone
         stored = state.sentences(application, rivers, hit.passage_id)
-        question, *rows = application.embedder.embed([QUESTION, *stored])
+        question, *rows = application.models.embedder.embed([QUESTION, *stored])
         assert sentence.text == max(zip(stored, rows, strict=True), key=lambda pair: pair[1] @ question)[0]
         assert (sentence.score, sentence.hops) == (None, [])
 
@@ -157,8 +165,8 @@ def test_explored_sentences_are_not_rejected_by_silence(application: Application
             break
     assert usual & sentences, "the walk came upon some of them"
     assert activated == usual - sentences
-    verdict = Verdict(query_id=answer.query_id, scope=application.access.scope(rivers), judge="j")
-    changes = application.feedback.accept(verdict, str(uuid4()), wait=True).changes
+    verdict = Verdict(query_id=answer.query_id, scope=application.auth.access.scope(rivers), judge="j")
+    changes = application.learning.feedback.accept(verdict, str(uuid4()), wait=True).changes
     assert changes is not None
     assert {change.sentence_id for change in changes} == activated
 
@@ -169,11 +177,11 @@ def test_a_verdict_on_what_was_explored_teaches(application: Application, rivers
     named = next(hit for hit in answer.passages if hit.explored).sentences[0].sentence_id
     verdict = Verdict(
         query_id=answer.query_id,
-        scope=application.access.scope(rivers),
+        scope=application.auth.access.scope(rivers),
         supporting=[NamedSentence(named)],
         judge="j",
     )
-    changes = application.feedback.accept(verdict, str(uuid4()), wait=True).changes
+    changes = application.learning.feedback.accept(verdict, str(uuid4()), wait=True).changes
     assert changes is not None
     assert {(c.channel, c.target) for c in changes if c.sentence_id == named} >= {("task", 1), ("recall", 1)}
 
@@ -207,12 +215,12 @@ def test_verdicts_and_answers_count_as_touches(application: Application, rivers:
     assert touches() == {"tokyo": 2}
     verdict = Verdict(
         query_id=first,
-        scope=application.access.scope(rivers),
+        scope=application.auth.access.scope(rivers),
         rejected=[NamedSentence(sentences[0])],
         partial=True,
         judge="j",
     )
-    application.feedback.accept(verdict, str(uuid4()), wait=True)
+    application.learning.feedback.accept(verdict, str(uuid4()), wait=True)
     assert touches() == {"tokyo": 3}
     explores(application, rivers, slots=1)
     answer = ask(application, rivers, strategy="lexical")

@@ -36,7 +36,7 @@ def add_query(
     row = EpisodeRow(
         id=create_query_id(),
         question="Where?",
-        embedding=application.embedder.embed(["Where?"])[0],
+        embedding=application.models.embedder.embed(["Where?"])[0],
         time_constraint=None,
         time_embedding=None,
         memory="read",
@@ -51,7 +51,7 @@ def add_query(
         trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         arm=arm,
     )
-    application.ask.keep(state.collection_id(application, collection), row)
+    application.answers.ask.keep(state.collection_id(application, collection), row)
     return row.id
 
 
@@ -63,15 +63,15 @@ def add_verdict(application: Application, collection: str, query: UUID, **said: 
 
     words = [word for word in ("supporting", "rejected", "missed") if word in said]
     named = {word: [name_first_sentence(passage) for passage in said.pop(word)] for word in words}
-    verdict = Verdict(query_id=query, scope=application.access.scope(collection), judge="j", **named, **said)
-    receipt = application.feedback.accept(verdict, str(uuid4()), wait=True)
+    verdict = Verdict(query_id=query, scope=application.auth.access.scope(collection), judge="j", **named, **said)
+    receipt = application.learning.feedback.accept(verdict, str(uuid4()), wait=True)
     assert receipt.event.status == "applied", receipt.event.error
     return receipt.event.id
 
 
 def report(application: Application, collection: str, **said: Any) -> Lift:
     return application.wing(ExperimentServices).lift.lift(
-        application.access.scope(collection), **({"since": None, "before": None, "baseline": None} | said)
+        application.auth.access.scope(collection), **({"since": None, "before": None, "baseline": None} | said)
     )
 
 
@@ -87,7 +87,7 @@ def measure_unassigned(application: Application, collection: str) -> ArmLift:
 
 
 def test_figures_are_those_of_the_verdicts(application: Application, curie: str) -> None:
-    application.collection_settings.configure(application.access.scope(curie), {"experiment": ARMS})
+    application.corpus.collection_settings.configure(application.auth.access.scope(curie), {"experiment": ARMS})
     off = [add_query(application, curie, "off", hops=hops, total_ms=10.0 * hops) for hops in (1, 2, 3, 3)]
     add_verdict(application, curie, off[0], supporting=["warsaw"])  # second of two: recall 1, reciprocal rank 1/2
     add_verdict(application, curie, off[1], missed=["tokyo"])  # nothing found: recall 0, rank 0, no success
@@ -165,14 +165,14 @@ def test_the_verdict_applied_last_speaks_and_a_revoked_one_does_not(application:
     last = add_verdict(application, curie, query, missed=["tokyo"])
     arm = measure_unassigned(application, curie)
     assert (arm.queries, arm.judged, means(arm)["evidence_recall"]) == (1, 1, 0.0)
-    application.revoke.revoke(application.access.scope(curie), last)
+    application.revocation.revoke.revoke(application.auth.access.scope(curie), last)
     arm = measure_unassigned(application, curie)
     assert (arm.judged, means(arm)["evidence_recall"]) == (1, 1.0)
 
 
 def test_a_query_whose_only_verdict_was_revoked_is_neither(application: Application, curie: str) -> None:
     event = add_verdict(application, curie, add_query(application, curie, None), supporting=["curie"])
-    application.revoke.revoke(application.access.scope(curie), event)
+    application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
     add_query(application, curie, None)
     arm = measure_unassigned(application, curie)
     assert (arm.queries, arm.judged, arm.unjudged) == (2, 0, 1)
@@ -181,9 +181,11 @@ def test_a_query_whose_only_verdict_was_revoked_is_neither(application: Applicat
 
 def test_a_verdict_that_waits_does_not_count_yet(application: Application, curie: str) -> None:
     verdict = Verdict(
-        query_id=add_query(application, curie, None), scope=application.access.scope(curie), retrieval_success=True
+        query_id=add_query(application, curie, None),
+        scope=application.auth.access.scope(curie),
+        retrieval_success=True,
     )
-    application.feedback.accept(verdict, str(uuid4()))
+    application.learning.feedback.accept(verdict, str(uuid4()))
     arm = measure_unassigned(application, curie)
     assert (arm.judged, arm.unjudged) == (0, 0)
 
@@ -191,7 +193,7 @@ def test_a_verdict_that_waits_does_not_count_yet(application: Application, curie
 def test_evidence_that_is_gone_is_left_out(application: Application, curie: str) -> None:
     add_verdict(application, curie, add_query(application, curie, None), supporting=["curie"], missed=["tokyo"])
     add_verdict(application, curie, add_query(application, curie, None), missed=["tokyo"])
-    application.ingest.delete_passage(application.access.scope(curie), "tokyo")
+    application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "tokyo")
     arm = measure_unassigned(application, curie)
     assert arm.figures["evidence_recall"] == Sums(1, 1.0, 1.0)
     assert arm.figures["retrieval_success"] == Sums(1, 1.0, 1.0)
@@ -205,7 +207,7 @@ def test_arms_come_in_the_experiments_order_then_former_ones_then_none(
     found = report(application, curie)
     assert [arm.arm for arm in found.arms] == ["alpha", "read", "zeta", None]
     assert found.baseline == "alpha"
-    application.collection_settings.configure(application.access.scope(curie), {"experiment": ARMS})
+    application.corpus.collection_settings.configure(application.auth.access.scope(curie), {"experiment": ARMS})
     found = report(application, curie)
     assert [(arm.arm, arm.queries) for arm in found.arms] == [
         ("off", 0), ("read", 1), ("alpha", 1), ("zeta", 1), (None, 1)
@@ -234,7 +236,7 @@ def test_without_arms_nothing_is_compared(application: Application, curie: str) 
 
 def test_only_the_window_counts(application: Application, curie: str) -> None:
     query = add_query(application, curie, None)
-    moment = application.ask.episode(application.access.scope(curie), query).created_at
+    moment = application.answers.ask.episode(application.auth.access.scope(curie), query).created_at
     for since, before, expected in (
         (moment, None, 1),
         (None, moment, 0),
@@ -265,11 +267,13 @@ def test_pages_miss_nothing_and_count_nothing_twice(
 
 
 def test_real_queries_are_measured(application: Application, curie: str) -> None:
-    application.collection_settings.configure(
-        application.access.scope(curie), {"experiment": {"arms": [{"name": "only", "percent": 100}]}}
+    application.corpus.collection_settings.configure(
+        application.auth.access.scope(curie), {"experiment": {"arms": [{"name": "only", "percent": 100}]}}
     )
-    query = Query(text="Where was Marie Curie born?", scope=application.access.scope(curie), caller_chose_arm=False)
-    answer = application.serving.query(query)
+    query = Query(
+        text="Where was Marie Curie born?", scope=application.auth.access.scope(curie), caller_chose_arm=False
+    )
+    answer = application.answers.serving.query(query)
     add_verdict(application, curie, answer.query_id, supporting=[answer.passages[1].passage_id])
     only_arm, _ = report(application, curie).arms
     assert (only_arm.queries, only_arm.judged) == (1, 1)

@@ -95,6 +95,6 @@ def test_a_passage_that_is_gone_is_neither_found_nor_missed(application: Applica
     query = add_episode(application, curie, "tokyo", "curie")
     named = [find_first_sentence(application, curie, passage) for passage in ("curie", "vistula")]
     state.judge(application, curie, query, named, wait=True)
-    application.ingest.delete_passage(application.access.scope(curie), "vistula")
+    application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "vistula")
     (row,) = page(application, curie)
     assert (row.recall, row.reciprocal_rank) == (1.0, 1 / 2)

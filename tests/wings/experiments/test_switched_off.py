@@ -35,7 +35,7 @@ def test_queries_are_answered_as_without_arms_and_exploration(
     plain = ask(http, curie)
     assert ask(off, curie) == plain
     settings = {"experiment": ARMS, "exploration": EXPLORATION}
-    application.collection_settings.configure(application.access.scope(curie), settings)
+    application.corpus.collection_settings.configure(application.auth.access.scope(curie), settings)
     with_settings = ask(http, curie)
     assert (with_settings["arm"], with_settings["memory"]) == ("everybody", "off")
     assert [hit["explored"] for hit in with_settings["passages"]] == [False, True, True]
@@ -50,8 +50,8 @@ def test_its_settings_can_be_cleared_and_not_made(off: TestClient, application: 
         assert refused.status_code == 422
         assert_refused(refused)
         assert refused.json()["detail"].startswith(f"{name}: its wing is off.")
-    assert application.access.scope(curie).collection.serving == "live"
-    application.collection_settings.configure(application.access.scope(curie), {"experiment": ARMS})
+    assert application.auth.access.scope(curie).collection.serving == "live"
+    application.corpus.collection_settings.configure(application.auth.access.scope(curie), {"experiment": ARMS})
     shown = off.patch(f"/collections/{curie}", json={"serving": "shadow"}).json()
     assert (shown["serving"], shown["experiment"]["arms"][0]["name"]) == ("shadow", "everybody")
     assert off.patch(f"/collections/{curie}", json={"experiment": None}).json()["experiment"] is None

@@ -10,12 +10,12 @@ from tests.support import state
 
 def test_what_is_believed_follows_from_the_log(application: Application, curie: str) -> None:
     stated = StatedFact(Triple("Marie Curie", "spouse", "Pierre Curie", 0, "entity", None, None, 1.0))
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     facts_of(application).facts.state(scope, [stated], source="a page")
     one, other = (row["id"] for row in state.rows(application, curie, "fact_entity"))
     facts_of(application).join.merge(scope, one, [other], judge="careful", key="merged")
 
-    report = application.verify.verify(scope)
+    report = application.revocation.verify.verify(scope)
     assert report.clean
     rows = {table.table: table.rows for table in report.tables}
     assert list(rows)[-len(DerivedFacts.verified_tables) :] == list(DerivedFacts.verified_tables)

@@ -19,8 +19,8 @@ from tests.support import state, undo
 def scope(application: Application, collection: str) -> Scope:
     """An empty collection."""
     state.stage_passages(application, collection)
-    application.runner.run_ready()
-    return application.access.scope(collection)
+    application.jobs.runner.run_ready()
+    return application.auth.access.scope(collection)
 
 
 def say(

@@ -57,7 +57,7 @@ def test_with_a_key_it_is_the_keys_word(
     stated = cli("fact", "add", "gazette", "Acme", "chair", "Ana Diaz", "-c", collection, "--json")
     fact = json.loads(stated.stdout)["facts"][0]["fact_id"]
     name = f"ana-{collection[-8:]}"
-    made = application.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={collection: ["judge"]}))
+    made = application.auth.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={collection: ["judge"]}))
     said = cli("fact", "revise", "confirm", str(fact), "-c", collection, "--json", ENGRAM_ACCESS_KEY=made.key)
     assert said.returncode == 0, said.stderr
     assert [event["judge"] for event in json.loads(said.stdout)["events"]] == [name]

@@ -86,5 +86,5 @@ def test_a_copy_of_a_moment_when_they_were_revoked_does_without_them(
     with application.database.read() as reader:
         source = collections.load_by_id(reader, scope.collection.id)
     history_of(application).past.make(source, until, copy)
-    assert rows(application, application.access.scope(copy), *judged) == then
+    assert rows(application, application.auth.access.scope(copy), *judged) == then
     undo.assert_verified(application, copy)

@@ -72,7 +72,9 @@ def test_two_sources_disagree_and_a_verdict_decides(http: TestClient, applicatio
 
 def test_judge_of_a_verdict_follows_from_the_access_key(http: TestClient, variant: Variant, there: str) -> None:
     guarded = variant(access="keys")
-    made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name=f"ana-{there[-8:]}", scopes={there: ["judge"]}))
+    made = guarded.auth.access_keys.make(
+        LOCAL, AccessKeyRequest(name=f"ana-{there[-8:]}", scopes={there: ["judge"]})
+    )
     key = {"authorization": f"Bearer {made.key}", "idempotency-key": "1"}
     confirmed = {"action": "confirm", "fact_id": state(http, there, "a", "Warsaw")["fact_id"]}
     body = {"collection": there, "revisions": [confirmed]}
@@ -296,7 +298,7 @@ def test_reading_a_text_takes_a_model_and_its_scope(
     assert "ENGRAM_LLM_BASE_URL" in silent.json()["detail"]
     guarded = variant(access="keys", llm_base_url=model_server.base_url, llm_max_attempts=1)
     for name, scopes, status in (("without", ["ingest"], 403), ("with", ["ingest", "llm"], 200)):
-        made = guarded.access_keys.make(
+        made = guarded.auth.access_keys.make(
             LOCAL, AccessKeyRequest(name=f"{name}-{there[-8:]}", scopes={there: scopes})
         )
         client = TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"})

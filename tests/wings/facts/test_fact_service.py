@@ -28,8 +28,8 @@ def triple(subject: str, predicate: str, object_: str, start: int | None = None,
 
 @pytest.fixture
 def scope(application: Application, collection: str) -> Scope:
-    application.ingest.receive(application.access.prepare_opening(collection)).add([], [])
-    return application.access.scope(collection)
+    application.corpus.ingest.receive(application.auth.access.prepare_opening(collection)).add([], [])
+    return application.auth.access.scope(collection)
 
 
 def state(
@@ -213,7 +213,7 @@ def test_a_copy_of_a_past_moment_believes_what_was_believed_then(application: Ap
     with application.database.read() as reader:
         source = collections.load_by_id(reader, scope.collection.id)
     history_of(application).past.make(source, until, copy)
-    copied = application.access.scope(copy)
+    copied = application.auth.access.scope(copy)
     assert rows(application, copied, one, other) == then
     with application.database.read() as reader:
         assert later not in fact_rows.load_facts(reader, copied.collection.id, [later])

@@ -116,11 +116,11 @@ def test_a_source_called_as_a_passage_is_that_passage_and_goes_with_it(
     application: Application, collection: str
 ) -> None:
     stored.stage_passages(application, collection, {"id": "page", "text": "Ana chairs Acme."})
-    application.runner.run_ready()
-    scope = application.access.scope(collection)
+    application.jobs.runner.run_ready()
+    scope = application.auth.access.scope(collection)
     state(application, scope, "page", triple("Acme", "chair", "Ana"), graph="g")
     facts_of(application).adopt.merge(scope, "g", judge="ana", key="1")
     assert {row["passage_id"] for row in stored.rows(application, collection, "fact_source")} != {None}
-    application.ingest.delete_passage(scope, "page")
+    application.corpus.ingest.delete_passage(scope, "page")
     for table in ("fact", "fact_source", "fact_statement", "fact_entity"):
         assert stored.rows(application, collection, table) == []

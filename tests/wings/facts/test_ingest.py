@@ -28,14 +28,16 @@ LOVELACE = {
 def reading(application: Application, collection: str) -> Application:
     """The application, with an empty collection that reads facts from passages about their title."""
     put(application, collection)
-    application.collection_settings.configure(application.access.scope(collection), {"passage_facts": "on"})
+    application.corpus.collection_settings.configure(
+        application.auth.access.scope(collection), {"passage_facts": "on"}
+    )
     return application
 
 
 def put(application: Application, name: str, *passages: Mapping[str, Any]) -> Scope:
     state.stage_passages(application, name, *passages)
-    application.runner.run_ready()
-    return application.access.scope(name)
+    application.jobs.runner.run_ready()
+    return application.auth.access.scope(name)
 
 
 def facts(application: Application, name: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -65,9 +67,9 @@ def test_a_second_passage_repeats_a_fact_and_its_going_takes_that_back(
     put(reading, collection, LOVELACE | {"id": "other", "text": LOVELACE["text"] + " She wrote notes."})
     key = "date of birth", "10 December 1815"
     assert facts(reading, collection)[key]["belief"] > before[key]["belief"]
-    reading.ingest.delete_passage(scope, "other")
+    reading.corpus.ingest.delete_passage(scope, "other")
     assert facts(reading, collection) == before
-    reading.ingest.delete_passage(scope, "ada")
+    reading.corpus.ingest.delete_passage(scope, "ada")
     left = {table: state.rows(reading, collection, table) for table in ("fact", "fact_entity", "fact_audit")}
     assert left == {"fact": [], "fact_entity": [], "fact_audit": []}
 
@@ -120,7 +122,7 @@ def test_fact_of_a_changed_passage_ends_and_stays_in_the_past(reading: Applicati
     again = facts(reading, collection)[BORN]
     assert (again["id"], again["closed_at"], again["belief"]) == (now["id"], None, before[BORN]["belief"])
     undo.assert_verified(reading, collection)
-    reading.ingest.delete_passage(scope, "ada")
+    reading.corpus.ingest.delete_passage(scope, "ada")
     tables = ("fact", "fact_entity", "fact_audit", "fact_source", "fact_statement")
     assert {table: state.rows(reading, collection, table) for table in tables} == {table: [] for table in tables}
 
@@ -174,7 +176,7 @@ def test_verification_finds_facts_that_do_not_follow_from_the_log(reading: Appli
             "collection_id = %(c)s AND predicate = 'date of death')",
             {"c": scope.collection.id},
         )
-    report = reading.verify.verify(scope)
+    report = reading.revocation.verify.verify(scope)
     assert {(difference.table, difference.reason) for difference in report.differences} >= {
         ("fact_audit", "is missing")
     }
@@ -185,7 +187,7 @@ def test_a_batch_takes_as_many_statements_as_a_passage(reading: Application, col
     def count_statements(*passages: Mapping[str, Any]) -> int:
         state.stage_passages(reading, collection, *passages)
         with record_statements() as sent:
-            reading.runner.run_ready()
+            reading.jobs.runner.run_ready()
         return sent.statements
 
     def build_passage(number: int) -> dict[str, Any]:
@@ -207,7 +209,7 @@ def test_names_of_passages_join_what_they_mean(reading: Application, collection:
     joins = [row["judge"] for row in state.rows(reading, collection, "fact_event") if row["kind"] == "merge"]
     assert joins == ["alignment"]
     undo.assert_verified(reading, collection)
-    reading.ingest.delete_passage(reading.access.scope(collection), "solomon")
+    reading.corpus.ingest.delete_passage(reading.auth.access.scope(collection), "solomon")
     assert state.rows(reading, collection, "fact_entity") == []
 
 
@@ -215,12 +217,12 @@ def test_facts_are_read_from_pages_and_only_where_that_is_set(application: Appli
     scope = put(application, collection, LOVELACE)
     assert facts(application, collection) == {}
 
-    assert application.collection_settings.configure(scope, {"passage_facts": "on"}).passage_facts == "on"
+    assert application.corpus.collection_settings.configure(scope, {"passage_facts": "on"}).passage_facts == "on"
     put(application, collection, LOVELACE | {"id": "page"}, LOVELACE | {"id": "news", "title": "Council news"})
     sources = {row["sentence_id"] for row in state.rows(application, collection, "fact_source")}
     assert sources == set(state.sentences(application, collection, "page").values())
 
-    assert application.collection_settings.configure(scope, {"passage_facts": None}).passage_facts == "off"
+    assert application.corpus.collection_settings.configure(scope, {"passage_facts": None}).passage_facts == "off"
     first, _ = LOVELACE["text"].split(". ")
     put(application, collection, LOVELACE | {"id": "page", "text": f"{first}. She lived in Rome."})
     after = facts(application, collection)

@@ -22,8 +22,8 @@ ESTABLISHED = 11
 @pytest.fixture
 def scope(application: Application, collection: str) -> Scope:
     """Somebody whose key is trusted."""
-    application.ingest.receive(application.access.prepare_opening(collection)).add([], [])
-    return application.access.scope(collection)
+    application.corpus.ingest.receive(application.auth.access.prepare_opening(collection)).add([], [])
+    return application.auth.access.scope(collection)
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_disagreement_counts_and_what_both_contradict_does_not(
 
 def test_trusted_judge_counts_in_full(application: Application, scope: Scope, stranger: Scope) -> None:
     fact, control = state(application, scope, "A", "B")
-    application.judges.set(scope, "stranger", trusted=True)
+    application.learning.judges.set(scope, "stranger", trusted=True)
     say(application, stranger, "contradict", fact, "stranger", "1")
     say(application, scope, "contradict", control, "ana", "2")
     assert row(application, scope, fact).belief == pytest.approx(row(application, scope, control).belief)

@@ -49,7 +49,7 @@ def test_an_answer_with_its_sources_and_the_id_to_judge_it_by(
     assert [f"{cited['passage_id']}: {cited['text']}" for cited in grounds["citations"]] == [
         line.partition("] ")[2] for line in sources.splitlines()
     ]
-    kept = application.ask.episode(application.access.scope(curie), UUID(grounds["query_id"]))
+    kept = application.answers.ask.episode(application.auth.access.scope(curie), UUID(grounds["query_id"]))
     assert kept.answer["query"] == QUESTION
 
 
@@ -154,7 +154,7 @@ def test_without_a_model_sentences_are_quoted_with_their_sources(
     grounds = done.model_extra["engram"]  # type: ignore[index]
     assert [f'"{cited["text"]}" [{n}]' for n, cited in enumerate(grounds["citations"], 1)] == quotes.splitlines()
     assert grounds["warnings"] == []
-    kept = application.ask.episode(application.access.scope(curie), UUID(grounds["query_id"]))
+    kept = application.answers.ask.episode(application.auth.access.scope(curie), UUID(grounds["query_id"]))
     shown = {passage["passage_id"] for passage in kept.answer["passages"]}
     assert {cited["passage_id"] for cited in grounds["citations"]} <= shown
 
@@ -182,7 +182,7 @@ def test_empty_collection_without_a_model_answers_that_it_finds_nothing(
     plain: openai.OpenAI, application: Application, ingest: Ingest, curie: str
 ) -> None:
     for passage in CURIE:
-        application.ingest.delete_passage(application.access.scope(curie), passage["id"])
+        application.corpus.ingest.delete_passage(application.auth.access.scope(curie), passage["id"])
     done = plain.chat.completions.create(model=curie, messages=[{"role": "user", "content": QUESTION}])
     assert done.choices[0].message.content == "I find no answer to that in this collection."
     assert done.model_extra["engram"]["citations"] == []  # type: ignore[index]

@@ -71,7 +71,7 @@ def test_the_document_id_leads_a_verdict_to_its_passage(
     found = records(http, curie)[0]
     reference = AnswerReference.parse(found["metadata"]["document_id"])
     assert reference == AnswerReference(UUID(found["metadata"]["query_id"]), found["metadata"]["passage_id"])
-    kept = application.ask.episode(application.access.scope(curie), reference.query_id)
+    kept = application.answers.ask.episode(application.auth.access.scope(curie), reference.query_id)
     assert reference.passage_id in {passage["passage_id"] for passage in kept.answer["passages"]}
     verdict = {
         "query_id": str(reference.query_id),
@@ -244,9 +244,9 @@ def test_keys(variant: Variant, curie: str) -> None:
         (None, 1001), ("Basic YTpi", 1001), ("Bearer", 1001), ("Bearer ", 1001), ("Bearer engram_x", 1002),
     ):  # fmt: skip
         assert_refused(post_retrieval(header, **right), 403, code)
-    made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["read"]}))
+    made = guarded.auth.access_keys.make(LOCAL, AccessKeyRequest(name="reader", scopes={curie: ["read"]}))
     assert_refused(post_retrieval(f"Bearer {made.key}", **right), 403, 1002)
-    made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name="dify", scopes={curie: ["query"]}))
+    made = guarded.auth.access_keys.make(LOCAL, AccessKeyRequest(name="dify", scopes={curie: ["query"]}))
     assert post_retrieval(f"Bearer {made.key}", **right).status_code == 200
     assert post_retrieval(f"Bearer {made.key}").status_code not in {403, 404, 502}
     assert_refused(post_retrieval(f"Bearer {made.key}", json=body("elsewhere")), 404, 2001)

@@ -83,7 +83,7 @@ def test_pulls_of_one_principal_do_not_touch_those_of_another(variant: Variant, 
     clients = []
     for name in ("first", "second"):
         wanted = AccessKeyRequest(name=name, scopes={"*": ["judge"]})
-        made = guarded.access_keys.make(LOCAL, wanted, LOCAL.tenant)
+        made = guarded.auth.access_keys.make(LOCAL, wanted, LOCAL.tenant)
         clients.append(TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"}))
     assert put(clients[0], curie, score("a")).status_code == 200
     assert [len(list_scores(client, curie)) for client in clients] == [1, 0]

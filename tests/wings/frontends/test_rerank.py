@@ -49,7 +49,7 @@ def test_texts_that_the_collection_knows_are_ranked_as_it_answers(
 def test_the_id_is_that_of_a_query(second: cohere.ClientV2, application: Application, curie: str) -> None:
     ranked = second.rerank(model=curie, query=QUESTION, documents=[*STRANGE, *TEXTS[:2]])
     assert ranked.id is not None
-    kept = application.ask.episode(application.access.scope(curie), UUID(ranked.id))
+    kept = application.answers.ask.episode(application.auth.access.scope(curie), UUID(ranked.id))
     assert kept.answer["query"] == QUESTION
     assert {passage["passage_id"] for passage in kept.answer["passages"]} == {"curie", "warsaw"}
     assert ranked.meta is not None
@@ -81,8 +81,8 @@ def test_other_texts_go_by_the_encoder(first: cohere.Client, application: Applic
     documents = [*STRANGE, *TEXTS]
     ranked = first.rerank(model=curie, query=QUESTION, documents=documents)
     scores = {one.index: one.relevance_score for one in ranked.results}
-    collection = application.access.scope(curie).collection
-    question, *vectors = application.encoder.embed(collection, [QUESTION, *documents])
+    collection = application.auth.access.scope(curie).collection
+    question, *vectors = application.models.encoder.embed(collection, [QUESTION, *documents])
     cosines = [max(float(vector @ question), 0.0) for vector in vectors]
     for place in range(len(STRANGE)):
         assert math.isclose(scores[place], cosines[place], abs_tol=1e-5)

@@ -45,15 +45,15 @@ class TestServedCopies:
     ) -> None:
         past = rebuild_past(application, taught, now(application))
         with application_on(addresses, application.settings, application) as services:
-            services.models.limits = replace(application.limits, exact=exact)
+            services.models.limits = replace(application.models.limits, exact=exact)
             self.compare(services, taught, past.collection)
 
     def compare(self, application: Application, taught: str, past: str) -> None:
         for question in ("Who was born in Warsaw?", "What happened in 1898?", "Where does the river flow?"):
             for memory in ("read", "off"):
-                asked = Query(text=question, scope=application.access.scope(taught), memory=memory)
-                one = application.ask.query(asked)
-                other = application.ask.query(replace(asked, scope=application.access.scope(past)))
+                asked = Query(text=question, scope=application.auth.access.scope(taught), memory=memory)
+                one = application.answers.ask.query(asked)
+                other = application.answers.ask.query(replace(asked, scope=application.auth.access.scope(past)))
                 assert other.passages == one.passages
                 assert one.passages
 
@@ -65,10 +65,12 @@ class TestServedCopies:
         assert past.collection == f"{taught}-at-{until.astimezone(UTC):%Y%m%dT%H%M%SZ}"
         row = rows_of_collection(application, past.collection)[0]
         assert (row["serving"], row["experiment"], row["exploration"]) == ("shadow", None, None)
-        marked = application.access.scope(past.collection).collection.past or {}
+        marked = application.auth.access.scope(past.collection).collection.past or {}
         assert (marked["of"], marked["until"]) == (taught, until.isoformat())
-        assert application.access.scope(taught).collection.past is None
-        application.collection_settings.configure(application.access.scope(past.collection), {"serving": "live"})
+        assert application.auth.access.scope(taught).collection.past is None
+        application.corpus.collection_settings.configure(
+            application.auth.access.scope(past.collection), {"serving": "live"}
+        )
         assert rows_of_collection(application, past.collection)[0]["serving"] == "live"
 
     def test_it_learns_on_and_can_be_deleted_beside_the_live_one(
@@ -77,15 +79,16 @@ class TestServedCopies:
         before, graph = list_learned(application, taught), corpus(application, taught)
         past = rebuild_past(application, taught, now(application))
         undo.apply(application, past.collection, undo.stream(application, past.collection, 8, seed=6), 3)
-        application.evolve.evolve(application.access.scope(past.collection))
-        application.revoke.revoke(
-            application.access.scope(past.collection), state.list_applied_order(application, past.collection)[0]
+        application.passage_keys.evolve.evolve(application.auth.access.scope(past.collection))
+        application.revocation.revoke.revoke(
+            application.auth.access.scope(past.collection),
+            state.list_applied_order(application, past.collection)[0],
         )
         ingest(BERLIN, CURIE[0] | {"text": "Marie Curie died in 1934."}, into=past.collection)
         undo.assert_verified(application, past.collection)
         assert state.counts(application, past.collection) == state.true_counts(application, past.collection)
         undo.assert_same(list_learned(application, taught), before)
-        application.ingest.delete_collection(application.access.scope(past.collection))
+        application.corpus.ingest.delete_collection(application.auth.access.scope(past.collection))
         undo.assert_same(list_learned(application, taught), before)
         undo.assert_same(corpus(application, taught), graph)
         assert_nothing_left(application)
@@ -113,18 +116,20 @@ class TestCopying:
             stages.append(stage)
             some, events[:] = events[:4], events[4:]
             undo.apply(application, taught, some, 2)
-            application.revoke.revoke(application.access.scope(taught), some[0])
-            application.revoke.revoke(
-                application.access.scope(taught), state.list_applied_order(application, taught)[0]
+            application.revocation.revoke.revoke(application.auth.access.scope(taught), some[0])
+            application.revocation.revoke.revoke(
+                application.auth.access.scope(taught), state.list_applied_order(application, taught)[0]
             )
-            application.evolve.evolve(application.access.scope(taught))
-            application.ask.query(Query(text="Who was born in Warsaw?", scope=application.access.scope(taught)))
+            application.passage_keys.evolve.evolve(application.auth.access.scope(taught))
+            application.answers.ask.query(
+                Query(text="Who was born in Warsaw?", scope=application.auth.access.scope(taught))
+            )
             ingest(BERLIN | {"id": f"new-{stage}"})
             assert name not in state.names(application)
 
         name = f"{taught}-past"
         past = history_of(application).past.make(
-            application.access.scope(taught).collection, until, name, change_meanwhile
+            application.auth.access.scope(taught).collection, until, name, change_meanwhile
         )
         assert stages == [
             "passages", "entities", "terms", "verdicts", "statistics", "memories", "questions", "keys",
@@ -144,7 +149,7 @@ class TestCopying:
         name = f"{taught}-past"
         with pytest.raises(RuntimeError, match="the machine is gone"):
             history_of(application).past.make(
-                application.access.scope(taught).collection, now(application), name, fail
+                application.auth.access.scope(taught).collection, now(application), name, fail
             )
         assert name not in state.names(application)
         assert_nothing_left(application)
@@ -154,7 +159,7 @@ class TestCopying:
         stages: list[str] = []
         with pytest.raises(UnavailableError):
             history_of(application).past.make(
-                application.access.scope(taught).collection,
+                application.auth.access.scope(taught).collection,
                 now(application),
                 f"{taught}-past",
                 report=lambda stage, *_: stages.append(stage),
@@ -169,9 +174,9 @@ class TestCopying:
     ) -> None:
         until, then = now(application), list_meant(application, taught)
         for event in state.list_applied_order(application, taught):
-            application.revoke.revoke(application.access.scope(taught), event)
+            application.revocation.revoke.revoke(application.auth.access.scope(taught), event)
         embedded: list[int] = []
-        plain = application.attribution.embed_units
+        plain = application.passage_keys.attribution.embed_units
 
         def embed_and_record(collection: Collection, expansions: Mapping[bytes, Expansion]) -> Any:
             with application.database.read() as reader:
@@ -185,13 +190,13 @@ class TestCopying:
                 )
             return plain(collection, expansions)
 
-        monkeypatch.setattr(application.attribution, "embed_units", embed_and_record)
+        monkeypatch.setattr(application.passage_keys.attribution, "embed_units", embed_and_record)
         past = rebuild_past(application, taught, until)
         assert embedded == [0]
         undo.assert_same(list_meant(application, past.collection), then)
 
     def test_invalid_past_state_requests_are_refused(self, application: Application, taught: str) -> None:
-        moment, scope = now(application), application.access.scope(taught)
+        moment, scope = now(application), application.auth.access.scope(taught)
         with pytest.raises(InvalidRequestError, match="yet to come"):
             history_of(application).past.request(scope, moment + timedelta(hours=1))
         with pytest.raises(InvalidRequestError, match="offset"):
@@ -210,8 +215,8 @@ class TestCopying:
     def test_a_deleted_collection_is_not_taken_for_its_successor(
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:
-        scope = application.access.scope(curie)
-        application.ingest.delete_collection(scope)
+        scope = application.auth.access.scope(curie)
+        application.corpus.ingest.delete_collection(scope)
         ingest(*CURIE)
         with pytest.raises(NotFoundError):
             history_of(application).past.request(scope, now(application))
@@ -220,11 +225,11 @@ class TestCopying:
 class TestJobs:
     def request_past(self, application: Application, taught: str) -> UUID:
         return history_of(application).past.request(
-            application.access.scope(taught), now(application), into=f"{taught}-past", key="once"
+            application.auth.access.scope(taught), now(application), into=f"{taught}-past", key="once"
         )
 
     def test_a_key_repeats_the_first_answer(self, application: Application, taught: str) -> None:
-        scope, moment = application.access.scope(taught), now(application)
+        scope, moment = application.auth.access.scope(taught), now(application)
         first = history_of(application).past.request(scope, moment, key="once")
         assert history_of(application).past.request(scope, moment, key="once") == first
         with pytest.raises(IdempotencyConflictError):
@@ -240,12 +245,12 @@ class TestJobs:
         with monkeypatch.context() as patched:
             patched.setattr(Work, "finish", raise_interrupt)
             with pytest.raises(KeyboardInterrupt):
-                application.runner.run_ready()
-        made = application.access.scope(f"{taught}-past")
-        assert run_again(application, application.runner) == 1
-        job = application.jobs.job(application.access.scope(taught), job_id)
+                application.jobs.runner.run_ready()
+        made = application.auth.access.scope(f"{taught}-past")
+        assert run_again(application, application.jobs.runner) == 1
+        job = application.jobs.jobs.job(application.auth.access.scope(taught), job_id)
         assert (job.status, (job.result or {})["events"], job.stage) == ("succeeded", 16, "statistics of states")
-        assert application.access.scope(f"{taught}-past") == made
+        assert application.auth.access.scope(f"{taught}-past") == made
 
     def test_cancelled_past_state_leaves_nothing(
         self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
@@ -255,12 +260,12 @@ class TestJobs:
 
         def cancel(work: Work, writer: Writer, **said: Any) -> None:
             if said["stage"] == "verdicts":
-                application.jobs.cancel(application.access.scope(taught), job_id)
+                application.jobs.jobs.cancel(application.auth.access.scope(taught), job_id)
             report(work, writer, **said)
 
         monkeypatch.setattr(Work, "report", cancel)
-        assert application.runner.run_ready() == 1
-        job = application.jobs.job(application.access.scope(taught), job_id)
+        assert application.jobs.runner.run_ready() == 1
+        job = application.jobs.jobs.job(application.auth.access.scope(taught), job_id)
         assert (job.status, job.stage, job.result) == ("cancelled", "verdicts", None)
         assert f"{taught}-past" not in state.names(application)
         assert_nothing_left(application)
@@ -270,6 +275,6 @@ class TestJobs:
     ) -> None:
         job_id = self.request_past(application, taught)
         ingest(BERLIN, into=f"{taught}-past")
-        application.runner.run_ready()  # to try again would change nothing
-        job = application.jobs.job(application.access.scope(taught), job_id)
+        application.jobs.runner.run_ready()  # to try again would change nothing
+        job = application.jobs.jobs.job(application.auth.access.scope(taught), job_id)
         assert (job.status, job.error) == ("failed", f"There is a collection '{taught}-past' already.")

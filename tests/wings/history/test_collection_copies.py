@@ -95,4 +95,4 @@ def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, t
     assert counts == {table: len(state.rows(application, twins.name, table)) for table in counts}
     (row,) = past.rows_of_collection(application, name)
     assert (row["serving"], row["passage_count"], row["past"]["of"]) == ("shadow", 0, twins.name)
-    application.ingest.delete_collection(application.access.scope(name))
+    application.corpus.ingest.delete_collection(application.auth.access.scope(name))

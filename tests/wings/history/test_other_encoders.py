@@ -28,7 +28,7 @@ def application(own: Servers, settings: Settings, application: Application) -> I
 @pytest.fixture(scope="module")
 def other(own: Servers, settings: Settings, application: Application) -> Iterator[Application]:
     """The second, with another encoder."""
-    with application_on(own, settings, application, RotatedEncoder(application.embedder)) as services:
+    with application_on(own, settings, application, RotatedEncoder(application.models.embedder)) as services:
         yield services
 
 
@@ -39,31 +39,31 @@ def held(application: Application, collection: str) -> str:
 
 
 def test_copy_keeps_the_encoder_of_its_source(application: Application, other: Application, held: str) -> None:
-    scope = application.access.scope(held)
-    application.learn.apply(scope.collection.id, [add_pending_verdict(application, held)])
+    scope = application.auth.access.scope(held)
+    application.learning.learn.apply(scope.collection.id, [add_pending_verdict(application, held)])
     job_id = history_of(other).past.request(scope, datetime.now(UTC), f"{held}-copy")
-    assert other.runner.run_ready() == 1
-    job = other.jobs.job(scope, job_id)
+    assert other.jobs.runner.run_ready() == 1
+    job = other.jobs.jobs.job(scope, job_id)
     assert job.status == "succeeded", job.error
 
-    assert application.access.scope(f"{held}-copy").collection.encoder == application.encoder.id
+    assert application.auth.access.scope(f"{held}-copy").collection.encoder == application.models.encoder.id
     assert ask(application, f"{held}-copy")
     with pytest.raises(EmbeddingSpaceMismatchError):
         ask(other, f"{held}-copy")
 
 
 def test_a_copy_that_needs_text_embedded_waits(application: Application, other: Application, held: str) -> None:
-    scope = application.access.scope(held)
+    scope = application.auth.access.scope(held)
     event = add_pending_verdict(application, held, RIVER)
-    application.learn.apply(scope.collection.id, [event])
+    application.learning.learn.apply(scope.collection.id, [event])
     then = datetime.now(UTC)
-    application.revoke.revoke(scope, event)  # the last that brought this unit, which goes with it
+    application.revocation.revoke.revoke(scope, event)  # the last that brought this unit, which goes with it
     history_of(other).past.request(scope, then, f"{held}-copy")
 
-    assert other.runner.run_ready() == 0
+    assert other.jobs.runner.run_ready() == 0
     assert "holds vectors of all-MiniLM-L6-v2" in open_job(application, held)["error"]
     make_due(application)
-    assert application.runner.run_ready() == 1
+    assert application.jobs.runner.run_ready() == 1
     (made,) = [row["result"] for row in state.rows(application, held, "job") if row["kind"] == "replay"]
     assert PastCopy(**made).events_restored == 1
     undo.assert_verified(application, f"{held}-copy")

@@ -54,7 +54,7 @@ class TestStates:
     def test_before_the_first_verdict_nothing_is_learned(self, application: Application, curie: str) -> None:
         until = now(application)
         undo.apply(application, curie, undo.stream(application, curie, 12, seed=7), 4)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         past = rebuild_past(application, curie, until)
         undo.assert_same(corpus(application, past.collection), corpus(application, curie))
         assert not any(
@@ -68,11 +68,11 @@ class TestStates:
     ) -> None:
         events = undo.stream(application, curie, 24, seed)
         undo.apply(application, curie, events[:8], 8)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         undo.apply(application, curie, events[8:12], 2)
         then, until = list_learned(application, curie), now(application)
         undo.apply(application, curie, events[12:20], 5)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         undo.apply(application, curie, events[20:], 5)
         after = list_learned(application, curie)
         past = rebuild_past(application, curie, until)
@@ -87,13 +87,13 @@ class TestStates:
     ) -> None:
         events = undo.stream(application, curie, 24, seed=3)
         undo.apply(application, curie, events[:8], 8)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         undo.apply(application, curie, events[8:14], 2)
         then, until = list_meant(application, curie), now(application)
         for event in events[:14][revoked]:
-            application.revoke.revoke(application.access.scope(curie), event)
+            application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
         undo.apply(application, curie, events[14:], 5)  # questions and units that went come back under other ids
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         past = rebuild_past(application, curie, until)
         undo.assert_same(list_meant(application, past.collection), then)
         assert (past.events, past.events_restored) == (14, len(events[:14][revoked]))
@@ -102,7 +102,7 @@ class TestStates:
         self, application: Application, taught: str
     ) -> None:
         for event in state.list_applied_order(application, taught)[::3]:
-            application.revoke.revoke(application.access.scope(taught), event)
+            application.revocation.revoke.revoke(application.auth.access.scope(taught), event)
         past = rebuild_past(application, taught, now(application))
         undo.assert_same(list_learned(application, past.collection), list_learned(application, taught))
         assert past.events == 16 - 6
@@ -121,7 +121,7 @@ class TestStates:
             for judge in undo.JUDGES:
                 judges.put(writer, target, judge, JudgeSettings(positive=3.0, comparisons=0))
         for event in events[:7]:
-            application.revoke.revoke(application.access.scope(curie), event)
+            application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
         past = rebuild_past(application, curie, until)
         undo.assert_same(list_meant(application, past.collection), then)
 
@@ -129,7 +129,7 @@ class TestStates:
         events = undo.stream(application, curie, 6, seed=5)
         undo.apply(application, curie, events[:3])
         until = now(application)
-        application.revoke.revoke(application.access.scope(curie), events[4])  # never applied
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), events[4])  # never applied
         undo.apply(application, curie, events[5:])
         past = rebuild_past(application, curie, until)
         assert sorted(state.event_statuses(application, past.collection).items()) == [
@@ -145,11 +145,14 @@ class TestKeys:
         past = rebuild_past(application, taught, now(application))
         with application.database.write() as writer:
             writer.execute("UPDATE key_evolution SET due = NULL WHERE collection_id = %(c)s", target)
-        assert application.evolve.load_standing(application.access.scope(past.collection)) == replace(
-            application.evolve.load_standing(application.access.scope(taught)), collection=past.collection
+        assert application.passage_keys.evolve.load_standing(
+            application.auth.access.scope(past.collection)
+        ) == replace(
+            application.passage_keys.evolve.load_standing(application.auth.access.scope(taught)),
+            collection=past.collection,
         )
-        application.evolve.evolve(application.access.scope(past.collection))
-        application.evolve.evolve(application.access.scope(taught))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(past.collection))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(taught))
         assert (
             list_learned(application, past.collection)["passage_key"]
             == list_learned(application, taught)["passage_key"]
@@ -167,12 +170,12 @@ class TestKeys:
 
         for start in (0, 10):
             undo.apply(application, curie, events[start : start + 10], 5)
-            application.evolve.evolve(application.access.scope(curie))
+            application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
             note()
-        application.evolve.roll_back(application.access.scope(curie), 1)
+        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 1)
         note()
         undo.apply(application, curie, events[20:], 5)
-        application.evolve.evolve(application.access.scope(curie))
+        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         note()
         pasts = [
             rebuild_past(application, curie, moment, into=f"{curie}-{at}") for at, moment in enumerate(moments)
@@ -185,7 +188,7 @@ class TestKeys:
             undo.assert_same(list_learned(application, pasts[at].collection), states[at])
 
     def test_a_rollback_that_nothing_came_after_serves(self, application: Application, taught: str) -> None:
-        application.evolve.roll_back(application.access.scope(taught), 0)
+        application.passage_keys.evolve.roll_back(application.auth.access.scope(taught), 0)
         past = rebuild_past(application, taught, now(application))
         undo.assert_same(list_learned(application, past.collection), list_learned(application, taught))
         assert (past.key_generation, past.key_generation_certain) == (0, False)
@@ -212,7 +215,7 @@ class TestCorpus:
         until = now(application)
         changed = CURIE[0] | {"text": "Marie Curie was born in Warsaw in 1867. Marie Curie died in 1934."}
         assert ingest(changed)["updated"] == 1
-        application.ingest.delete_passage(application.access.scope(taught), "tokyo")
+        application.corpus.ingest.delete_passage(application.auth.access.scope(taught), "tokyo")
         past = rebuild_past(application, taught, until)
         undo.assert_same(corpus(application, past.collection), corpus(application, taught))
         assert (past.passages, past.passages_since, past.passages_updated) == (4, 0, 1)
@@ -242,11 +245,11 @@ class TestCorpus:
 def test_a_past_moment_is_the_same_with_and_without_answered_queries(application: Application, curie: str) -> None:
     events = undo.stream(application, curie, 20, seed=23)
     undo.apply(application, curie, events[:10], 10)
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     undo.apply(application, curie, events[10:16], 3)
     then, until = list_meant(application, curie), now(application)
     for event in events[2:16:5]:
-        application.revoke.revoke(application.access.scope(curie), event)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
     undo.apply(application, curie, events[16:])
     with_them = rebuild_past(application, curie, until, f"{curie}-with")
     undo.delete_episodes(application, curie)

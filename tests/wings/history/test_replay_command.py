@@ -28,7 +28,7 @@ def working(application: Application, curie: str) -> Iterator[None]:
 
     def run_jobs() -> None:
         while not stop.wait(0.05):
-            application.runner.run_ready(collection_id=target)
+            application.jobs.runner.run_ready(collection_id=target)
 
     worker = threads.make_thread(run_jobs)
     worker.start()
@@ -47,9 +47,9 @@ def test_a_past_state_is_made_and_verified(
 ) -> None:
     until = format_moment(datetime.now(UTC))
     then = undo.list_learned(application, curie)
-    application.revoke.revoke(application.access.scope(curie), taught[0])
-    application.revoke.revoke(application.access.scope(curie), taught[1])
-    application.ingest.delete_passage(application.access.scope(curie), "tokyo")
+    application.revocation.revoke.revoke(application.auth.access.scope(curie), taught[0])
+    application.revocation.revoke.revoke(application.auth.access.scope(curie), taught[1])
+    application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "tokyo")
     ingest(
         CURIE[0] | {"text": "Marie Curie was born in Warsaw."}, {"id": "new", "text": "Berlin lies on the Spree."}
     )

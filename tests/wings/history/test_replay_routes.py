@@ -16,7 +16,9 @@ def test_a_past_moment_is_brought_back_by_a_job(http: TestClient, application: A
     undo.apply(application, curie, undo.stream(application, curie, 6, seed=61), 6)
     until = datetime.now(UTC).isoformat()
     then = undo.list_learned(application, curie)
-    application.revoke.revoke(application.access.scope(curie), state.list_applied_order(application, curie)[0])
+    application.revocation.revoke.revoke(
+        application.auth.access.scope(curie), state.list_applied_order(application, curie)[0]
+    )
     headers = {"idempotency-key": "once"}
     asked = http.post(f"/collections/{curie}/replay", json={"until": until}, headers=headers)
     assert asked.status_code == 202
@@ -25,7 +27,7 @@ def test_a_past_moment_is_brought_back_by_a_job(http: TestClient, application: A
     assert again.json() == asked.json()
     name = http.get(asked.json()["status_url"]).json()["replay"]["into"]
 
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
 
     job = http.get(asked.json()["status_url"]).json()
     assert (job["status"], job["error"]) == ("succeeded", None)

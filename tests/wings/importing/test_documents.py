@@ -37,7 +37,7 @@ def done(http: TestClient, application: Application) -> Callable[[Any], dict[str
     def wait(answer: Any) -> dict[str, Any]:
         """The job of an answer, done."""
         answer.raise_for_status()
-        while application.runner.run_ready():
+        while application.jobs.runner.run_ready():
             pass
         job: dict[str, Any] = http.get(answer.json()["status_url"]).raise_for_status().json()
         assert job["status"] == "succeeded", job

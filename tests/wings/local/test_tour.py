@@ -29,14 +29,14 @@ ROOT = Path(__file__).resolve().parents[3]
 def live(application: Application) -> Iterator[LiveServer]:
     """A service that holds the sample corpus and has learned nothing of it."""
     with suppress(NotFoundError):
-        application.ingest.delete_collection(application.access.scope(sample.COLLECTION))
+        application.corpus.ingest.delete_collection(application.auth.access.scope(sample.COLLECTION))
     with LiveServer(create_app(application)) as server:
         headers = {"content-type": "application/x-ndjson"}
         url = f"{server.url}/passages?collection={sample.COLLECTION}"
         assert httpx.post(url, content=sample.corpus(), headers=headers, timeout=60).status_code == 202
-        application.runner.run_ready()
+        application.jobs.runner.run_ready()
         yield server
-    application.ingest.delete_collection(application.access.scope(sample.COLLECTION))
+    application.corpus.ingest.delete_collection(application.auth.access.scope(sample.COLLECTION))
 
 
 def test_the_tour(live: LiveServer) -> None:

@@ -23,7 +23,7 @@ def start_working(application: Application, asked: list[bool]) -> threading.Thre
     """Does jobs as a worker would, until something was asked."""
 
     def run() -> None:
-        eventually(lambda: application.runner.run_ready() > 0 or bool(asked))
+        eventually(lambda: application.jobs.runner.run_ready() > 0 or bool(asked))
 
     thread = threads.make_thread(run)
     thread.start()

@@ -11,11 +11,11 @@ def test_sessions_go_with_the_log_that_their_queries_are_in(
     application: Application, curie: str, collection: str
 ) -> None:
     state.stage_passages(application, f"{collection}-other", {"id": "bees", "text": "Bees fly."})
-    application.runner.run_ready()
-    other = application.access.scope(f"{collection}-other")
-    for scope in (application.access.scope(curie), other):
+    application.jobs.runner.run_ready()
+    other = application.auth.access.scope(f"{collection}-other")
+    for scope in (application.auth.access.scope(curie), other):
         run_session(application, scope, "What do bees do in Warsaw?")
     assert all(state.rows(application, curie, table) for table in TABLES)
-    application.forget.reset(application.access.scope(curie))
+    application.revocation.forget.reset(application.auth.access.scope(curie))
     assert not any(state.rows(application, curie, table) for table in TABLES)
     assert len(state.rows(application, other.collection.name, "session")) == 1

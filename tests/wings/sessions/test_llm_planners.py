@@ -85,7 +85,7 @@ def asking(modelled: ModelApplications, curie: str) -> Asking:
 
     def run(handler: Handler, planner: str, budget: Budget | None = None, **asked: Any) -> SessionView:
         services = modelled.application(handler)
-        scope = services.access.scope(curie)
+        scope = services.auth.access.scope(curie)
         how = SessionRequest(**{"top_k": 2, "threshold": 1.0} | asked)
         new = NewSession(question=CHAIN, planner=planner, request=how, budget=budget or Budget())
         shown = sessions_of(services).sessions.wait(scope, sessions_of(services).sessions.start(scope, new))
@@ -210,7 +210,7 @@ def test_a_hanging_endpoint_leaves_time_for_what_rules_find(
     modelled: ModelApplications, curie: str, planner: str
 ) -> None:
     services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0), llm_max_attempts=3)
-    scope = services.access.scope(curie)
+    scope = services.auth.access.scope(curie)
     new = NewSession(
         question=CHAIN,
         planner=planner,
@@ -229,7 +229,7 @@ def test_a_session_whose_time_is_spent_before_its_first_query_still_makes_it(
     modelled: ModelApplications, curie: str
 ) -> None:
     services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0))
-    scope = services.access.scope(curie)
+    scope = services.auth.access.scope(curie)
     new = NewSession(
         question=CHAIN, planner="socratic", request=SessionRequest(top_k=3), budget=Budget(seconds=0.001)
     )

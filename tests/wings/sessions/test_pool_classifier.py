@@ -37,7 +37,7 @@ class Reader:
 
 @pytest.fixture
 def session(application: Application, curie: str) -> SessionState:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     return sessions_of(application).sessions.state(scope, run_session(application, scope))
 
 
@@ -46,10 +46,10 @@ def judge(
 ) -> SessionStep:
     """Judge an empty step after the session's rounds."""
     weights = StopWeights(WEIGHTS, COSINE if reader is None else reader.name, ("some",))
-    classifier = PoolClassifier(application.language, application.encoder, reader, weights)
-    judge = RoundJudge(application.database, lambda: classifier, lambda: application.priors, None)
+    classifier = PoolClassifier(application.models.language, application.models.encoder, reader, weights)
+    judge = RoundJudge(application.database, lambda: classifier, lambda: application.models.priors, None)
     asked = replace(session, request=replace(session.request, stop=rule, threshold=None))
-    return judge.judge_step(application.access.scope(collection), asked, SessionStep(action=None))
+    return judge.judge_step(application.auth.access.scope(collection), asked, SessionStep(action=None))
 
 
 def test_relevance_is_the_cosine_of_the_nearest_sentence(
@@ -57,8 +57,10 @@ def test_relevance_is_the_cosine_of_the_nearest_sentence(
 ) -> None:
     texts = [one.text for one in session.pool]
     told = judge(application, curie, session, "published", None).said["published"]
-    question = application.embedder.embed([CHAIN])[0]
-    assert told["relevance"] == pytest.approx(float((application.embedder.embed(texts) @ question).max()), abs=1e-3)
+    question = application.models.embedder.embed([CHAIN])[0]
+    assert told["relevance"] == pytest.approx(
+        float((application.models.embedder.embed(texts) @ question).max()), abs=1e-3
+    )
     assert told["entities"] == compute_named_share(["Marie Curie"], texts)
 
 

@@ -23,7 +23,7 @@ from tests.wings.sessions.test_session_feedback import CHAIN, PART, evidence, ru
 
 def judge_session(application: Application, collection: str) -> tuple[SessionState, list[int]]:
     """A session, and the verdicts that one on it became, applied."""
-    scope = application.access.scope(collection)
+    scope = application.auth.access.scope(collection)
     session = sessions_of(application).sessions.state(scope, run_session(application, scope))
     said = verdict(scope, *evidence(application, collection))
     receipts = sessions_of(application).teacher.judge(session, said, "key", wait=True)
@@ -36,7 +36,7 @@ def test_session_verdict_moves_ranking_and_sufficiency_weights(
 ) -> None:
     others = [{"id": f"town{n}", "text": f"Town {n} lies on river {n}, which flows into a sea."} for n in range(12)]
     ingest(*CURIE, *others)
-    scope = application.access.scope(collection)
+    scope = application.auth.access.scope(collection)
     session = sessions_of(application).sessions.state(scope, run_session(application, scope, top_k=5))
     said = verdict(scope, *evidence(application, collection))
     own, *parts = [one.event.id for one in sessions_of(application).teacher.judge(session, said, "key", wait=True)]
@@ -48,13 +48,13 @@ def test_session_verdict_moves_ranking_and_sufficiency_weights(
     assert {event for model, event in moved if model == "sufficiency"} == {own}
     undo.assert_verified(application, collection)
     for event in (own, *parts):
-        application.revoke.revoke(scope, event)
+        application.revocation.revoke.revoke(scope, event)
     assert state.rows(application, collection, "weight_audit") == []
     undo.assert_verified(application, collection)
 
 
 def test_session_verdict_says_at_which_round_the_pool_was_complete(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     session = sessions_of(application).sessions.state(scope, run_session(application, scope))
     born, lies, flows = evidence(application, curie)
     by_round = {number: [one.sentence_id for one in session.pool if one.round == number] for number in (1, 2)}
@@ -67,34 +67,34 @@ def test_session_verdict_says_at_which_round_the_pool_was_complete(application: 
 
 
 def test_parts_of_a_session_verdict_become_keys_and_go_with_it(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     service = sessions_of(application).sessions
     begun = service.start(scope, NewSession(question=CHAIN, planner="caller", request=SessionRequest(top_k=2)))
     for question in (CHAIN, "the birthplace of Marie Curie"):
         service.go_on(scope, begun, question)
-        application.runner.run_ready()
+        application.jobs.runner.run_ready()
     said = verdict(scope, *evidence(application, curie), retrieval_success=True)
     receipts = sessions_of(application).teacher.judge(service.state(scope, begun), said, "key", wait=True)
 
     (unit,) = state.rows(application, curie, "expansion_unit")
     assert (unit["method"], unit["text"]) == ("decomposition", "the birthplace of Marie Curie")
     assert {row["unit_id"] for row in state.rows(application, curie, "key_credit")} == {unit["id"]}
-    assert application.evolve.evolve(scope) is not None
+    assert application.passage_keys.evolve.evolve(scope) is not None
     assert any(unit["id"] in row["units"] for row in state.rows(application, curie, "passage_key"))
     undo.assert_verified(application, curie)
     for receipt in receipts:
-        application.revoke.revoke(scope, receipt.event.id)
+        application.revocation.revoke.revoke(scope, receipt.event.id)
     assert not any(row["units"] for row in state.rows(application, curie, "passage_key"))
     undo.assert_verified(application, curie)
 
 
 def test_an_answer_says_why_and_a_past_moment_is_without_it(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     begun = datetime.now(UTC)
     _, events = judge_session(application, curie)
     (born, *_) = evidence(application, curie)
     assert {one.event_id for one in why_of(application).explain.sentence(scope, born).events} & set(events)
-    answer = application.ask.query(Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"})))
+    answer = application.answers.ask.query(Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"})))
     assert answer.trace is not None
     behind = {
         cause.event_id for hop in answer.trace.hops for sentence in hop.sentences for cause in sentence.influences
@@ -104,7 +104,7 @@ def test_an_answer_says_why_and_a_past_moment_is_without_it(application: Applica
     past, now = f"{curie}-before", f"{curie}-now"
     for moment, name in ((begun, past), (datetime.now(UTC), now)):
         history_of(application).past.request(scope, moment, name)
-        application.runner.run_ready()
+        application.jobs.runner.run_ready()
     assert state.list_learned(application, now)["sentence_memory"]
     assert not state.list_learned(application, past)["sentence_memory"]
     undo.assert_verified(application, now)
@@ -118,7 +118,7 @@ def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
     application: Application, curie: str
 ) -> None:
     """The pool lacked the sea after the first round, and had it after the second."""
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     session = sessions_of(application).sessions.state(scope, run_session(application, scope))
     first, second = ([one.sentence_id for one in session.pool if one.round == number] for number in (1, 2))
     own, *_ = sessions_of(application).teacher.judge(
@@ -128,7 +128,7 @@ def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
     assert [one["teaches"] for one in before] == [True, True]
     assert [one["events"] for one in before] == [0, 0]
 
-    held = application.feedback.event(scope, own.event.id).verdict.rounds
+    held = application.learning.feedback.event(scope, own.event.id).verdict.rounds
     assert [one.features for one in held] == [
         tuple(one["features"][name]["value"] for name in FEATURES) for one in before
     ]
@@ -154,13 +154,13 @@ def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
     without = suffices(sessions_of(application).sessions.state(scope, run_session(application, scope, arm=off)))
     assert {one["events"] for one in without} == {0}
 
-    application.revoke.revoke(scope, own.event.id)
+    application.revocation.revoke.revoke(scope, own.event.id)
     assert [row for row in state.rows(application, curie, "learned_weights") if row["model"] == "round"] == []
     undo.assert_verified(application, curie)
 
 
 def test_sentences_of_the_caller_do_not_teach_round_sufficiency(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     new = NewSession(question=CHAIN, planner="caller", request=SessionRequest(top_k=2))
     session = sessions_of(application).sessions.start(scope, new)
     (elsewhere, *_) = state.sentences(application, curie, "tokyo").values()
@@ -174,7 +174,7 @@ def test_sentences_of_the_caller_do_not_teach_round_sufficiency(application: App
 
 def test_rounds_end_once_what_was_taught_says_so(application: Application, curie: str) -> None:
     """Under the rule "sufficiency" a later round is told by the pool."""
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     steps = {"arm": {"memory": "off", "profile": "default", "strategy": "graph"}}
     told = sessions_of(application).sessions.state(scope, run_session(application, scope, stop="rounds", **steps))
     first, second, *_ = suffices(told)

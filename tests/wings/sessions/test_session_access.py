@@ -35,7 +35,7 @@ def keyed(guarded: Application) -> KeyedClient:
     """Clients with keys of their own."""
 
     def client(name: str, *scopes: str, **more: Any) -> TestClient:
-        made = guarded.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": scopes}, **more))
+        made = guarded.auth.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": scopes}, **more))
         return TestClient(create_app(guarded), headers={"authorization": f"Bearer {made.key}"})
 
     return client
@@ -58,7 +58,7 @@ def test_llm_calls_of_a_worker_use_the_askers_budget(
     client = keyed("spender", "query", "llm", llm_tokens=1)
     body = {"collection": curie, "question": QUESTION, "planner": "pool"}
     started = client.post("/sessions", json=body).json()
-    guarded.runner.run_ready(collection_id=guarded.access.scope(curie).collection.id)
+    guarded.jobs.runner.run_ready(collection_id=guarded.auth.access.scope(curie).collection.id)
     session = client.get(f"/sessions/{started['session_id']}", params={"collection": curie}).json()
     assert len(model.requests) == 1, "the next one is beyond what the key may spend a day"
     assert session["status"] == "stopped"

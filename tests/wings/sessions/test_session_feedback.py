@@ -54,14 +54,14 @@ def evidence(application: Application, collection: str) -> list[int]:
 
 
 def test_session_verdict_reaches_each_query_once(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     session = sessions_of(application).sessions.state(scope, run_session(application, scope))
     named = evidence(application, curie)
     said = verdict(scope, *named, retrieval_success=True)
 
     receipts = sessions_of(application).teacher.judge(session, said, "key", wait=True)
 
-    own, part = (application.feedback.event(scope, one.event.id) for one in receipts)
+    own, part = (application.learning.feedback.event(scope, one.event.id) for one in receipts)
     episodes = [round_.episodes[0] for round_ in session.rounds]
     assert [own.event.query_id, part.event.query_id] == episodes
     shown = {
@@ -86,22 +86,22 @@ def test_session_verdict_reaches_each_query_once(application: Application, curie
 
 
 def test_sub_questions_are_recalled_like_questions(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     session = sessions_of(application).sessions.state(scope, run_session(application, scope))
     sessions_of(application).teacher.judge(session, verdict(scope, *evidence(application, curie)), "key", wait=True)
     asked = Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"}))
-    answer = application.ask.query(asked)
+    answer = application.answers.ask.query(asked)
     assert answer.trace is not None
     assert PART in {past.past_question for past in answer.trace.recalled}
 
 
 def test_session_verdict_is_revoked_completely(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     session = sessions_of(application).sessions.state(scope, run_session(application, scope))
     before = state.list_learned(application, curie)
     said = verdict(scope, *evidence(application, curie))
     for receipt in sessions_of(application).teacher.judge(session, said, "key", wait=True):
-        application.revoke.revoke(scope, receipt.event.id)
+        application.revocation.revoke.revoke(scope, receipt.event.id)
     assert state.list_learned(application, curie) == before
     undo.assert_verified(application, curie)
 
@@ -111,7 +111,7 @@ def test_units_of_the_question_are_its_own_words(application: Application, inges
         {"id": "work", "title": "The Salt Road", "text": "The Salt Road was written by Ada Brandt."},
         {"id": "author", "title": "Ada Brandt", "text": "Ada Brandt was born in Emden. She wrote novels."},
     )
-    scope = application.access.scope(collection)
+    scope = application.auth.access.scope(collection)
     question = "Where was the author of The Salt Road born?"
     session = sessions_of(application).sessions.state(
         scope, run_session(application, scope, question, top_k=1, stop="rounds")
@@ -121,13 +121,15 @@ def test_units_of_the_question_are_its_own_words(application: Application, inges
     (sentence,) = state.sentences(application, collection, "work").values()
     receipts = sessions_of(application).teacher.judge(session, verdict(scope, sentence), "key", wait=True)
     texts = [
-        unit.text for one in receipts for unit in application.feedback.event(scope, one.event.id).verdict.expansions
+        unit.text
+        for one in receipts
+        for unit in application.learning.feedback.event(scope, one.event.id).verdict.expansions
     ]
     assert not any("Ada" in text for text in texts)
 
 
 def test_sub_questions_that_were_asked_in_other_words_become_units(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     session = sessions_of(application).sessions.state(scope, run_session(application, scope))
     rounds = [
         replace(one, said={**one.said, "sub_question": text})
@@ -136,20 +138,20 @@ def test_sub_questions_that_were_asked_in_other_words_become_units(application: 
     said = verdict(scope, *evidence(application, curie))
     own, *_ = sessions_of(application).teacher.judge(replace(session, rounds=rounds), said, "key", wait=True)
 
-    units = application.feedback.event(scope, own.event.id).verdict.expansions
+    units = application.learning.feedback.event(scope, own.event.id).verdict.expansions
     assert [unit.text for unit in units] == ["the birthplace of Marie Curie"]
 
 
 def test_session_conclusion_counts_only_on_request(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     run_session(application, scope)
-    assert application.verdict_listing.page(scope, status=None, after=0, limit=10) == []
+    assert application.learning.verdict_listing.page(scope, status=None, after=0, limit=10) == []
     session = run_session(application, scope, learn=True)
-    events = [one.event for one in application.verdict_listing.page(scope, status=None, after=0, limit=10)]
+    events = [one.event for one in application.learning.verdict_listing.page(scope, status=None, after=0, limit=10)]
     assert {event.judge for event in events} == {JUDGE}
     (born, *_) = evidence(application, curie)
     for event in events:
-        said = application.feedback.event(scope, event.id).verdict
+        said = application.learning.feedback.event(scope, event.id).verdict
         assert (said.supports, said.rejects, said.partial) == ((born,), (), True)
     assert {event.query_id for event in events} <= {
         episode
@@ -165,17 +167,17 @@ def test_binding_without_a_stating_sentence_is_not_learned(
         {"id": "triton", "title": "Triton", "text": "It is the largest satellite of Neptune."},
         {"id": "lassell", "title": "William Lassell", "text": "The brewer William Lassell found Triton."},
     )
-    scope = application.access.scope(collection)
+    scope = application.auth.access.scope(collection)
     asked = SessionRequest(top_k=2, threshold=1.0, learn=True)
     new = NewSession(question="Who found the largest satellite of Neptune?", planner="pool", request=asked)
     shown = sessions_of(application).sessions.wait(scope, sessions_of(application).sessions.start(scope, new))
     assert shown.stored.stop_reason in CONCLUSIVE
     assert [note["text"] for note in shown.stored.notes] == ["the largest satellite of Neptune: Triton"]
-    assert application.verdict_listing.page(scope, status=None, after=0, limit=10) == []
+    assert application.learning.verdict_listing.page(scope, status=None, after=0, limit=10) == []
 
 
 def test_session_without_stored_queries_cannot_be_judged(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     session = sessions_of(application).sessions.state(scope, run_session(application, scope))
     with application.database.write() as writer:
         writer.execute("DELETE FROM episode WHERE collection_id = %(c)s", {"c": scope.collection.id})
@@ -200,8 +202,8 @@ def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
         {"id": "work", "title": "The Salt Road", "text": f"The Salt Road was written by {name}. It is {word}."},
         {"id": "author", "title": "A life", "text": "Somebody was born in Emden, by the salt road."},
     )
-    alone.runner.run_ready()
-    scope = alone.access.scope(collection)
+    alone.jobs.runner.run_ready()
+    scope = alone.auth.access.scope(collection)
     question = "Where was the author of The Salt Road born?"
     ids = [run_session(alone, scope, question, top_k=top_k, stop="rounds", learn=True) for top_k in (1, 2)]
     session = sessions_of(alone).sessions.state(scope, ids[0])
@@ -213,20 +215,20 @@ def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
         )
     # Whoever asks nearly the same is told of the sub-question, by its words.
     traced = Query(text="Where was Quelmoor Zanzifer born?", scope=scope, include=frozenset({"trace"}))
-    later = alone.ask.query(traced)
+    later = alone.answers.ask.query(traced)
     assert later.trace is not None
     assert any(name in str(past.past_question) for past in later.trace.recalled)
-    assert name in str(alone.ask.episode(scope, later.query_id).trace)
+    assert name in str(alone.answers.ask.episode(scope, later.query_id).trace)
     held = places(alone, name)
     assert {"session", "session_round", "judged_query", "question"} <= held
     assert any(table.startswith("episode_") for table in held)
 
     history_of(alone).past.request(scope, datetime.now(UTC), f"{collection}-past")
-    alone.runner.run_ready()
-    past = alone.access.scope(f"{collection}-past")
+    alone.jobs.runner.run_ready()
+    past = alone.auth.access.scope(f"{collection}-past")
 
     for one in (scope, past):
-        alone.ingest.delete_passage(one, "work")
+        alone.corpus.ingest.delete_passage(one, "work")
 
     assert places(alone, name, word, "Quellmoor", "Zanzifar", "quellmoor zanzifar") == set()
     read = sessions_of(alone).sessions.read(scope, ids[0])

@@ -28,7 +28,7 @@ def words(application: Application, collection: str, table: str, column: str = "
 
 
 def test_a_session_goes_with_its_rounds_so_many_days_after_its_end(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     ended, open_ = (sessions_of(application).sessions.start(scope, NewSession(question=QUESTION)) for _ in range(2))
     sessions_of(application).sessions.wait(scope, ended)
     service = retention(application, queries=30)
@@ -46,7 +46,7 @@ def test_a_session_goes_with_its_rounds_so_many_days_after_its_end(application: 
 def test_words_of_its_sub_questions_go_with_it_and_what_they_taught_stays(
     application: Application, curie: str
 ) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     session = sessions_of(application).sessions.state(scope, teach.run_session(application, scope))
     said = teach.verdict(scope, *teach.evidence(application, curie))
     sessions_of(application).teacher.judge(session, said, "key", wait=True)

@@ -137,7 +137,7 @@ def test_unawaited_session_is_a_job_followed_by_its_events(
     job = http.get(f"/jobs/{waiting['job_id']}", params={"collection": curie}).json()
     assert (job["kind"], job["status"]) == ("session", "queued")
 
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
 
     told = events(http.get(accepted.json()["events_url"]).text)
     assert [kind for kind, _ in told] == ["round", "round", "end"]
@@ -156,7 +156,7 @@ def test_a_stream_goes_on_while_the_session_does(application: Application, http:
 
         with httpx.stream("GET", live.url + accepted["events_url"], timeout=30) as stream:
             assert stream.headers["content-type"].startswith("text/event-stream")
-            application.runner.run_ready()
+            application.jobs.runner.run_ready()
             seen = [line for line in stream.iter_lines() if line.startswith("event")]
     assert seen == ["event: round", "event: round", "event: end"]
 
@@ -220,7 +220,7 @@ def test_a_cancelled_session_keeps_what_it_has_and_goes_no_further(
     path = f"/sessions/{accepted['session_id']}"
     cancelled = http.delete(path, params={"collection": curie}).json()
     assert (cancelled["status"], cancelled["stop_reason"]) == ("cancelled", "cancelled")
-    application.runner.run_ready()
+    application.jobs.runner.run_ready()
     assert http.get(path, params={"collection": curie}).json() == cancelled
     job = http.get(f"/jobs/{cancelled['job_id']}", params={"collection": curie}).json()
     assert job["status"] == "cancelled"
@@ -259,7 +259,7 @@ def test_a_filter_and_an_arm_hold_in_every_round(http: TestClient, application: 
 
 
 def test_two_waiting_clients_get_their_own_sessions(http: TestClient, application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     first, second = (
         sessions_of(application).sessions.start(scope, service.NewSession(question=text, planner="pool"))
         for text in (CHAIN, "Where was Marie Curie born?")

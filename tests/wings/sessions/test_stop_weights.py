@@ -65,7 +65,7 @@ def test_weights_and_what_tells_relevance_go_together(
 ) -> None:
     def classifier(**changed: Any) -> Any:
         other = Application(settings.model_copy(update=changed), addresses)
-        other.models.embedder, other.models.language = application.embedder, application.language
+        other.models.embedder, other.models.language = application.models.embedder, application.models.language
         try:
             return sessions_of(other).classifier
         finally:

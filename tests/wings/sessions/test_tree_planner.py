@@ -60,7 +60,7 @@ def reasoning(application: Application, addresses: Servers, endpoint: Endpoint) 
         url = stack.enter_context(ChatServer(endpoint)).base_url
         settings = application.settings.model_copy(update={"llm_base_url": url, "llm_max_attempts": 1})
         other = stack.enter_context(closing(Application(settings, addresses)))
-        other.models.embedder, other.models.language = application.embedder, application.language
+        other.models.embedder, other.models.language = application.models.embedder, application.models.language
         yield other
 
 

@@ -40,7 +40,7 @@ def taught(addresses: Servers, settings: Settings, application: Application) -> 
     """An application on a database of its own, with passages and a verdict."""
     with open_migrated(addresses) as servers, application_on(servers, settings, application) as services:
         state.stage_passages(services, "curie", *CURIE)
-        services.runner.run_ready()
+        services.jobs.runner.run_ready()
         teach(services)
         yield services
 
@@ -73,7 +73,7 @@ def teach(services: Application) -> None:
 
 
 def clean(services: Application) -> bool:
-    return all(report.clean for report in services.verify.verify_all(1))
+    return all(report.clean for report in services.revocation.verify.verify_all(1))
 
 
 def column_options(services: Application) -> list[tuple[str, str, list[str]]]:
@@ -90,7 +90,7 @@ def drop_version_options(options: list[str]) -> list[str]:
 
 
 def names(services: Application) -> list[str]:
-    return [collection.name for collection in services.ingest.collections(None, 10)]
+    return [collection.name for collection in services.corpus.ingest.collections(None, 10)]
 
 
 def test_backup_is_a_consistent_snapshot(taught: Application, other: Application, tmp_path: Path) -> None:

@@ -58,9 +58,9 @@ def findings(services: Application, **changed: Any) -> dict[str, CheckResult]:
         services.settings.model_copy(update=changed),
         services.database,
         services.stream,
-        lambda: services.encoder,
+        lambda: services.models.encoder,
         lambda: services.models.reranker,
-        services.wing_clearing,
+        services.maintenance.wing_clearing,
     )
     return {finding.thing: finding for finding in examined.examine()}
 
@@ -156,7 +156,7 @@ def open_with_servers(
 ) -> Iterator[Application]:
     """A process with models behind servers."""
     services = Application(settings.model_copy(update=changed), own, consumer="connected")
-    services.models.language = application.language
+    services.models.language = application.models.language
     try:
         yield services
     finally:
@@ -166,7 +166,7 @@ def open_with_servers(
 def test_model_servers_are_reported_with_latency_and_model(
     own: Servers, settings: Settings, application: Application
 ) -> None:
-    vectors = ResizedEncoder(application.embedder, 96).embed
+    vectors = ResizedEncoder(application.models.embedder, 96).embed
     with ModelServer(vectors, scores=lambda _, texts: [0.5] * len(texts)) as server:
         stated = {
             "embedding_url": server.base_url,
@@ -195,7 +195,7 @@ def test_model_servers_are_reported_with_latency_and_model(
 def test_exchanged_model_behind_a_server_is_reported(
     own: Servers, settings: Settings, application: Application
 ) -> None:
-    other = ResizedEncoder(application.embedder, 96)
+    other = ResizedEncoder(application.models.embedder, 96)
     with (
         ModelServer(other.embed) as server,
         open_with_servers(

@@ -80,9 +80,11 @@ def test_a_sentence_s_history_is_that_of_its_memory(
     tasks = [move for event in shown["history"] for move in event["moves"] if move["channel"] == "task"]
     assert [move["target"] for move in tasks] == [1, 0, 1]
     towards = {
-        text: application.embedder.embed([text])[0].astype(np.float64) for text in (QUESTION, OTHER_QUESTION)
+        text: application.models.embedder.embed([text])[0].astype(np.float64) for text in (QUESTION, OTHER_QUESTION)
     }
-    standing = why_of(application).explain.memories(application.access.scope(curie), [ids[BORN]])[ids[BORN]]["task"]
+    standing = why_of(application).explain.memories(application.auth.access.scope(curie), [ids[BORN]])[ids[BORN]][
+        "task"
+    ]
     vector = standing.base.astype(np.float64)
     for event, move in zip(shown["history"], tasks, strict=True):
         along = towards[event["question"]]

@@ -29,7 +29,11 @@ def audit(application: Application, taught: TaughtCollection) -> list[dict[str, 
 def focus(application: Application, reader: Reader, taught: TaughtCollection, question: str, **more: Any) -> Focus:
     found = collections.load_by_id(reader, taught.id)
     return Focus(
-        found, application.embedder.embed([question])[0], limits=application.limits, use_memory=True, **more
+        found,
+        application.models.embedder.embed([question])[0],
+        limits=application.models.limits,
+        use_memory=True,
+        **more,
     )
 
 
@@ -125,14 +129,14 @@ def test_unapplied_verdict_has_no_influence_rows(application: Application, curie
         assert influence_rows.find_questions(reader, target, [applied, revoked]).keys() == {applied}
         (near,) = influence_rows.list_near_questions(
             reader,
-            Focus(collections.load_by_id(reader, target), vector_of(application), limits=application.limits),
+            Focus(collections.load_by_id(reader, target), vector_of(application), limits=application.models.limits),
             5,
         )
         assert near.events == 1
 
 
 def vector_of(application: Application, question: str = "Who?") -> Any:
-    return application.embedder.embed([question])[0]
+    return application.models.embedder.embed([question])[0]
 
 
 def test_near_questions_come_nearest_first(application: Application, taught: TaughtCollection) -> None:

@@ -36,7 +36,7 @@ def list_states(preview: RevocationPreview) -> dict[tuple[int, str], tuple[float
 def test_the_course_tells_every_verdict_and_how_sure_the_memories_became(
     application: Application, curie: str
 ) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     empty = why_of(application).learned.summarise_learning(scope, None, 10)
     assert (empty.verdicts, empty.states, empty.perplexity, list(empty.memories)) == (0, 0, None, [])
     ids, events = teach(application, curie)
@@ -54,7 +54,7 @@ def test_the_course_tells_every_verdict_and_how_sure_the_memories_became(
 
 
 def test_a_moment_before_leaves_out_what_came_after(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     before = datetime.now(UTC) - timedelta(seconds=1)
     teach(application, curie)
     assert why_of(application).learned.summarise_learning(scope, before, 10).verdicts == 0
@@ -63,9 +63,9 @@ def test_a_moment_before_leaves_out_what_came_after(application: Application, cu
 
 
 def test_the_course_is_of_what_still_counts(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     _, events = teach(application, curie)
-    application.revoke.revoke(scope, events[2])
+    application.revocation.revoke.revoke(scope, events[2])
     learned = why_of(application).learned.summarise_learning(scope, None, 10)
     assert learned.verdicts == 2
     assert {one.event_id for one in learned.memories} == {events[1]}
@@ -73,7 +73,7 @@ def test_the_course_is_of_what_still_counts(application: Application, curie: str
 
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_preview_is_what_the_revocation_leaves(application: Application, curie: str, which: int) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     ids, events = teach(application, curie)
     preview = why_of(application).learned.preview_revocation(scope, events[which])
     assert (preview.status, preview.cut) == ("applied", False)
@@ -86,7 +86,7 @@ def test_a_preview_is_what_the_revocation_leaves(application: Application, curie
             memory = standing[one.sentence_id]["task"]
             assert one.perplexity == memory.perplexity
             assert one.likeness == pytest.approx(float(memory.vector @ towards), abs=1e-6)
-    revoke: RevocationService = application.revoke
+    revoke: RevocationService = application.revocation.revoke
     revoke.revoke(scope, events[which])
     left = why_of(application).explain.memories(scope, list(ids.values()))
     for (sentence, channel), (perplexity, likeness) in list_states(preview).items():
@@ -101,13 +101,13 @@ def test_a_preview_is_what_the_revocation_leaves(application: Application, curie
 
 
 def test_preview_of_a_revoked_verdict_is_empty(application: Application, curie: str) -> None:
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     _, events = teach(application, curie)
-    application.revoke.revoke(scope, events[0])
+    application.revocation.revoke.revoke(scope, events[0])
     preview = why_of(application).learned.preview_revocation(scope, events[0])
     assert (preview.status, list(preview.states), list(preview.models)) == ("revoked", [], [])
 
 
 def test_no_verdict_no_preview(application: Application, curie: str) -> None:
     with pytest.raises(NotFoundError, match="no feedback"):
-        why_of(application).learned.preview_revocation(application.access.scope(curie), 2**40)
+        why_of(application).learned.preview_revocation(application.auth.access.scope(curie), 2**40)

@@ -33,10 +33,10 @@ def teach(application: Application, name: str, time_constraint: str | None = Non
 
 
 def ask_with_trace(application: Application, name: str, text: str, *, ungated: bool = False) -> Trace:
-    scope = application.access.scope(name)
+    scope = application.auth.access.scope(name)
     query = Query(text=text, scope=scope, include=frozenset({"trace"}), stop_rule="none")
     profile = PROFILES[query.profile]
-    answer = application.ask.query(
+    answer = application.answers.ask.query(
         query, replace(profile, policy=replace(profile.policy, gated=not ungated, sentence_memories=True))
     )
     assert answer.trace is not None
@@ -49,7 +49,7 @@ def perplexities(trace: Trace) -> dict[str, float]:
 
 def test_untouched_memory_stands_at_its_base(application: Application, curie: str) -> None:
     ids = sentences(application, curie, "curie")
-    states = why_of(application).explain.memories(application.access.scope(curie), [*ids.values(), 2**40])
+    states = why_of(application).explain.memories(application.auth.access.scope(curie), [*ids.values(), 2**40])
     assert states.keys() == set(ids.values())
     for text, sentence in ids.items():
         task, time = states[sentence]["task"], states[sentence]["time"]  # both sentences name a year
@@ -60,10 +60,10 @@ def test_untouched_memory_stands_at_its_base(application: Application, curie: st
 
 def test_a_verdict_moves_memories_and_leaves_their_bases(application: Application, curie: str) -> None:
     ids = sentences(application, curie, "curie")
-    before = why_of(application).explain.memories(application.access.scope(curie), list(ids.values()))
+    before = why_of(application).explain.memories(application.auth.access.scope(curie), list(ids.values()))
     teach(application, curie)
-    after = why_of(application).explain.memories(application.access.scope(curie), list(ids.values()))
-    towards = application.embedder.embed([QUESTION])[0]
+    after = why_of(application).explain.memories(application.auth.access.scope(curie), list(ids.values()))
+    towards = application.models.embedder.embed([QUESTION])[0]
     moved = {text: after[ids[text]]["task"] for text in (BORN, DISCOVERY)}
     for text, state in moved.items():
         np.testing.assert_array_equal(state.base, before[ids[text]]["task"].base)
@@ -118,7 +118,7 @@ def test_a_memory_that_no_verdict_moved_counts_for_nothing_gated_or_not(
     application: Application, addresses: Servers, curie: str
 ) -> None:
     services = build_variation(application, addresses, Variation("x", frozen=frozenset({"task"})))
-    answer = services.ask.query(Query(text=QUESTION, scope=services.access.scope(curie)))
+    answer = services.answers.ask.query(Query(text=QUESTION, scope=services.auth.access.scope(curie)))
     ids = sentences(services, curie, "curie")
     judge(services, curie, answer.query_id, [ids[BORN]], wait=True, key=f"frozen-{uuid4()}")
     seen = perplexities(ask_with_trace(services, curie, QUESTION, ungated=True))
@@ -130,8 +130,8 @@ def test_a_memory_is_read_without_its_encoder_and_not_compared_with_a_text(
     application: Application, addresses: Servers, settings: Settings, curie: str
 ) -> None:
     sentence = teach(application, curie)[BORN]
-    with application_on(addresses, settings, application, RotatedEncoder(application.embedder)) as other:
-        explain, scope = why_of(other).explain, other.access.scope(curie)
+    with application_on(addresses, settings, application, RotatedEncoder(application.models.embedder)) as other:
+        explain, scope = why_of(other).explain, other.auth.access.scope(curie)
         assert explain.sentence(scope, sentence).channels
         with pytest.raises(EmbeddingSpaceMismatchError, match=f"^Collection '{curie}' holds vectors of"):
             explain.sentence(scope, sentence, QUESTION)

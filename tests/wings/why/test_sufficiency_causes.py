@@ -35,7 +35,7 @@ def test_the_only_verdict_moved_it_from_what_the_prior_says(application: Applica
     values = np.array([told.features[name].value for name in sufficiency.FEATURES])
     unmoved = sufficiency.probability(values, state.prior_of(application, curie).sufficiency.mean)
     assert moved.probability == pytest.approx(told.model - unmoved, abs=1e-12)
-    kept = application.ask.episode(application.access.scope(curie), answer.query_id)
+    kept = application.answers.ask.episode(application.auth.access.scope(curie), answer.query_id)
     assert kept.trace["sufficiency"]["influences"][0]["probability"] == moved.probability
 
 
@@ -54,7 +54,7 @@ def test_each_verdict_is_listed_with_its_effect(application: Application, curie:
     told = trace(application, curie, "What is polonium?")
     moved = {row.event_id: row.probability for row in told.influences}
     assert set(moved) == set(events)
-    application.revoke.revoke(application.access.scope(curie), events[1])
+    application.revocation.revoke.revoke(application.auth.access.scope(curie), events[1])
     without = trace(application, curie, "What is polonium?")
     values = np.array([told.features[name].value for name in sufficiency.FEATURES])
     weights = np.array([without.features[name].weight for name in sufficiency.FEATURES])

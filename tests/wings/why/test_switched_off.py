@@ -68,7 +68,7 @@ def test_rounds_have_the_same_probability_and_name_no_verdict(
     without_why: Application, application: Application, curie: str
 ) -> None:
     judge_session(application, curie)
-    scope = application.access.scope(curie)
+    scope = application.auth.access.scope(curie)
     rounds = []
     for services in (application, without_why):
         session = sessions_of(services).sessions.state(scope, run_session(services, scope))

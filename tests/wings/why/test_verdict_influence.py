@@ -30,11 +30,11 @@ def ask_with_trace(application: Application, name: str, text: str = QUESTION, **
     """One hop, which is what single verdicts are told apart in exactly."""
     query = Query(
         text=text,
-        scope=application.access.scope(name),
+        scope=application.auth.access.scope(name),
         include=frozenset({"trace"}),
         **{"max_hops": 1, "top_k": 10} | more,
     )
-    answer = application.ask.query(query)
+    answer = application.answers.ask.query(query)
     assert answer.trace is not None
     return answer, answer.trace
 
@@ -81,7 +81,7 @@ def teach(application: Application, name: str) -> dict[str, int]:
     """Verdicts of two judges on two questions, all asked before the first of them was judged."""
     ids = state.sentences(application, name, "curie") | state.sentences(application, name, "warsaw")
     asked_first = [
-        application.ask.query(Query(text=text, scope=application.access.scope(name))).query_id
+        application.answers.ask.query(Query(text=text, scope=application.auth.access.scope(name))).query_id
         for text in (QUESTION, QUESTION, CAPITAL, QUESTION)
     ]
     verdicts = (
@@ -102,7 +102,7 @@ def test_each_verdict_did_what_revoking_it_undoes(application: Application, curi
     assert len(everyone) == 3, "those on the same question"
     counts = []
     for event in sorted(everyone):
-        application.revoke.revoke(application.access.scope(curie), event)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
         _, after = ask_with_trace(application, curie)
         counts.append(assert_came_true(before, after, event))
         before = after
@@ -131,7 +131,7 @@ def test_each_of_many_verdicts_did_what_revoking_it_undoes(
     assert everyone
     random.Random(seed).shuffle(everyone)
     for event in everyone[:4]:
-        application.revoke.revoke(application.access.scope(curie), event)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
         _, after = ask_with_trace(application, curie, text, **more)
         assert_came_true(before, after, event)
         before = after
@@ -141,7 +141,7 @@ def test_a_verdict_that_a_cap_kept_out_counts_where_one_before_it_goes(
     application: Application, curie: str
 ) -> None:
     """Of alice's two verdicts only the first counts for sufficiency; without it, the second does."""
-    application.judges.set(application.access.scope(curie), "alice", comparisons=1)
+    application.learning.judges.set(application.auth.access.scope(curie), "alice", comparisons=1)
     teach(application, curie)
     alice = [row["id"] for row in state.rows(application, curie, "feedback_event") if row["judge"] == "alice"]
 
@@ -151,7 +151,7 @@ def test_a_verdict_that_a_cap_kept_out_counts_where_one_before_it_goes(
         return {row.event_id for row in trace.sufficiency.influences if row.probability} & set(alice)
 
     assert list_weighed() == {min(alice)}
-    application.revoke.revoke(application.access.scope(curie), min(alice))
+    application.revocation.revoke.revoke(application.auth.access.scope(curie), min(alice))
     assert list_weighed() == {max(alice)}
 
 
@@ -176,7 +176,7 @@ def test_a_question_that_one_verdict_taught_makes_room_for_the_next(
     _, before = ask_with_trace(application, curie)
     assert len({row.past_question for row in before.recalled}) == 8
     for event in sorted(list_named_verdicts(before))[:3]:
-        application.revoke.revoke(application.access.scope(curie), event)
+        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
         _, after = ask_with_trace(application, curie)
         assert_came_true(before, after, event)
         before = after
@@ -251,7 +251,7 @@ def test_trace_lists_every_factor_of_a_score(application: Application, curie: st
     assert any(completes.values())
     assert all(passage != member for passage, member in completes.items())
 
-    again = application.ask.episode(application.access.scope(curie), answer.query_id)
+    again = application.answers.ask.episode(application.auth.access.scope(curie), answer.query_id)
     told = {row["passage_id"]: (row["features"], row["completes"]) for row in again.trace["passages"]}
     assert told == {
         row.passage_id: ({name: asdict(one) for name, one in row.features.items()}, row.completes)
@@ -279,12 +279,12 @@ def test_ranks_without_memory_are_those_of_a_query_without_it(application: Appli
 def test_an_evolved_key_names_its_units_and_their_verdicts(application: Application, curie: str) -> None:
     river = Expansion("hyde", "The longest river of the country flows past the capital into the sea.")
     text = "Which river is the longest of its country?"
-    query_id = application.ask.query(Query(text=text, scope=application.access.scope(curie))).query_id
+    query_id = application.answers.ask.query(Query(text=text, scope=application.auth.access.scope(curie))).query_id
     verdict: dict[str, Any] = {"partial": True, "supporting_passages": ("vistula",), "judge": "alice", "wait": True}
     event = state.judge(application, curie, query_id, expansions=(river,), **verdict).event.id
     _, before = ask_with_trace(application, curie, text, strategy="dense", max_hops=None)
     assert {row.key for row in map_passages(before).values()} == {None}
-    application.evolve.evolve(application.access.scope(curie))
+    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
     _, after = ask_with_trace(application, curie, text, strategy="dense", max_hops=None)
     key = map_passages(after)["vistula"].key
     assert key is not None
@@ -293,7 +293,7 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
     (held,) = key.units
     assert (held.method, held.text, held.share, held.event_count) == ("hyde", river.text, 1.0, 1)
     assert [(row.event_id, row.judge, row.question) for row in held.events] == [(event, "alice", text)]
-    (credit,) = application.key_view.view(application.access.scope(curie), "vistula", 5).units
+    (credit,) = application.passage_keys.key_view.view(application.auth.access.scope(curie), "vistula", 5).units
     assert held.events[0].gain * held.events[0].weight == pytest.approx(credit.score)
     assert {row.key for name, row in map_passages(after).items() if name != "vistula"} == {None}
 
@@ -301,7 +301,7 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
 def test_query_without_trace_does_not_read_the_log(application: Application, curie: str) -> None:
     teach(application, curie)
     with statements() as sent:
-        application.ask.query(Query(text=QUESTION, scope=application.access.scope(curie)))
+        application.answers.ask.query(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
     assert sent
     assert not any("audit" in statement or "feedback_event" in statement for statement in sent)
     plain = len(sent)

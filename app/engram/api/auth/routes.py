@@ -45,7 +45,7 @@ async def get_own_access(app: App, asker: Asker) -> WhoOut:
 def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
     """Show the quotas of your tenant and their use. Days are UTC."""
     return QuotasOut(
-        tenant=asker.tenant, quotas=[QuotaOut.model_validate(one) for one in app.quotas.list_usage(asker)]
+        tenant=asker.tenant, quotas=[QuotaOut.model_validate(one) for one in app.auth.quotas.list_usage(asker)]
     )
 
 
@@ -56,8 +56,8 @@ def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
 )
 def post_access_key(body: AccessKeyIn, app: App, asker: Asker) -> IssuedAccessKey:
     """Create an access key in your tenant. It is shown in this answer and never again."""
-    app.quotas.admit_key(asker)
-    return IssuedAccessKey.from_new_key(app.access_keys.make(asker, body.to_request()))
+    app.auth.quotas.admit_key(asker)
+    return IssuedAccessKey.from_new_key(app.auth.access_keys.make(asker, body.to_request()))
 
 
 @router.get("/access/keys", **operation("List access keys", needs(ADMIN, everywhere=True)))
@@ -65,7 +65,7 @@ def get_access_keys(
     app: App, asker: Asker, after: Annotated[int, Query(ge=0, le=MAX_ID)] = 0, limit: Limit = 100
 ) -> AccessKeysOut:
     """List the tenant's access keys in the order of their creation, including revoked and expired ones."""
-    keys = app.access_keys.page(asker, after, limit)
+    keys = app.auth.access_keys.page(asker, after, limit)
     return AccessKeysOut(
         keys=[AccessKeyOut.model_validate(key) for key in keys],
         next_after=keys[-1].id if len(keys) == limit else None,
@@ -79,14 +79,14 @@ def get_access_keys(
 )
 def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Asker) -> IssuedAccessKey:
     """Make the successor of an access key, with its scopes. The old key stays valid for `grace_seconds`."""
-    app.quotas.admit_key(asker)
-    return IssuedAccessKey.from_new_key(app.access_keys.rotate(asker, key_id, body.grace_seconds))
+    app.auth.quotas.admit_key(asker)
+    return IssuedAccessKey.from_new_key(app.auth.access_keys.rotate(asker, key_id, body.grace_seconds))
 
 
 @router.delete("/access/keys/{key_id}", **operation("Revoke an access key", needs(ADMIN, everywhere=True), 404))
 def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
     """Revoke an access key. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS."""
-    return AccessKeyOut.model_validate(app.access_keys.revoke(asker, key_id))
+    return AccessKeyOut.model_validate(app.auth.access_keys.revoke(asker, key_id))
 
 
 @router.delete(
@@ -99,5 +99,5 @@ def delete_tenant(app: App, asker: Asker, confirm: ConfirmQuery) -> TenantRemova
 
     From now on none of its keys counts; a worker removes the rest. There is no way back.
     """
-    app.closing.close(asker.tenant, confirm)
+    app.maintenance.closing.close(asker.tenant, confirm)
     return TenantRemoval(tenant=asker.tenant)

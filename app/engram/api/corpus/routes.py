@@ -85,7 +85,7 @@ async def post_passages(
 
     def receive(name: str | None) -> PassageReception:
         opened = replace(opening(name or DEFAULT_COLLECTION), encoder=encoder, passage_facts=passage_facts)
-        return app.ingest.receive(opened, key)
+        return app.corpus.ingest.receive(opened, key)
 
     if media_type == JSON_TYPE:
         if collection is not None:
@@ -100,7 +100,7 @@ async def post_passages(
 @router.get("/passages/{passage_id:text}", **operation("Read a passage", needs(READ), 404))
 def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> PassageOut:
     """Show a passage with its sentences and their ids."""
-    passage, sentences = app.ingest.passage(scope, path_text(passage_id))
+    passage, sentences = app.corpus.ingest.passage(scope, path_text(passage_id))
     return PassageOut(
         id=passage.external_id,
         title=passage.title,
@@ -118,8 +118,8 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
 )
 def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> None:
     """Remove a passage and everything that only it held: sentences, memories, entities."""
-    app.ingest.delete_passage(scope, path_text(passage_id))
-    app.reads.note_write(scope.collection.id)
+    app.corpus.ingest.delete_passage(scope, path_text(passage_id))
+    app.auth.reads.note_write(scope.collection.id)
 
 
 @router.get("/collections", **operation("List collections", needs(READ)))
@@ -127,7 +127,7 @@ def get_collections(
     app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
     """List the collections that your key may read, by name."""
-    page = app.ingest.collections(after, limit, asker)
+    page = app.corpus.ingest.collections(after, limit, asker)
     return CollectionsOut(
         collections=[CollectionOut.model_validate(item) for item in page],
         next_after=page[-1].name if len(page) == limit else None,
@@ -145,7 +145,7 @@ def get_passages(
     app: App, scope: PathScope, after: Annotated[Storable | None, Query(max_length=512)] = None, limit: Limit = 100
 ) -> PassagesOut:
     """List passages in the order of their ids, without their sentences."""
-    page = app.ingest.passages(scope, after, limit)
+    page = app.corpus.ingest.passages(scope, after, limit)
     return PassagesOut(
         passages=[ListedPassageOut.model_validate(passage) for passage in page],
         next_after=page[-1].external_id if len(page) == limit else None,
@@ -168,7 +168,7 @@ def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, ke
     If the keys are made of this part already, the job only analyses words anew, of passages whose terms an earlier
     version of Engram made.
     """
-    return build_accepted(app.rekey.request(scope, body.key_building, key), scope.collection.name, response)
+    return build_accepted(app.corpus.rekey.request(scope, body.key_building, key), scope.collection.name, response)
 
 
 @router.delete(
@@ -178,4 +178,4 @@ def post_rekey(body: RekeyIn, response: Response, app: App, scope: PathScope, ke
 )
 def delete_collection(scope: PathScope, app: App) -> None:
     """Remove the collection with everything in it, learned state and its log included."""
-    app.ingest.delete_collection(scope)
+    app.corpus.ingest.delete_collection(scope)

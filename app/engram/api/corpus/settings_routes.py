@@ -20,4 +20,4 @@ def patch_collection(scope: PathScope, body: CollectionPatch, app: App) -> Colle
 
     A JSON Merge Patch (RFC 7396): what is absent stays, null clears. Queries go by it from the next one on.
     """
-    return CollectionOut.model_validate(app.collection_settings.configure(scope, body.patch()))
+    return CollectionOut.model_validate(app.corpus.collection_settings.configure(scope, body.patch()))

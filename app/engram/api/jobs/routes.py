@@ -23,9 +23,9 @@ def get_job(
     errors_limit: Limit = 100,
 ) -> JobDetail:
     """Show the job's progress, its place in the queue, and the rejected lines with reasons."""
-    view = app.jobs.show(at.scope, at.id)
-    app.reads.note_write(at.scope.collection.id)
-    errors = app.ingest.errors(view.job, errors_after, errors_limit)
+    view = app.jobs.jobs.show(at.scope, at.id)
+    app.auth.reads.note_write(at.scope.collection.id)
+    errors = app.corpus.ingest.errors(view.job, errors_after, errors_limit)
     return JobDetail.from_service(
         view,
         errors=[LineError(line=line, reason=reason) for line, reason in errors],
@@ -49,7 +49,7 @@ def delete_job(app: App, at: JobAt, response: Response) -> JobOut:
     One that waits ends at once. Cancelling again changes nothing. One that is over already is a conflict, and so is
     one whose lines are still arriving.
     """
-    view = app.jobs.cancel(at.scope, at.id)
+    view = app.jobs.jobs.cancel(at.scope, at.id)
     if view.job.status != "cancelled":
         response.status_code = status.HTTP_202_ACCEPTED
     return JobOut.from_service(view)
@@ -63,7 +63,7 @@ def get_jobs(
     limit: Limit = 100,
 ) -> JobsOut:
     """List the collection's jobs, the latest first."""
-    jobs_page = app.jobs.page(scope, before, limit)
+    jobs_page = app.jobs.jobs.page(scope, before, limit)
     return JobsOut(
         collection=scope.collection.name,
         jobs=[JobOut.from_service(shown) for shown in jobs_page],

@@ -20,7 +20,7 @@ After = Annotated[Text | None, Query(max_length=200, description="Judges after t
 @router.get("/collections/{name}/judges", **operation("List judges", needs(AUDIT), 404))
 def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 100) -> JudgesOut:
     """List judges by name, with their number of verdicts, their noises and daily caps."""
-    judges = app.judges.page(scope, after or "", limit)
+    judges = app.learning.judges.page(scope, after or "", limit)
     return JudgesOut(
         collection=scope.collection.name,
         judges=[JudgeOut.from_service(view) for view in judges],
@@ -37,5 +37,5 @@ def put_judge(scope: PathScope, judge: JudgePath, body: JudgeIn, app: App) -> Ju
 
     What is applied from now on goes by it. What was applied before stays as it was; revoke it to take it back.
     """
-    app.quotas.admit(scope.principal, judge)
-    return JudgeOut.from_service(app.judges.set(scope, judge, **body.to_settings()))
+    app.auth.quotas.admit(scope.principal, judge)
+    return JudgeOut.from_service(app.learning.judges.set(scope, judge, **body.to_settings()))

@@ -78,7 +78,7 @@ async def post_feedback(
     try:
         receipt = await _store_verdict(app, sent, key)
     except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
-        scope = await run_in_threadpool(app.access.scope, body.collection, sent.scope.principal, JUDGE)
+        scope = await run_in_threadpool(app.auth.access.scope, body.collection, sent.scope.principal, JUDGE)
         receipt = await _store_verdict(app, replace(sent, scope=scope), key)
     if body.wait:
         receipt = await run_in_threadpool(_apply_verdict, app, receipt)
@@ -90,8 +90,8 @@ async def post_feedback(
 @router.get("/feedback/{feedback_id}", **operation("Read a verdict", needs(JUDGE), 404))
 def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
     """Show a verdict, whether it is applied, and what it changed."""
-    detail = app.feedback.event(at.scope, at.id)
-    app.reads.note_write(at.scope.collection.id)
+    detail = app.learning.feedback.event(at.scope, at.id)
+    app.auth.reads.note_write(at.scope.collection.id)
     return _detail(detail, at.scope.collection.name)
 
 
@@ -111,7 +111,9 @@ def list_feedback(
 
     `status=parked` shows those that could not be applied. Without scope `audit` the list has your own verdicts.
     """
-    listed = app.verdict_listing.page(scope, status=status, after=after, before=before, limit=limit, query=query_id)
+    listed = app.learning.verdict_listing.page(
+        scope, status=status, after=after, before=before, limit=limit, query=query_id
+    )
     more = len(listed) == limit
     return FeedbackPage(
         feedback=[_format_listed(summary, scope.collection.name) for summary in listed],
@@ -126,9 +128,9 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
 
     It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
     """
-    app.revoke.revoke(scope, feedback_id)
-    app.reads.note_write(scope.collection.id)
-    return _detail(app.feedback.event(scope, feedback_id), scope.collection.name)
+    app.revocation.revoke.revoke(scope, feedback_id)
+    app.auth.reads.note_write(scope.collection.id)
+    return _detail(app.learning.feedback.event(scope, feedback_id), scope.collection.name)
 
 
 @router.post(
@@ -143,7 +145,7 @@ def post_revoke(sent: Posted[RevokeIn], response: Response, app: App, key: Optio
     if its verdicts had never come.
     """
     body = sent.body
-    job_id = app.revoke.request(sent.scope, body.judge, body.since, body.before, key)
+    job_id = app.revocation.revoke.request(sent.scope, body.judge, body.since, body.before, key)
     return build_accepted(job_id, body.collection, response)
 
 
@@ -151,7 +153,7 @@ def post_revoke(sent: Posted[RevokeIn], response: Response, app: App, key: Optio
 def post_retry(sent: Posted[RetryIn], app: App) -> RetryOut:
     """Retry all verdicts that could not be applied. Use it once the cause is mended."""
     body = sent.body
-    return RetryOut(collection=body.collection, retried=app.feedback.retry_all(sent.scope, body.judge))
+    return RetryOut(collection=body.collection, retried=app.learning.feedback.retry_all(sent.scope, body.judge))
 
 
 @router.post(
@@ -164,24 +166,24 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
 
     One that is not parked is a conflict: it waits already, is applied, or is revoked.
     """
-    return FeedbackOut(**format_receipt(app.feedback.retry(scope, feedback_id), scope.collection.name))
+    return FeedbackOut(**format_receipt(app.learning.feedback.retry(scope, feedback_id), scope.collection.name))
 
 
 def _apply_verdict(app: App, receipt: Receipt) -> Receipt:
     """Return the receipt of the verdict once its effects can be read."""
-    applied = app.feedback.apply_event(receipt.event)
-    app.reads.note_write(receipt.event.collection_id)
+    applied = app.learning.feedback.apply_event(receipt.event)
+    app.auth.reads.note_write(receipt.event.collection_id)
     return applied
 
 
 def _rate_answer(app: App, sent: PostedBody[FeedbackIn], key: str, response: Response) -> FeedbackOut:
     """Rate an answer."""
     body = sent.body
-    scope = app.access.scope(body.collection, sent.scope.principal, JUDGE)
+    scope = app.auth.access.scope(body.collection, sent.scope.principal, JUDGE)
     admit_judge(app, scope, body.judge)
-    receipt = app.ratings.rate(body.to_verdict(scope), key, wait=body.wait)
+    receipt = app.revocation.ratings.rate(body.to_verdict(scope), key, wait=body.wait)
     if body.wait:
-        app.reads.note_write(scope.collection.id)
+        app.auth.reads.note_write(scope.collection.id)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
     return FeedbackOut(**format_receipt(receipt, body.collection))
@@ -195,7 +197,7 @@ def admit_judge(app: App, scope: Scope, claimed: str | None) -> None:
         QuotaExceededError: the tenant has no room for another judge.
     """
     judge, _ = scope.judge(claimed)
-    app.quotas.admit(scope.principal, judge)
+    app.auth.quotas.admit(scope.principal, judge)
 
 
 def _format_listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOut:
@@ -219,8 +221,8 @@ async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> Re
         await run_in_threadpool(admit_judge, app, sent.scope, sent.body.judge)
     verdict = sent.body.to_verdict(sent.scope)
     if verdict.expansions:
-        await run_in_threadpool(app.intake.check_expansions, verdict)
-    stored = app.intake.submit(verdict, key, announced=not sent.body.wait)
+        await run_in_threadpool(app.learning.intake.check_expansions, verdict)
+    stored = app.learning.intake.submit(verdict, key, announced=not sent.body.wait)
     return Receipt(await asyncio.wrap_future(stored))
 
 

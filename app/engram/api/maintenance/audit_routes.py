@@ -45,7 +45,7 @@ def get_audit(
     limit: Limit = 100,
 ) -> AuditLogOut:
     """List who changed settings, judges, keys or jobs, revoked verdicts or removed collections, or tried to."""
-    entries = app.audit_log.page(asker, before, limit)
+    entries = app.maintenance.audit_log.page(asker, before, limit)
     return AuditLogOut(
         entries=[AuditEntryOut.model_validate(entry) for entry in entries],
         next_before=entries[-1].id if len(entries) == limit else None,

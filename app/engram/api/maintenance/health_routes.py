@@ -64,4 +64,4 @@ def get_readiness(request: Request, app: App) -> ReadinessOut:
     """
     if request.app.state.draining:
         raise UnavailableError("This process is ending.")
-    return ReadinessOut.model_validate(app.health.readiness())
+    return ReadinessOut.model_validate(app.maintenance.health.readiness())

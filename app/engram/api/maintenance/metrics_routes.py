@@ -30,5 +30,5 @@ async def get_metrics(request: Request, app: App, asker: Asker) -> Response:
         raise ForbiddenError(f"Metrics are of all tenants: this takes a key of the tenant {LOCAL.tenant!r}.")
     if not shows_metrics(app.settings):
         raise NotFoundError("Metrics are not shown here; ENGRAM_METRICS_PORT gives them a port of their own.")
-    page = await run_in_threadpool(metrics.exposition, app.state.metrics)
+    page = await run_in_threadpool(metrics.exposition, app.maintenance.state.metrics)
     return Response(page, media_type=metrics.CONTENT_TYPE)

@@ -40,7 +40,7 @@ def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope
     Queries, passages and verdicts go on meanwhile. What verdicts taught is replayed along the new vectors. The old
     ones stay: the same request for the encoder before goes back to them.
     """
-    return build_accepted(app.reembed.request(scope, body.model, key), scope.collection.name, response)
+    return build_accepted(app.corpus.reembed.request(scope, body.model, key), scope.collection.name, response)
 
 
 @router.delete(
@@ -50,4 +50,4 @@ def post_reembed(body: ReembedIn, response: Response, app: App, scope: PathScope
 )
 def delete_reembed(response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
     """Start a job that removes all vectors that do not serve. There is no quick way back then."""
-    return build_accepted(app.reembed.request_drop(scope, key), scope.collection.name, response)
+    return build_accepted(app.corpus.reembed.request_drop(scope, key), scope.collection.name, response)

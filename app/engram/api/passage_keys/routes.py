@@ -31,24 +31,26 @@ def get_key(
     limit: Annotated[int, Query(ge=1, le=100, description="Units shown, best first.")] = 20,
 ) -> KeyOut:
     """Show how far the key evolved, its expansion units, and the verdicts behind each of them."""
-    return KeyOut.model_validate(app.key_view.view(scope, path_text(passage_id), limit))
+    return KeyOut.model_validate(app.passage_keys.key_view.view(scope, path_text(passage_id), limit))
 
 
 @router.get("/collections/{name}/keys", **operation("Read where keys stand", needs(READ), 404))
 def get_keys(scope: PathScope, app: App) -> KeysOut:
     """Show the serving generation of passage keys, and what waits for the next evolution."""
-    return _format_standing(app.evolve.load_standing(scope))
+    return _format_standing(app.passage_keys.evolve.load_standing(scope))
 
 
 @router.post("/collections/{name}/evolve", **operation("Let keys evolve now", needs(MODERATE), 404))
 def post_evolve(scope: PathScope, app: App) -> EvolveOut:
     """Evolve passage keys now by the validated verdicts that wait. If none waits, nothing changes."""
-    generation = app.evolve.evolve(scope)
-    app.reads.note_write(scope.collection.id)
+    generation = app.passage_keys.evolve.evolve(scope)
+    app.auth.reads.note_write(scope.collection.id)
     return EvolveOut(
         collection=scope.collection.name,
         changed=generation is not None,
-        serving=app.evolve.load_standing(scope).generation if generation is None else generation.number,
+        serving=app.passage_keys.evolve.load_standing(scope).generation
+        if generation is None
+        else generation.number,
         generation=None if generation is None else GenerationOut.model_validate(generation),
     )
 
@@ -61,7 +63,7 @@ def get_generations(
     limit: Limit = 100,
 ) -> GenerationsOut:
     """List the collection's key generations, the latest first, including those rolled back."""
-    generations = app.evolve.generations(scope, before, limit)
+    generations = app.passage_keys.evolve.generations(scope, before, limit)
     return GenerationsOut(
         collection=scope.collection.name,
         generations=[GenerationOut.model_validate(generation) for generation in generations],
@@ -77,8 +79,8 @@ def post_rollback(scope: PathScope, body: RollbackIn, app: App) -> KeysOut:
 
     Nothing is deleted: you can return to a later generation. Verdicts that wait go on waiting.
     """
-    standing = app.evolve.roll_back(scope, body.generation)
-    app.reads.note_write(scope.collection.id)
+    standing = app.passage_keys.evolve.roll_back(scope, body.generation)
+    app.auth.reads.note_write(scope.collection.id)
     return _format_standing(standing)
 
 

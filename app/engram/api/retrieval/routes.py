@@ -94,14 +94,14 @@ def _batch(body: BatchIn, app: Application, asker: Principal, need: str, parent:
 def _answer(app: Application, asker: Principal, need: str, query: QueryIn, parent: str | None) -> QueryOut:
     """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
-        app.quotas.take(asker, "queries")
-    return _answer_query(app, PostedBody(query, app.access.lazily(query.collection, asker, need)), parent)
+        app.auth.quotas.take(asker, "queries")
+    return _answer_query(app, PostedBody(query, app.auth.access.lazily(query.collection, asker, need)), parent)
 
 
 def _answer_query(app: Application, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:
     if sent.body.stop_rule == "llm":
         sent.scope.need(LLM, "A language model that says whether the evidence suffices")
-    return QueryOut.model_validate(app.serving.query(sent.body.to_query(sent.scope, parent)))
+    return QueryOut.model_validate(app.answers.serving.query(sent.body.to_query(sent.scope, parent)))
 
 
 async def _answer_in_turn(
@@ -122,7 +122,7 @@ def get_queries(
     app: App, scope: QueryScope, trace_id: Annotated[TraceId, Query(description="As `POST /query` took it.")]
 ) -> TracedQueriesOut:
     """List up to a thousand queries of a trace that you may see; none if no query has this trace id."""
-    traced = app.ask.list_trace_queries(scope, trace_id)
+    traced = app.answers.ask.list_trace_queries(scope, trace_id)
     return TracedQueriesOut(
         collection=scope.collection.name,
         trace_id=trace_id,
@@ -133,7 +133,7 @@ def get_queries(
 @router.get("/queries/{query_id}", **operation("Read an answered query", needs(QUERY), 404))
 def get_query(app: App, at: QueryAt) -> EpisodeOut:
     """Return a stored answer with its trace. Passages deleted since are left out."""
-    episode = app.ask.episode(at.scope, at.id)
+    episode = app.answers.ask.episode(at.scope, at.id)
     return EpisodeOut.model_validate(
         {
             **episode.answer,
@@ -148,7 +148,7 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
 @router.post("/answer", **question_operation("Answer a question in words"))
 def post_answer(sent: Posted[AnswerIn], app: App, parent: ParentTrace) -> AnswerOut:
     """Retrieve, let the configured LLM answer, and cite the sentences it rests on; takes the scope `llm` too."""
-    answer = app.answer.answer(sent.body.to_query(sent.scope, parent))
+    answer = app.answers.answer.answer(sent.body.to_query(sent.scope, parent))
     return AnswerOut(
         answer=answer.text,
         sufficient=answer.sufficient,

@@ -9,9 +9,7 @@ from engram.wings.experiments.services.experiment_settings import complete_exper
 
 def attach(application: Application) -> ExperimentServices:
     """Make the wing's services."""
-    return ExperimentServices(
-        application.settings, application.database, application.auth_services, application.retrieval_services
-    )
+    return ExperimentServices(application.settings, application.database, application.auth, application.retrieval)
 
 
 def load_routes() -> WingRoutes:

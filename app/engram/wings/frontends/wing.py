@@ -8,9 +8,7 @@ from engram.wings.frontends.storage.pull_tables import pulled_score
 
 def attach(application: Application) -> FrontendServices:
     """Make the wing's services."""
-    return FrontendServices(
-        application.settings, application.database, application.models, application.answer_services
-    )
+    return FrontendServices(application.settings, application.database, application.models, application.answers)
 
 
 def load_routes() -> WingRoutes:

@@ -16,10 +16,10 @@ def attach(application: Application) -> SessionServices:
         application.settings,
         application.database,
         application.models,
-        application.auth_services,
-        application.answer_services,
-        application.learning_services,
-        lambda: application.job_services.runner,
+        application.auth,
+        application.answers,
+        application.learning,
+        lambda: application.jobs.runner,
     )
 
 

@@ -8,7 +8,7 @@ from engram.wings.why.services.answer_explainer import AnswerExplainer
 
 def attach(application: Application) -> WhyServices:
     """Make the wing's services."""
-    return WhyServices(application.database, application.models, application.retrieval_services)
+    return WhyServices(application.database, application.models, application.retrieval)
 
 
 def load_routes() -> WingRoutes:

@@ -324,11 +324,11 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     from engram_evaluation.learning_rules import PartialRule, WithoutValidation
 
     other = Application(services.settings, addresses)
-    other.models.embedder, other.models.language = services.embedder, services.language
-    other.models.key_learning = services.key_learning
-    other.models.noise = services.noise
+    other.models.embedder, other.models.language = services.models.embedder, services.models.language
+    other.models.key_learning = services.models.key_learning
+    other.models.noise = services.models.noise
     if variation.uncapped:
-        other.models.noise = replace(services.noise, share=1.0, contested=1.0, comparisons=None)
+        other.models.noise = replace(services.models.noise, share=1.0, contested=1.0, comparisons=None)
     channels = variation.frozen.intersection(AUDITED)
     if variation.fixed_gain is not None or channels:
         other.models.learning_rule = PartialRule(channels, variation.fixed_gain)

@@ -62,7 +62,11 @@ def fit(
         ]
         report_progress = partial(steps, bars)
         if facts:
-            _say_facts(compare(corpora, services.language, services.priors.encyclopedic.first, report_progress))
+            _say_facts(
+                compare(
+                    corpora, services.models.language, services.models.priors.encyclopedic.first, report_progress
+                )
+            )
             return
         shipped = json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))
         content = fit_kinds(corpora, report_progress, shipped, previous)

@@ -68,7 +68,7 @@ def sufficiency(
             measured = measure_drawn(
                 harness,
                 loaded,
-                services.priors.select_kind(kind),
+                services.models.priors.select_kind(kind),
                 begin,
                 verdicts=verdict_counts,
                 draws=draws,
@@ -88,7 +88,7 @@ def sufficiency(
                 limit=limit,
                 lacking=lacking,
             )
-        prior_of_kind = services.priors.select_kind(kind)
+        prior_of_kind = services.models.priors.select_kind(kind)
         measured["prior"] = [prior_of_kind.sufficiency_name, *prior_of_kind.fitted]
     path = folder / "sufficiency" / f"{'draws-' if draws is not None else ''}{loaded.name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -48,8 +48,12 @@ def export(
         raise LlmNotConfiguredError("--rewards llm needs ENGRAM_LLM_BASE_URL to be set.")
     counted = ExportCounts()
     with engine(settings) as (services, _):
-        scope = services.access.scope(collection or f"evaluate-{loaded.name}")
-        reward = reward_by_gold if rewards == "gold" or services.llm is None else build_judge_reward(services.llm)
+        scope = services.auth.access.scope(collection or f"evaluate-{loaded.name}")
+        reward = (
+            reward_by_gold
+            if rewards == "gold" or services.models.llm is None
+            else build_judge_reward(services.models.llm)
+        )
         draft = out.with_suffix(f"{out.suffix}.part")
         out.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("w", encoding="utf-8") as file:

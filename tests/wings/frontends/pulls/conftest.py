@@ -109,9 +109,9 @@ def ask(application: Application, curie: str) -> Ask:
     """Ask a question in a trace; the query's id."""
 
     def ask_with_trace(trace_id: str) -> str:
-        scope = application.access.scope(curie)
+        scope = application.auth.access.scope(curie)
         query = Query(text="Where was Marie Curie born?", scope=scope, trace_id=trace_id)
-        return str(application.ask.query(query).query_id)
+        return str(application.answers.ask.query(query).query_id)
 
     return ask_with_trace
 

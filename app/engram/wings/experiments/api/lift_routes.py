@@ -28,7 +28,7 @@ def get_lift(
 ) -> LiftOut:
     """Compare the arms by the counting verdicts on their queries, with intervals of the differences."""
     service = app.wing(ExperimentServices).lift
-    lift = app.reads.on_replica(
+    lift = app.auth.reads.on_replica(
         scope.collection.id, lambda: service.lift(scope, since=since, before=before, baseline=baseline)
     )
     return LiftOut.from_service(lift)

@@ -103,7 +103,7 @@ def _state_facts(sent: PostedBody[FactsIn], app: Application, key: str | None) -
 def _take_facts(app: Application, scope: Scope, count: int) -> None:
     """Count facts towards the quota of whoever states them."""
     if scope.principal is not LOCAL and count:
-        app.quotas.take(scope.principal, "facts", count)
+        app.auth.quotas.take(scope.principal, "facts", count)
 
 
 @router.post("/facts/revise", **operation("Judge facts", needs(JUDGE), 404, 502, reads_json=True, limited=True))

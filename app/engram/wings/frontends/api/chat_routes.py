@@ -67,7 +67,7 @@ def post_chat(
 )
 def get_models(app: App, asker: Asker) -> ModelsOut:
     """List up to a thousand collections that your key may read, as models for a chat frontend."""
-    collections = app.ingest.collections(None, MODELS, asker)
+    collections = app.corpus.ingest.collections(None, MODELS, asker)
     return ModelsOut(data=[ModelOut(id=one.name, created=unix_seconds(one.created_at)) for one in collections])
 
 

@@ -26,9 +26,9 @@ def get_vector_stores(
     """List the collections that your key may read, by name."""
     descending = order == "desc"
     if after is None and before is not None:
-        page = app.ingest.collections(before, limit + 1, asker, descending=not descending)
+        page = app.corpus.ingest.collections(before, limit + 1, asker, descending=not descending)
         return VectorStoresOut.from_service(page[:limit][::-1], has_more=len(page) > limit)
-    page = app.ingest.collections(after, limit + 1, asker, descending=descending)
+    page = app.corpus.ingest.collections(after, limit + 1, asker, descending=descending)
     return VectorStoresOut.from_service(page[:limit], has_more=len(page) > limit)
 
 
@@ -47,7 +47,7 @@ async def post_vector_store_search(scope: PathScope, body: SearchIn, app: App, a
     """
 
     def write_response() -> Response:
-        page = SearchPageOut.from_service(app.serving.query(body.to_query(scope)), body.threshold)
+        page = SearchPageOut.from_service(app.answers.serving.query(body.to_query(scope)), body.threshold)
         return Response(page.model_dump_json(), media_type="application/json")
 
     return await answering.do(write_response)

@@ -26,6 +26,6 @@ def post_replay(body: ReplayIn, response: Response, app: App, scope: PathScope, 
     live. The collection itself is left alone.
     """
     if body.into is not None:
-        app.access.prepare_opening(body.into, scope.principal, ADMIN)
+        app.auth.access.prepare_opening(body.into, scope.principal, ADMIN)
     job_id = app.wing(HistoryServices).past.request(scope, body.until, body.into, key)
     return build_accepted(job_id, scope.collection.name, response)

@@ -104,7 +104,7 @@ async def post_documents(
     documents.check()
     most = documents.limits.file_bytes
     data = await receive_whole(request, most, f"Documents end at {most} bytes.")
-    reception = app.ingest.receive(replace(opening, encoder=encoder), key, source=source)
+    reception = app.corpus.ingest.receive(replace(opening, encoder=encoder), key, source=source)
     try:
         conversion = await CONVERSION_THREADS.do(
             holder(request.scope), _stage_passages, documents, reception, source, data, size, overlap

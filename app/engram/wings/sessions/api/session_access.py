@@ -46,7 +46,7 @@ def read_session_body(model: type[M]) -> Callable[..., PostedToSession[M]]:
     """
 
     def read(app: App, asker: Asker, need: Need, session_id: UUID, body: M) -> PostedToSession[M]:
-        access = CollectionAccess(app.access, asker, need, body.collection)
+        access = CollectionAccess(app.auth.access, asker, need, body.collection)
         return PostedToSession(session_id, body, access.resolve_collection(SESSION, session_id).scope)
 
     read.__annotations__["body"] = model  # where FastAPI looks

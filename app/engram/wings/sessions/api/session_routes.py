@@ -91,7 +91,7 @@ def post_session(
     A worker does the rounds, or this request with `wait`: then it is answered with the session.
     """
     if sent.scope.principal is not LOCAL:
-        app.quotas.take(sent.scope.principal, "sessions")
+        app.auth.quotas.take(sent.scope.principal, "sessions")
     session = sessions_of(app).sessions.start(sent.scope, sent.body.to_session(), key)
     return _answer_session(app, sent.scope, session, response, wait=sent.body.wait)
 
@@ -193,7 +193,7 @@ def post_session_feedback(
     verdict = body.build_verdict(scope, sent.session_id)
     receipts = services.teacher.judge(state, verdict, key, wait=body.wait)
     if body.wait:
-        app.reads.note_write(scope.collection.id)
+        app.auth.reads.note_write(scope.collection.id)
     if all(one.event.status in {"applied", "revoked"} for one in receipts):
         response.status_code = status.HTTP_200_OK
     return SessionFeedbackOut(

@@ -46,7 +46,7 @@ def backup(
     check_wing_is_on("upkeep", configured.wings)
     with application(configured) as services, tenancy.allow_all_tenants(), _progress_bars() as progress:
         on_stop(stopping.set)
-        with services.audit_log.on_command("backup", str(target)):
+        with services.maintenance.audit_log.on_command("backup", str(target)):
             manifest = upkeep_of(services).backup.backup(target, progress, stopping.is_set)
     if not as_json:
         say(f"{target}: {_describe_manifest(manifest)}")
@@ -77,7 +77,7 @@ def restore(
         migrate(addresses.database_url)
         with closing(Application(configured, addresses)) as services, tenancy.allow_all_tenants():
             manifest = _restore(services, source, replace=replace, verify=verify, quiet=as_json)
-            with services.audit_log.on_command("restore", str(source)):
+            with services.maintenance.audit_log.on_command("restore", str(source)):
                 pass
     if as_json:
         say_json({"folder": str(source), "manifest": asdict(manifest), "verified": verify or None})
@@ -110,7 +110,7 @@ def _restore(services: "Application", source: Path, *, replace: bool, verify: bo
     with _progress_bars() as progress:
         manifest = upkeep_of(services).backup.restore(source, replace=replace, progress=progress)
         bad, count = [], len(manifest.collections)
-        for number, report in enumerate(services.verify.verify_all(1) if verify else (), start=1):
+        for number, report in enumerate(services.revocation.verify.verify_all(1) if verify else (), start=1):
             if not report.clean:
                 bad.append(report.collection)
             progress("collections verified", number, count)
