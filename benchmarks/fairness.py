@@ -37,8 +37,8 @@ import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.auth.access_key_service import AccessKeyRequest
-from engram.services.auth.encoder import QUESTION_TOKENS
 from engram.services.auth.scope import LOCAL
+from engram.services.encoders.encoder import QUESTION_TOKENS
 from engram.wings.local import sample
 from running import Service
 

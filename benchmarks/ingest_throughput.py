@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 import common
 from engram.composition.container import Application
 from engram.providers.embedder import Embedder
-from engram.services.auth.encoder import Encoder
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
+from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_kinds import INGEST
 from engram.services.jobs.job_runner import Runner
 from query_cost import Backends

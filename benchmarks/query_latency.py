@@ -179,8 +179,12 @@ def _service(app: Application, collection: str, profile: str, memory: str) -> Wa
     def ask(question: str) -> object:
         return app.answers.ask.query(
             Query(
-                text=question, scope=app.auth.access.scope(collection), top_k=TOP_K, memory=memory, profile=profile
-            )  # type: ignore[arg-type]
+                text=question,
+                scope=app.auth.access.scope(collection),
+                top_k=TOP_K,
+                memory=memory,  # type: ignore[arg-type]
+                profile=profile,  # type: ignore[arg-type]
+            )
         )
 
     return ask

@@ -12,7 +12,7 @@ from engram.context import deadline
 from engram.context.errors import AbandonedError
 from engram.providers.embedder import token_windows
 from engram.runtime.api_process import create_app
-from engram.services.auth.encoder import EXPANSION_SHARE, QUESTION_TOKENS
+from engram.services.encoders.encoder import EXPANSION_SHARE, QUESTION_TOKENS
 from tests.api.conftest import Variant
 from tests.api.operations import BODIES, assert_problem
 from tests.support.strict_client import TestClient

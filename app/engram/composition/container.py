@@ -20,7 +20,7 @@ from engram.composition.servers import Connections, Servers
 from engram.composition.startup import Startup
 from engram.composition.wings import Wing, choose_wings, collect_hooks, find_local_servers, list_installed_wings
 from engram.config.settings import Settings
-from engram.services.auth.encoder_registry import EncoderRegistry
+from engram.services.encoders.encoder_registry import EncoderRegistry
 from engram.services.jobs.work import JobHandler, Kind
 from engram.services.maintenance.wing_clearing import WingPlaces
 from engram.telemetry import tracing

@@ -21,7 +21,7 @@ from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors, load_priors
 from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import KeyLearning

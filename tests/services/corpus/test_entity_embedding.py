@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.composition.container import Application
-from engram.services.auth.encoder import Encoder
 from engram.services.corpus.entity_embedding import NamesService
+from engram.services.encoders.encoder import Encoder
 from engram.services.retrieval.query import Query
 from tests.support import state
 from tests.support.jobs import runner

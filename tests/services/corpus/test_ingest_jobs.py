@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from engram.composition.container import Application
 from engram.context.errors import ConflictError, NotFoundError
-from engram.services.auth.encoder import Encoder
 from engram.services.corpus.graph_builder import IndexService
+from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
 from tests.support import state, threads
 from tests.support.jobs import run_again, runner

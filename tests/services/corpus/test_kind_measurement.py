@@ -10,8 +10,8 @@ from engram.composition.container import Application
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.profiles import ProfileName
-from engram.services.auth.encoder import Encoder
 from engram.services.corpus.graph_builder import IndexService
+from engram.services.encoders.encoder import Encoder
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections
 from tests.support import state, undo

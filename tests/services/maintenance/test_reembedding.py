@@ -12,7 +12,7 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConflictError, InvalidRequestError, UnavailableError
 from engram.providers.embedder import Embedder
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import Runner
 from engram.services.maintenance.reembedding import ReembeddingService
 from engram.services.retrieval.query import Query

@@ -14,9 +14,9 @@ from engram.composition.container import Application
 from engram.context.errors import ConflictError, IdempotencyConflictError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.providers.language import ANALYSER, terms
-from engram.services.auth.encoder import Encoder
 from engram.services.corpus import graph_builder
 from engram.services.corpus.graph_builder import IndexService
+from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
 from engram.services.passage_keys import rekey
 from engram.services.passage_keys.rekey import Rebase, RekeyService

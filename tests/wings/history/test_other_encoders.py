@@ -10,7 +10,7 @@ from engram.config.settings import Settings
 from engram.context.errors import EmbeddingSpaceMismatchError
 from engram.wings.history.parts import history_of
 from engram.wings.history.services.past_copy import PastCopy
-from tests.services.auth.test_encoder import RIVER, add_pending_verdict, ask, open_job
+from tests.services.encoders.test_encoder import RIVER, add_pending_verdict, ask, open_job
 from tests.support import state, undo
 from tests.support.databases import application_on
 from tests.support.encoder import RotatedEncoder

@@ -11,8 +11,8 @@ from engram.services.auth.access_key_service import KeysService
 from engram.services.auth.authentication import Authentication
 from engram.services.auth.quotas import QuotaService
 from engram.services.auth.rate_limits import Rates
-from engram.services.auth.replica_reads import Reads
 from engram.services.auth.scope import AccessService
+from engram.services.replicas.replica_reads import Reads
 from engram.storage import row_security
 from engram.storage.auth.tenants import Quotas
 

@@ -13,7 +13,7 @@ from engram.context.errors import (
 from engram.core.auth.access_keys import ALL_GRANTS, AUDIT, MODERATE, Grants
 from engram.core.filter.judge_names import normalise_name
 from engram.core.ranking.corpus_kind import PassageFacts
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import (
     JOB,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import structlog
 
 from engram.context.errors import EmbeddingError, EmbeddingSpaceMismatchError, EmbeddingUnavailableError
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import pending_entity_names
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database

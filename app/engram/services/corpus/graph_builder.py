@@ -14,7 +14,6 @@ from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, BATCH_TOKENS, c
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, choose_languages, terms
 from engram.providers.llm import Llm
-from engram.services.auth.encoder import Encoder
 from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_drafts import (
     PassageDraft,
@@ -35,6 +34,7 @@ from engram.services.corpus.passage_observer import (
 )
 from engram.services.corpus.passage_removal import remove_passage
 from engram.services.corpus.sentence_times import TimeExtraction, TimesByRules
+from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.rekey import Rebase
 from engram.storage.corpus import collections, graph_writer, lexical_index, passages, staged_lines

@@ -9,12 +9,12 @@ import structlog
 
 from engram.context.errors import EmbeddingUnavailableError, IdempotencyConflictError, NotFoundError
 from engram.core.auth.access_keys import READ
-from engram.services.auth.encoder import Encoder
 from engram.services.auth.quotas import build_passage_quota_error
 from engram.services.auth.scope import LOCAL, CollectionOpening, Principal, Scope
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.corpus.passage_removal import remove_passage
+from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_kinds import INGEST
 from engram.storage.corpus import collections, passages, staged_lines

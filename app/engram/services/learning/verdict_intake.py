@@ -16,7 +16,7 @@ from engram.context import tenancy
 from engram.context.errors import ForbiddenError, IdempotencyConflictError, UnavailableError, is_out_of_reach
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.services.learning.incoming_verdict import (
     NamedSentence,
     Verdict,

@@ -8,7 +8,7 @@ from typing import Literal
 from engram.context import tenancy
 from engram.context.errors import UnavailableError
 from engram.providers.language import Language
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.storage.database import Database
 from engram.storage.maintenance.backlog import backlog
 from engram.storage.maintenance.schema_standing import load_standing

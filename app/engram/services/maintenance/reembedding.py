@@ -26,8 +26,8 @@ import structlog
 from engram.context.errors import UnavailableError
 from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_TOKENS, count_fitting
 from engram.providers.language import key_text
-from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
+from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.idempotent_jobs import open_job
 from engram.services.jobs.job_kinds import REEMBED
 from engram.services.jobs.work import Work

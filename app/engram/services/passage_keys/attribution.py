@@ -10,7 +10,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules, Saturation
 from engram.providers.language import question_terms
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.storage.corpus import collections, passages
 from engram.storage.corpus.collections import Collection

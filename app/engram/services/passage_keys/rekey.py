@@ -16,8 +16,8 @@ from uuid import UUID
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_TOKENS, count_fitting
 from engram.providers.language import ANALYSER, key_text, terms
-from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
+from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.idempotent_jobs import open_job
 from engram.services.jobs.job_kinds import REKEY
 from engram.services.jobs.work import Work

@@ -13,10 +13,10 @@ from engram.context.errors import MissingPartitionError
 from engram.core.auth.access_keys import AUDIT
 from engram.core.ranking.profiles import Profile
 from engram.core.text.identifiers import read_moment
-from engram.services.auth.replica_reads import Reads
 from engram.services.auth.scope import Scope
 from engram.services.queries.explainer import Explainer
 from engram.services.queries.stored_answer import AnswerReading, episode_row
+from engram.services.replicas.replica_reads import Reads
 from engram.services.retrieval import answer_presentation
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.answer_trace import Trace

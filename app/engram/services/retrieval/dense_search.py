@@ -1,7 +1,7 @@
 """Plain dense retrieval over passage keys, searched exactly: the baseline that everything else must beat."""
 
-from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
+from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import current_vectors, passages
 from engram.storage.database import Database
 from engram.storage.retrieval import passages_by_key

@@ -12,8 +12,8 @@ from engram.core.passage_keys import expansion
 from engram.core.passage_keys.expansion import Method
 from engram.providers.language import question_terms, surface_words, terms
 from engram.providers.llm import Llm
-from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
+from engram.services.encoders.encoder import Encoder
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.key_search import search
 from engram.storage.corpus import current_vectors, lexical_index, passages

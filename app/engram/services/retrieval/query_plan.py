@@ -17,7 +17,7 @@ from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.core.text.temporal import TimeExpression, find_time_expressions
 from engram.providers.language import Language, detect_language, normalise_entity, question_terms, read_question
 from engram.providers.llm import Llm
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import HopStopRule, Query, Strategy
 from engram.storage.corpus.collections import Collection

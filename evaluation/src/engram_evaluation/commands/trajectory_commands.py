@@ -10,7 +10,6 @@ import typer
 from engram.cli.terminal import MEASURE, cli, say
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.runtime.local_engine import engine
-from engram.wings.sessions.parts import sessions_of
 from engram_evaluation.commands.dataset_names import load_dataset
 
 trajectories = typer.Typer(no_args_is_help=True, help="Sessions as data to train on.")
@@ -36,6 +35,7 @@ def export(
 ) -> None:
     """Write the sessions that came to a right answer as training data; those that did not are counted."""
     from engram.config.settings import Settings
+    from engram.wings.sessions.parts import sessions_of
     from engram_evaluation.trajectory_export import SHAPES, ExportCounts, build_judge_reward, reward_by_gold
     from engram_evaluation.trajectory_export import export as exported
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram.core.ranking.profiles import ProfileName
-from engram.services.auth.replica_reads import Reads
+from engram.services.replicas.replica_reads import Reads
 from engram.services.retrieval import answer_presentation
 from engram.services.retrieval.answer import Timings
 from engram.services.retrieval.fallbacks import Fallback

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import structlog
 
-from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
+from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus.collections import Collection as Corpus
 from engram.storage.database import Database
 from engram.wings.facts.core.alignment import (

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from engram.context import deadline
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.services.queries.serving_service import ServingService
 from engram.services.retrieval.query import Query
 from engram.storage.database import Database

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
 from engram.providers.language import Language
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus.collections import Collection
 from engram.wings.sessions.core.feedback_stop import PoolClassification, classify_pool, compute_named_share
 from engram.wings.sessions.services.stop_weights import COSINE, Relevance, StopWeights

@@ -13,8 +13,8 @@ from engram.context.errors import ConflictError, InvalidRequestError, LlmNotConf
 from engram.core.auth.access_keys import AUDIT, INGEST, JUDGE, LLM
 from engram.core.budget import Budget
 from engram.providers.llm import Llm
-from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
+from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_runner import Runner
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict, resolve_verdict

@@ -14,7 +14,7 @@ from engram import __version__
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EngramError
 from engram.providers.reranker import Reranker, RerankerError
-from engram.services.auth.encoder import Encoder
+from engram.services.encoders.encoder import Encoder
 from engram.services.maintenance.wing_clearing import WingClearingService
 from engram.storage.corpus import collections
 from engram.storage.database import Database

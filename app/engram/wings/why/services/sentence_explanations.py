@@ -8,8 +8,8 @@ from uuid import UUID
 
 from engram.context.errors import NotFoundError
 from engram.core.filter.states import Vector
-from engram.services.auth.encoder import Encoder
 from engram.services.auth.scope import Scope
+from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Database
 from engram.storage.learning import sentence_memories

@@ -1,0 +1,1 @@
+"""Encoders: which one made a collection's vectors, and whether it is here."""

@@ -1,0 +1,1 @@
+"""Replicas: which reads may go to one."""
