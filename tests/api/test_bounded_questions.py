@@ -59,7 +59,7 @@ def test_expansions_are_bounded_together(path: str, http: TestClient, curie: str
 
 def test_the_encoder_stops_between_batches_once_the_client_left(application: Application) -> None:
     """The first batch is read, and nothing after it."""
-    encoder = application.embedder._encoder  # type: ignore[attr-defined] # the one that remembers nothing
+    encoder = application.models.embedder._encoder  # type: ignore[attr-defined] # the one that remembers nothing
     batches = 0
     encode = encoder._encode
 
@@ -89,7 +89,7 @@ def test_the_encoder_stops_between_batches_once_the_client_left(application: App
 
 
 def test_a_very_long_text_is_read_in_so_many_windows(application: Application) -> None:
-    encoder = application.embedder._encoder  # type: ignore[attr-defined]
+    encoder = application.models.embedder._encoder  # type: ignore[attr-defined]
     _, counts, _ = encoder.embed_windows(["a-" * 20_000])
     assert len(counts) == token_windows.MAX_WINDOWS
 

@@ -104,7 +104,7 @@ def test_every_answer_is_marked_as_none_for_pages(
         http.get("/healthz", headers={"host": "evil.example"}),
         without_postgres.get("/collections"),
     ]
-    health = http.app.state.services.health  # type: ignore[attr-defined]
+    health = http.app.state.services.maintenance.health  # type: ignore[attr-defined]
     monkeypatch.setattr(type(health), "readiness", lambda _: 1 / 0)
     answers.append(http.get("/readyz"))
     assert [answer.status_code for answer in answers] == [200, 404, 400, 421, 503, 500]

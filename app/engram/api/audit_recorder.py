@@ -33,7 +33,7 @@ def record_requests(name: str, handle: Handle) -> Handle:
     """``handle``, with a record of each time."""
 
     async def run(request: Request) -> Response:
-        audit_log: AuditLog = request.app.state.services.audit_log
+        audit_log: AuditLog = request.app.state.services.maintenance.audit_log
         principal, url = asker(request.scope), request.url
         act = PendingAct(
             principal=principal.name,

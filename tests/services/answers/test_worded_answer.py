@@ -163,6 +163,6 @@ def test_a_corpus_gets_its_times_from_the_model_where_set(
     client = modelled(keyword_handler, llm_time_extraction=True)
     passages = [{"id": "curie", "text": "Marie Curie discovered polonium in 1898. She lived in Paris."}]
     assert client.post(f"/passages?collection={collection}", json={"passages": passages}).status_code == 202
-    client.app.state.services.runner.run_ready()  # type: ignore[attr-defined]
+    client.app.state.services.jobs.runner.run_ready()  # type: ignore[attr-defined]
     assert {kind(request.json) for request in modelled.server.requests} == {"time_constraint"}
     assert set(modelled.held) == {0}

@@ -20,7 +20,7 @@ def ingest(client: TestClient, collection: str) -> dict[str, Any]:
     """The job of the lines at its end."""
     accepted = client.post(f"/passages?collection={collection}", json={"passages": LINES})
     assert accepted.status_code == 202
-    client.app.state.services.runner.run_ready()  # type: ignore[attr-defined]
+    client.app.state.services.jobs.runner.run_ready()  # type: ignore[attr-defined]
     job: dict[str, Any] = client.get(accepted.json()["status_url"]).json()
     return job
 
@@ -88,7 +88,7 @@ def test_a_model_that_refuses_every_sentence_is_left_alone(modelled: ModelApplic
     client = modelled(lambda _: "I'm sorry, I can't help with that.", llm_time_extraction=True)
     text = " ".join(f"The Vistula froze in {year}." for year in range(1900, 1930))
     accepted = client.post(f"/passages?collection={collection}", json={"passages": [{"id": "ice", "text": text}]})
-    client.app.state.services.runner.run_ready()  # type: ignore[attr-defined]
+    client.app.state.services.jobs.runner.run_ready()  # type: ignore[attr-defined]
     job = client.get(accepted.json()["status_url"]).json()
     assert job["result"]["warnings"]["time-by-rules"]["count"] == 30
     assert len(modelled.server.requests) == 2 * 10  # each is asked for once more
