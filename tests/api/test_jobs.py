@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from engram.composition.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_problem
@@ -22,6 +24,7 @@ def cancel(http: TestClient, collection: str, job: object) -> Any:
     return http.delete(f"/jobs/{job}", params={"collection": collection})
 
 
+@pytest.mark.wing("history")
 def test_jobs_of_all_kinds_are_listed_the_latest_first(
     http: TestClient, application: Application, curie: str
 ) -> None:
