@@ -127,6 +127,7 @@ def _watch_workload(servers: Servers, settings: Settings, application: Applicati
 
 
 @pytest.mark.parametrize("kind", knowledge.KINDS)
+@pytest.mark.wing("experiments", "facts", "sessions", "why")
 def test_a_new_collection_is_looked_up(
     kind: str, filled: Servers, settings: Settings, application: Application
 ) -> None:
@@ -199,6 +200,7 @@ def _list_search_plans(application: Application, *, broadly: bool) -> list[str]:
         ]
 
 
+@pytest.mark.wing("experiments", "facts", "sessions", "why")
 def test_plans_made_while_there_is_nothing_serve_when_there_is(
     addresses: Servers, settings: Settings, application: Application
 ) -> None:

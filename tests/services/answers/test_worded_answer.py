@@ -106,6 +106,7 @@ def test_the_model_decides_when_to_stop(modelled: ModelApplications, curie: str)
     assert set(modelled.held) == {0}
 
 
+@pytest.mark.wing("experiments")
 def test_a_model_that_fails_while_deciding_does_not_stop_the_walk(modelled: ModelApplications, curie: str) -> None:
     """It goes on as if nobody had been asked, and nobody is asked again."""
     client = modelled(lambda _: "yes")

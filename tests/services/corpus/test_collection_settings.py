@@ -18,6 +18,7 @@ ARMS = {
 }
 
 
+@pytest.mark.wing("experiments")
 def test_patches_change_what_they_name(application: Application, curie: str) -> None:
     scope, configure = application.auth.access.scope(curie), application.corpus.collection_settings.configure
     fresh = scope.collection
@@ -41,6 +42,7 @@ def test_patches_change_what_they_name(application: Application, curie: str) -> 
     assert application.auth.access.scope(curie).collection == fresh
 
 
+@pytest.mark.wing("experiments")
 def test_concurrent_patches_are_all_applied(application: Application, curie: str) -> None:
     patches: list[dict[str, Any]] = [{"serving": "shadow"}, {"experiment": ARMS}, {"exploration": {"share": 0.5}}]
     for _ in range(5):
@@ -72,6 +74,7 @@ def test_concurrent_patches_are_all_applied(application: Application, curie: str
         {"exploration": {"slots": 2}},
     ],
 )
+@pytest.mark.wing("experiments")
 def test_invalid_experiment_settings_change_nothing(
     application: Application, curie: str, patch: Mapping[str, Any]
 ) -> None:

@@ -119,6 +119,7 @@ def test_a_model_that_passes_judges_and_is_examined_once(
     assert len(modelled.server.requests) == len(CONTROL_QUESTIONS) + 2
 
 
+@pytest.mark.wing("sessions")
 def test_conclusion_of_an_unfit_model_is_not_learned(
     http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:

@@ -99,6 +99,7 @@ def test_all_passages_of_a_plain_search_are_judged(
     assert set(read["supports"]) | set(read["rejects"]) == found
 
 
+@pytest.mark.wing("experiments")
 def test_explored_passages_are_judged(http: TestClient, curie: str, judging: Judging, scoped: Scoped) -> None:
     setting = {"exploration": {"share": 1.0, "slots": 2, "seed": 1}}
     assert http.patch(f"/collections/{curie}", json=setting).status_code == 200
@@ -291,6 +292,7 @@ def test_deleted_evidence_is_not_shown_to_the_judge(
     assert event["query_id"] == asked
 
 
+@pytest.mark.wing("sessions")
 def test_only_a_sessions_own_question_is_judged(
     http: TestClient, curie: str, judging: Judging, scoped: Scoped
 ) -> None:

@@ -163,6 +163,7 @@ def test_sufficiency_options_need_a_profile_with_sufficiency(
         application.answers.ask.query(query)
 
 
+@pytest.mark.wing("experiments")
 def test_min_sufficiency_is_refused_with_an_arm_without_sufficiency(
     application: Application, http: TestClient, curie: str
 ) -> None:
