@@ -1,8 +1,8 @@
 """A graph of facts that is one agent's memory: a value, without a database (GRAM, section 3.1).
 
 It goes by the same code as the graphs of the service: what a triple is kept as
-(``fact_learning.build_sourced_fact``), what is believed of it (``core.knowledge.beliefs.replay``), how it is walked
-(``fact_walk``) and read (``core.knowledge.linearise``). Nothing is ever removed from it: what an update contradicts
+(``fact_learning.build_sourced_fact``), what is believed of it (``wings.facts.core.beliefs.replay``), how it is walked
+(``fact_walk``) and read (``wings.facts.core.linearise``). Nothing is ever removed from it: what an update contradicts
 is doubted, what it supersedes is closed, and both stay bridges to other facts. Every fact has the sentences that
 say it.
 """
@@ -153,7 +153,7 @@ class AgentMemory:
         """Return the facts that new facts contradict or supersede by rule, under functional predicates only.
 
         A fact without days that is told anew with a day on which it begins is superseded; what an earlier fact's
-        own days settle is left to ``core.knowledge.beliefs``.
+        own days settle is left to ``wings.facts.core.beliefs``.
         """
         wrong: dict[int, None] = {}
         over: dict[int, int] = {}

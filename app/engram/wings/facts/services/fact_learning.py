@@ -1,7 +1,7 @@
 """Learning facts: what is said becomes facts with sources, and what bears on them is computed anew.
 
 Everything here runs in its caller's transaction, under the lock of the collection's facts. Whatever changes, the
-groups that it touches are replayed whole from what was said (``core.knowledge.beliefs.replay``), so that nothing
+groups that it touches are replayed whole from what was said (``wings.facts.core.beliefs.replay``), so that nothing
 remembers the way it came about: a revocation and an erasure are a replay without some of it.
 """
 

@@ -13,7 +13,7 @@ from engram.storage.row_lookups import WANTED_IDS, join_by_index
 class FactRow:
     """A fact as it stands; ``subject`` and ``object`` are as they were written first.
 
-    ``object_id`` is 0 where the object is no entity. Days are as ``core.knowledge.claims`` counts.
+    ``object_id`` is 0 where the object is no entity. Days are as ``wings.facts.core.claims`` counts.
     """
 
     id: int
