@@ -1,9 +1,10 @@
 """The agent's play as an environment to train in (GRAM, section 3.3): reset, step, and what it was worth.
 
-It is the play that sessions go through (``wings.agent.services.agent_play``), with rules for the extraction and without a
-database, a network or a clock: the same actions give the same observations and rewards, wherever and how often it
-is played. So a trainer runs as many copies as it likes; they share nothing but the language's rules. The interface
-is Gymnasium's, without depending on it; docs/trajectories.md wraps it, and gives recipes for GRPO trainers.
+It is the play that sessions go through (``agent_play`` of the wing ``agent``), with rules for the extraction and
+without a database, a network or a clock: the same actions give the same observations and rewards, wherever and
+how often it is played. So a trainer runs as many copies as it likes; they share nothing but the language's rules.
+The interface is Gymnasium's, without depending on it; docs/trajectories.md wraps it, and gives recipes for GRPO
+trainers.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,9 @@
 """A graph of facts that is one agent's memory: a value, without a database (GRAM, section 3.1).
 
-It goes by the same code as the graphs of the service: what a triple is kept as
-(``fact_learning.build_sourced_fact``), what is believed of it (``wings.facts.core.beliefs.replay``), how it is walked
-(``fact_walk``) and read (``wings.facts.core.linearise``). Nothing is ever removed from it: what an update contradicts
-is doubted, what it supersedes is closed, and both stay bridges to other facts. Every fact has the sentences that
-say it.
+It goes by the code of the wing ``facts``: what a triple is kept as (``fact_learning.build_sourced_fact``), what is
+believed of it (``beliefs.replay``), how it is walked (``fact_walk``) and read (``linearise``). Nothing is ever
+removed from it: what an update contradicts is doubted, what it supersedes is closed, and both stay bridges to other
+facts. Every fact has the sentences that say it.
 """
 
 from collections import defaultdict
