@@ -143,7 +143,7 @@ class TestABatchOfVerdicts:
 
 PLANNED = 1 + 3 + 2 + 1
 """A claim, the lines of the first batch and what is stored of them, the lines of the next: there are none."""
-INGEST_STATEMENTS = 23
+INGEST_STATEMENTS = 25
 MEASURED = 5
 """The sample of titles and the latest queries, which tell the kind of the corpus; two locks, and its record."""
 FIRST_MEASURED = 5

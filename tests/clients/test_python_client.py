@@ -108,6 +108,7 @@ CALLED = {
     "post_rollback": "rollback",
     "post_rotate_access_key": "rotate_access_key",
     "post_round": "more_rounds",
+    "post_session_feedback": "session_feedback",
     "post_session": "start_session",
     "post_split": "split_entity",
     "put_judge": "set_judge",
