@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from engram.context.errors import ConfigurationError
 from engram.providers.language import Language, PassageText, load_language, normalise_entity
 from engram.providers.language.rule_language import RuleLanguage
-from engram.providers.language.sentence_splitter import split_sentences
+from engram.providers.language.sentence_splitter import STRETCH, split_sentences
 
 
 @pytest.fixture(scope="module")
@@ -283,3 +283,9 @@ def test_torch_is_hidden_from_spacy_only(tmp_path: Path) -> None:
     (tmp_path / "config.cfg").write_text(config, encoding="utf-8")
 
     subprocess.run([sys.executable, "-c", HIDES_TORCH, str(tmp_path)], check=True, timeout=120)
+
+
+def test_a_long_text_is_split_like_its_parts() -> None:
+    part = "東京は日本の首都です。京都は古い都です。\n"
+    times = 3 * STRETCH // len(part)
+    assert split_sentences(part * times, "ja") == split_sentences(part, "ja") * times

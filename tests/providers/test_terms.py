@@ -142,3 +142,16 @@ def test_a_term_comes_from_the_word_that_stands_for_it(texts: list[str]) -> None
     for term, word in surface_words([(text, "en") for text in texts]).items():
         assert terms(word, "en") == [term]
         assert len(word) <= MAX_TERM_CHARACTERS
+
+
+@pytest.mark.parametrize(("capital", "small"), [("İNSANLAR", "insanlar"), ("IRMAK", "ırmak")])
+def test_turkish_has_an_i_with_a_dot_and_one_without(capital: str, small: str) -> None:
+    assert terms(capital, "tr") == terms(small, "tr")
+    assert terms(unicodedata.normalize("NFD", capital), "tr") == terms(small, "tr")
+    assert read_question(capital, {"tr": 9, "en": 1}).counts.keys() >= set(terms(small, "tr"))
+
+
+def test_a_question_has_the_language_of_its_words_or_the_only_one_of_its_collection() -> None:
+    assert read_question("Wo fließt der längste Fluss des Landes?", {"de": 5, "en": 10}).language == "de"
+    assert read_question("X 12", {"fr": 3}).language == "fr"
+    assert read_question("X 12", {"fr": 3, "en": 3}).language is None

@@ -43,6 +43,9 @@ passages are rare, and would lead away from what was asked: a German passage amo
 of nDCG@10, and eight foreign ones among 4,209 English ones cost 2WikiMultihopQA 0.003."""
 _UNACCENTED = frozenset({"en", "id"})
 """Languages that write no accents: one on a foreign name goes before its stem is taken."""
+_TWO_LETTERS_I = frozenset({"tr", "az"})
+"""Languages in which I with a dot and without are two letters."""
+_LOWER_I = str.maketrans({"İ": "i", "I": "ı"})
 _FUNCTION_WORDS = {"en": FUNCTION_WORDS}
 # Thai and Lao, Burmese, Khmer, Kana and Han, Hangul.
 _UNSPACED = (
@@ -72,7 +75,7 @@ def terms(text: str, language: str) -> list[str]:
     Args:
         language: ISO 639 code; words of one without a stemmer stay as they are.
     """
-    return _stem(_content_words(_split_words(text), language), language)
+    return _stem(_content_words(_split_words(text, language), language), language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +86,12 @@ class QuestionTerms:
         counts: how often the question has each.
         size: terms of its longest reading, repetitions included; less than those of ``counts`` where it was read in
             several languages that take different stems.
+        language: of the question, or of the collection where it has one only; None where it cannot be told.
     """
 
     counts: Counter[str]
     size: int
+    language: str | None
 
 
 def read_question(text: str, languages: Mapping[str, int]) -> QuestionTerms:
@@ -101,17 +106,25 @@ def read_question(text: str, languages: Mapping[str, int]) -> QuestionTerms:
     """
     least = SHARE * sum(languages.values())
     read = [language for language, passages in languages.items() if passages >= least]
-    own = detect_language(text) if len(languages) > 1 else None
+    told = detect_language(text)
+    own = told if len(languages) > 1 else None
     if own is not None and own in languages and own not in read:
         read.append(own)
-    words = _split_words(text)
-    for language in read if own is None else (own,):
-        words = _content_words(words, language)
-    readings = [Counter(_stem(_content_words(words, language), language)) for language in read or ("",)]
+    of_question = read if own is None else [own]
+    readings = [Counter(_read_in(text, language, of_question)) for language in read or ("",)]
     counts = readings[0]
     for reading in readings[1:]:
         counts = counts | reading
-    return QuestionTerms(counts, max(reading.total() for reading in readings))
+    only = next(iter(languages)) if len(languages) == 1 else None
+    return QuestionTerms(counts, max(reading.total() for reading in readings), told or only)
+
+
+def _read_in(text: str, language: str, of_question: Iterable[str]) -> list[str]:
+    """Return a question's terms in a language, without function words of the languages that it may be in."""
+    words = _split_words(text, language)
+    for one in (*of_question, language):
+        words = _content_words(words, one)
+    return _stem(words, language)
 
 
 def question_terms(text: str, languages: Mapping[str, int]) -> Counter[str]:
@@ -138,9 +151,12 @@ def surface_words(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
     return {term: counter.most_common(1)[0][0] for term, counter in written.items()}
 
 
-def _split_words(text: str) -> list[str]:
-    """Case-folded words and pairs of letters."""
-    folded = normalise_characters("NFKC", text).casefold()
+def _split_words(text: str, language: str) -> list[str]:
+    """Split a text into case-folded words and pairs of letters."""
+    composed = normalise_characters("NFKC", text)
+    if language in _TWO_LETTERS_I:
+        composed = composed.translate(_LOWER_I)
+    folded = composed.casefold()
     if not folded.isascii():
         folded = _POINTS.sub("", normalise_characters("NFC", folded))
     words = _WORD.findall(folded)

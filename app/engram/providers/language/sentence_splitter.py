@@ -36,6 +36,9 @@ _WIDE_SPACE = re.compile(r"[^\S\n]")
 # A capital with a full stop ("J. Böhme"), but for degrees ("30 °C.").
 _INITIAL_END = re.compile(r"(?<![\w°])[^\W\d_]\.$")
 _ORDINAL_END = re.compile(r"(?<!\w)\d{1,2}\.$")
+STRETCH = 2_000
+"""Characters that sentencex splits at once."""
+_CUT = re.compile(r"[。！？।॥۔؟]|[.!?]\s|\n")
 _CAPITALISES_NOUNS = frozenset({"de"})
 """Languages in which a capital after an ordinal begins a noun: "im 19. Jahrhundert"."""
 
@@ -75,10 +78,23 @@ def _english_ends(text: str) -> Iterator[int]:
 def _library_ends(text: str, language: str) -> Iterator[int]:
     """Ends that sentencex finds, without those inside an abbreviation, an ordinal or a quoted mark."""
     end = 0
-    for piece in sentencex.segment(language, _WIDE_SPACE.sub(" ", text)):
-        if end and not _goes_on(text[max(end - 40, 0) : end], text[end : end + 40], language):
-            yield end
-        end += len(piece)
+    for stretch in _stretches(_WIDE_SPACE.sub(" ", text)):
+        for piece in sentencex.segment(language, stretch):
+            if end and not _goes_on(text[max(end - 40, 0) : end], text[end : end + 40], language):
+                yield end
+            end += len(piece)
+
+
+def _stretches(text: str) -> Iterator[str]:
+    """Cut a text for sentencex, which takes quadratic time: after a mark of an end, else after a space."""
+    begin = 0
+    while len(text) - begin > STRETCH:
+        window = text[begin : begin + STRETCH]
+        cut = max((match.end() for match in _CUT.finditer(window)), default=window.rfind(" ") + 1)
+        end = begin + (cut or STRETCH)
+        yield text[begin:end]
+        begin = end
+    yield text[begin:]
 
 
 def _goes_on(before: str, after: str, language: str) -> bool:

@@ -15,7 +15,7 @@ from engram.core.ranking import bm25, complementarity
 from engram.core.ranking.profiles import PROFILES, Profile
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.core.text.temporal import TimeExpression, find_time_expressions
-from engram.providers.language import Language, detect_language, normalise_entity, question_terms, read_question
+from engram.providers.language import Language, normalise_entity, question_terms, read_question
 from engram.providers.llm import Llm
 from engram.services.encoders.encoder import Encoder
 from engram.services.retrieval.fallbacks import Fallback
@@ -115,7 +115,6 @@ class QueryPlanner:
             languages = query.scope.collection.languages
             read = read_question(query.text, languages)
             weights = term_weights(read.counts, query.expansions, languages)
-            language = detect_language(query.text) or (next(iter(languages)) if len(languages) == 1 else None)
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
         units = [] if query.strategy == "lexical" else [expansion.text for expansion in query.expansions]
@@ -149,7 +148,7 @@ class QueryPlanner:
             mentions=mentions,
             unknown={},
             constraint=constraint,
-            language=language,
+            language=read.language,
             terms=weights,
             reading_share=read.size / max(read.counts.total(), 1),
             analyse_ms=milliseconds(began, analysed),
