@@ -20,7 +20,7 @@ def show_at(*texts: tuple[int, int, str]) -> str:
 
 
 def pdf_drawn(pages: list[str], *, title: str | None = None) -> bytes:
-    """A PDF whose pages are drawn by these commands."""
+    """A PDF whose pages are drawn by these commands. In the font ``F2`` the letters a to z are Hebrew ones."""
     objects: list[bytes] = []
 
     def add(body: bytes) -> int:
@@ -28,7 +28,12 @@ def pdf_drawn(pages: list[str], *, title: str | None = None) -> bytes:
         return len(objects)
 
     font = add(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
-    parent = len(pages) * 2 + 2
+    hebrew = add(
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /FirstChar 97 /LastChar 122 /Widths [%s] "
+        b"/Encoding << /Type /Encoding /Differences [97 %s] >> >>"
+        % (b"500 " * 26, b" ".join(b"/afii%d" % (57664 + letter) for letter in range(26)))
+    )
+    parent = len(pages) * 2 + 3
     kids = []
     for commands in pages:
         stream = zlib.compress(commands.encode())
@@ -36,7 +41,7 @@ def pdf_drawn(pages: list[str], *, title: str | None = None) -> bytes:
         kids.append(
             add(
                 b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R "
-                b"/Resources << /Font << /F1 %d 0 R >> >> >>" % (parent, content, font)
+                b"/Resources << /Font << /F1 %d 0 R /F2 %d 0 R >> >> >>" % (parent, content, font, hebrew)
             )
         )
     listed = b" ".join(b"%d 0 R" % kid for kid in kids)

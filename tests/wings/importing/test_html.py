@@ -150,6 +150,26 @@ def test_the_number_of_a_footnote_at_its_beginning_is_no_power() -> None:
     assert texts("<p>Total 5</p><p><sup>1</sup> Without tax.</p>") == ["Total 5", "1 Without tax."]
 
 
+@pytest.mark.parametrize(
+    ("rows", "above"),
+    [
+        ("Note stray<tr><td>a<td>b<tr><td>c<td>d", ["Note stray"]),
+        ("<caption>Of letters</caption><tr><td>a<td>b<tr><td>c<td>d", ["Of letters"]),
+        ("<tr><td>a<td>b</tr><p>Between.</p><tr><td>c<td>d", ["Between."]),
+        ("<tr><td>a<td>b</tr><form><tr><td>c<td>d</tr>Beside</form>", ["Beside"]),
+        ("<tr><form><td>a</td><td>b</td></form></tr><tr><td>c<td>d", []),
+    ],
+)
+def test_all_text_of_a_table_is_read_wherever_it_stands(rows: str, above: list[str]) -> None:
+    assert texts(f"<p>Before.<table>{rows}</table>After.") == ["Before.", *above, "a | b", "c | d", "After."]
+
+
+@pytest.mark.parametrize("name", ["menu", "dialog", "dir", "hgroup", "search"])
+def test_a_block_inside_a_heading_is_no_part_of_a_word(name: str) -> None:
+    assert texts(f"<h1>All<{name}>rivers</{name}></h1><p>Text.")[0] == "Text."
+    assert read(f"<h1>All<{name}>rivers</{name}></h1><p>Text.").title == "All rivers"
+
+
 def test_a_table_that_arranges_the_page_is_read_as_text() -> None:
     inner = "<table><tr><th>a<th>b<tr><td>1<td>2</table>"
     page = f"<table><tr><td><h2>Menu</h2><p>One.</p></td><td>{inner}</td></tr></table>"

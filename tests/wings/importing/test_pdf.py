@@ -132,3 +132,25 @@ def test_a_page_without_text_is_named() -> None:
     document = read([["First page."], [], ["Third page."]])
     assert [(block.page, block.text) for block in document.blocks] == [(1, "First page."), (3, "Third page.")]
     assert document.notes == ("a.pdf: no text on page 2",)
+
+
+def test_equal_rows_of_a_table_are_all_read() -> None:
+    assert texts(read([["Widget 5 10", "Widget 5 10", "Nut 1 2"]])) == ["Widget 5 10", "Widget 5 10", "Nut 1 2"]
+
+
+def test_a_sentence_that_ends_on_the_next_page_leaves_the_table_below_it_whole() -> None:
+    document = read([["The pump holds"], ["five bar of pressure", "Valve no. 2023 2024", "Pump no. 3 14"]])
+    assert [(block.page, block.text) for block in document.blocks] == [
+        (1, "The pump holds five bar of pressure"),
+        (2, "Valve no. 2023 2024"),
+        (2, "Pump no. 3 14"),
+    ]
+
+
+def test_rows_of_words_that_run_from_right_to_left_are_read() -> None:
+    rows = "BT 20 TL 72 700 Td " + " ".join(
+        f"/F1 12 Tf ({figures} ) Tj /F2 12 Tf ({word}) Tj T*"
+        for figures, word in (("5 10", "abcd"), ("7 12", "efgh"))
+    )
+    document = portable.pdf("a.pdf", pdf_drawn([f"{rows} ET"]), LIMITS)
+    assert [text.split() for text in texts(document)] == [["דגבא", "10", "5"], ["חזוה", "12", "7"]]

@@ -115,6 +115,23 @@ def test_a_title_of_any_length_costs_no_row() -> None:
     assert (len(made.title), made.sentences[0]) == (500, "Text.")
 
 
+def test_a_title_that_is_cut_stands_whole_in_the_text() -> None:
+    title = "word " * 120 + "end"
+    (made,) = rows(f"title,text\n{title},Text.\n")
+    assert made.text == f"Text.\ntitle: {title}"
+
+
+def test_an_id_that_looks_like_the_place_of_another_costs_no_row() -> None:
+    made = rows("id,text\n7,First.\n7:3,Other.\n7,Second.\n")
+    assert [passage.id for passage in made] == ["f.csv#7", "f.csv#7:3", "f.csv#7:3:3"]
+
+
+def test_values_of_one_dotted_name_are_joined() -> None:
+    assert texts('[{"a.b": "first", "a": {"b": "second"}, "c": 1}]', "f.json") == ["a.b: first, second | c: 1"]
+    nested = convert("f.json", b'{"all": [{"a.b": "first", "a": {"b": "second"}, "c": 1}]}')
+    assert "a.b: first, second | c: 1" in nested.passages[0].sentences
+
+
 def test_a_table_without_rows_has_no_text() -> None:
     with pytest.raises(UnreadableError, match="no text"):
         tables.table("f.csv", b"id,text\n", ConversionLimits())

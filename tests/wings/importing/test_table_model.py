@@ -209,3 +209,23 @@ def test_an_empty_row_inside_a_table_ends_it_not() -> None:
 def test_a_form_is_no_table() -> None:
     form = as_rows(["Owner", "Ann"], ["Age", 30], ["City", "Rome"])
     assert sentences("a.xlsx", form) == ["Sheet", "Owner | Ann", "Age | 30", "City | Rome"]
+
+
+def test_ids_are_told_apart_over_all_tables_of_a_workbook() -> None:
+    towns = (["id", "town", "staff"], [1, "Oslo", 5], [6, "Rome", 6])
+    rivers = (["river", "length", "basin"], ["Rhine", 1230, 185], ["Rhone", 813, 98])
+    lakes = (["id", "lake", "depth"], [1, "Como", 425], [2, "Garda", 346])
+    made = convert("a.xlsx", as_rows(*towns, [], *rivers, [], *lakes))
+    assert [(passage.id, passage.title) for passage in made.passages] == [
+        ("a.xlsx#Sheet!1", "1"),
+        ("a.xlsx#Sheet!6", "6"),
+        ("a.xlsx#Sheet!6:6", "Rhine"),
+        ("a.xlsx#Sheet!7", "Rhone"),
+        ("a.xlsx#Sheet!1:10", "1"),
+        ("a.xlsx#Sheet!2", "2"),
+    ]
+
+
+def test_a_header_without_names_takes_no_row_of_values() -> None:
+    grid = lay_out("a", [[Cell(""), Cell("")], [Cell("A"), Cell("1")], [Cell("B"), Cell("2")]])
+    assert [line.text for line in write_table(grid, 1)] == ["A | 1", "B | 2"]

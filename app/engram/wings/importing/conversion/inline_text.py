@@ -6,11 +6,13 @@ from typing import Any
 
 from engram.wings.importing.conversion.outline import flatten_text
 
-_PARTING = frozenset(
-    """address article aside blockquote caption center dd details div dl dt fieldset figcaption figure footer form
-    h1 h2 h3 h4 h5 h6 header hr legend li main nav ol option p pre section summary table tbody td tfoot th thead tr
-    ul""".split()
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+BLOCKS = frozenset(
+    """address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption
+    figure footer form head header hgroup hr html legend li main menu nav ol p pre search section summary table
+    tbody td tfoot th thead tr ul""".split()
 )
+_PARTING = BLOCKS | HEADINGS.keys() | {"option"}
 """Elements that begin and end a line. All others are parts of words where no space stands beside them."""
 _INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _ORDINAL = re.compile(r"[^\W\d_]{2,}")

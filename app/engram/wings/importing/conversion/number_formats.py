@@ -1,18 +1,19 @@
 """Numbers of a spreadsheet as its reader sees them: percentages, thousands, currencies, hours, leading zeros.
 
-Covers what the format codes of ECMA-376 say about a number's digits and the text around them. Fractions and powers
-of ten are written as plain numbers.
+Covers what the format codes of ECMA-376 say about a number's digits and the text around them. Fractions, powers of
+ten, codes with conditions, and digits with text between them are written as plain numbers.
 """
 
 import datetime
 import math
 import re
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
 from typing import NamedTuple
 
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)|\[\$([^\]-]*)[^\]]*\]|[_*].|\[[^\]]*\]|([^"\\\[_*])')
 _DIGITS = re.compile(r"[#0?][#0?,.]*|\.[#0?]+")
+_CONDITION = re.compile(r"\[[<>=]")
 _ELAPSED = re.compile(r"\[(h+|m+|s+)\]", re.IGNORECASE)
 _PLACES = 21
 """Digits that a number is written with; beyond them it is a power of ten."""
@@ -32,15 +33,18 @@ def format_number(value: float, code: str) -> str:
     """Write a number by its format code; as plain digits where the code does not say how."""
     if not math.isfinite(value):
         return str(value)
+    if _CONDITION.search(code):
+        return plain_number(value)
     sections = _split(code)
     at = 1 if value < 0 and len(sections) > 1 else 2 if value == 0 and len(sections) > 2 else 0
     parsed = _parse(sections[at])
     if parsed is None:
         return plain_number(value)
     number = Decimal(repr(value)).scaleb(parsed.scale)
-    rounded = (
-        number.quantize(Decimal(1).scaleb(-parsed.decimals), ROUND_HALF_UP) if abs(number) < 10**20 else number
-    )
+    rounded = number
+    if abs(number) < 10**_PLACES:
+        with localcontext(prec=_PLACES + 1 + parsed.decimals):
+            rounded = number.quantize(Decimal(1).scaleb(-parsed.decimals), ROUND_HALF_UP)
     text = f"{abs(rounded):{',' if parsed.grouped else ''}.{parsed.decimals}f}"
     for _ in range(parsed.optional):
         text = text.removesuffix("0")
@@ -90,6 +94,8 @@ def _parse(section: str) -> _Code | None:
     code, shown = "".join(plain), "".join(literal)
     digits = _DIGITS.search(code)
     if digits is None or not re.search(r"[#0]", digits[0]) or re.search(r"[eE][+-]|/|General|@", code):
+        return None
+    if re.search(r"[#0?]", code[digits.end() :]):
         return None
     body = digits[0]
     whole, _, decimals = body.partition(".")

@@ -108,14 +108,14 @@ class _Layout:
         segments: list[_Segment] = []
         size = self._size(at)
         for word in _WORD.finditer(line):
-            left = self._box(at + word.start())[0]
-            right = self._box(at + word.end() - 1)[2]
+            first, last = self._box(at + word.start()), self._box(at + word.end() - 1)
+            left, right = min(first[0], last[0]), max(first[2], last[2])  # the first letter may be the rightmost
             text = self._mark(at + word.start(), word[0])
             if segments and left - segments[-1].right < max(
                 _GAP * size, _SPACES * self._width(at + word.start() - 1)
             ):
-                last = segments.pop()
-                segments.append(_Segment(last.left, right, f"{last.text} {text}"))
+                before = segments.pop()
+                segments.append(_Segment(min(before.left, left), max(before.right, right), f"{before.text} {text}"))
             else:
                 segments.append(_Segment(left, right, text))
         return segments
@@ -176,7 +176,7 @@ def _cells(row: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> l
     """What a row has in each column."""
     cells: list[Cell | None] = [None] * len(columns)
     for segment in row:
-        cells[next(at for at, (_, right) in enumerate(columns) if segment.left < right)] = Cell(segment.text)
+        cells[sum(left <= segment.left for left, _ in columns) - 1] = Cell(segment.text)
     return cells
 
 

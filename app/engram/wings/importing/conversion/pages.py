@@ -7,7 +7,14 @@ from typing import Any
 from engram.wings.importing.conversion.documents import Document, UnreadableError
 from engram.wings.importing.conversion.encodings import declared_encoding, decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
-from engram.wings.importing.conversion.inline_text import cell_text, find_tags, inline_text, is_hidden
+from engram.wings.importing.conversion.inline_text import (
+    BLOCKS,
+    HEADINGS,
+    cell_text,
+    find_tags,
+    inline_text,
+    is_hidden,
+)
 from engram.wings.importing.conversion.outline import QUOTATION, Outline, flatten_text, library
 from engram.wings.importing.conversion.prose import paragraphs
 from engram.wings.importing.conversion.quotations import begins_original, title_original
@@ -18,16 +25,10 @@ _FIELDS = ("input", "select", "textarea", "datalist", "button")
 # What an element is for its page, by its name and by its role; a note calls it so if it is left out.
 _AROUND = {"main": "main", "nav": "navigation", "footer": "a footer", "aside": "an aside"}
 _ROLES = {"main": "main", "navigation": "navigation", "contentinfo": "a footer", "complementary": "an aside"}
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = frozenset(
-    """address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption
-    figure footer form head header hgroup hr html legend li main menu nav ol p pre search section summary table
-    tbody td tfoot th thead tr ul""".split()
-)
 _ORIGINALS = ("divRplyFwdMsg", "x_divRplyFwdMsg")
 """Ids of the element that begins the earlier message in Outlook, which goes on to the end."""
 _QUOTATIONS = frozenset(("gmail_quote", "yahoo_quoted"))
-_BUTTON_TEXTS = [*_HEADINGS, "summary", "dt", "legend"]
+_BUTTON_TEXTS = [*HEADINGS, "summary", "dt", "legend"]
 """Elements that are text though they are buttons, which fold what stands below them."""
 _STRONG = ("b", "strong")
 _SHOWN_CHARACTERS = 60
@@ -139,7 +140,7 @@ class _Reader:
         pieces: list[str] = []
         for child in node.children:
             name = getattr(child, "name", None)
-            if name is not None and (name in _BLOCKS or name in _HEADINGS or id(child) in self._around):
+            if name is not None and (name in BLOCKS or name in HEADINGS or id(child) in self._around):
                 self._add_pieces(pieces)
                 self._block(child, name)
             else:
@@ -166,15 +167,16 @@ class _Reader:
     def _block(self, node: Any, name: str) -> None:
         if self._message and node.get("id") in _ORIGINALS:
             self._begin_original(QUOTATION)
-        if name in _HEADINGS:
+        if name in HEADINGS:
             if text := cell_text(node):
-                self._outline.open_heading(_HEADINGS[name], text)
+                self._outline.open_heading(HEADINGS[name], text)
         elif name == "pre":
             self._outline.lines("".join(map(inline_text, node.children)))
         elif name == "table" and not _is_layout(node):
-            self._add_table(node)
+            rows = sorted(find_tags(node, ("tr",)), key=lambda row: row.parent.name == "tfoot")
+            self._add_table(node, rows)
         elif name == "tr" and node.find_parent("table") is None:  # a row that lost its table
-            self._outline.table(write_table(lay_out(self._source, [_cells(node)]), 0))
+            self._add_table(node, [node], header_rows=0)
         elif self._message and (name == "blockquote" or _is_quotation(node)):
             self._outline.open_quotation()
             self._walk(node)
@@ -182,11 +184,13 @@ class _Reader:
         else:
             self._walk(node)
 
-    def _add_table(self, table: Any) -> None:
-        for caption in find_tags(table, ("caption",)):
-            self._outline.add(cell_text(caption))
-        rows = sorted(find_tags(table, ("tr",)), key=lambda row: row.parent.name == "tfoot")
-        self._outline.table(write_table(lay_out(self._source, map(_cells, rows))))
+    def _add_table(self, table: Any, rows: list[Any], header_rows: int | None = None) -> None:
+        """Add a table below its caption and below its text outside of cells, which browsers show above it."""
+        lines = list(write_table(lay_out(self._source, map(_cells, rows)), header_rows))
+        for cell in [cell for row in rows for cell in _find_cells(row)]:
+            cell.extract()
+        self._walk(table)
+        self._outline.table(lines)
 
 
 def _kind(tag: Any) -> str | None:
@@ -240,7 +244,7 @@ def _is_inside_content(tag: Any) -> bool:
 def _find_block_parents(content: Any) -> set[int]:
     """Ids of the elements that have a block inside, found in one pass."""
     around: set[int] = set()
-    for tag in find_tags(content, _BLOCKS | _HEADINGS.keys()):
+    for tag in find_tags(content, BLOCKS | HEADINGS.keys()):
         for parent in tag.parents:
             if id(parent) in around:
                 break
@@ -258,7 +262,7 @@ def _is_layout(table: Any) -> bool:
     if table.get("role") == "presentation":
         return True
     names = {getattr(node, "name", None) for node in table.descendants}
-    if not names.isdisjoint(_HEADINGS.keys() | {"table"}):
+    if not names.isdisjoint(HEADINGS.keys() | {"table"}):
         return True
     rows = [_find_cells(row) for row in find_tags(table, ("tr",))]
     if len(rows) == 1 and any(len(find_tags(cell, ("p", "div", "li"))) > 1 for cell in rows[0]):
@@ -267,7 +271,8 @@ def _is_layout(table: Any) -> bool:
 
 
 def _find_cells(row: Any) -> list[Any]:
-    return [cell for cell in row.children if getattr(cell, "name", None) in ("td", "th")]
+    """The cells of a row, also those that another element wraps."""
+    return [cell for cell in find_tags(row, ("td", "th")) if cell.find_parent(("td", "th", "tr")) is row]
 
 
 def _cells(row: Any) -> list[Cell]:

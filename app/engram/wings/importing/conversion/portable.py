@@ -12,11 +12,10 @@ from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.line_ends import join_words
 from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, flatten_text, library
-from engram.wings.importing.conversion.page_layout import read_lines, read_row
-from engram.wings.importing.conversion.prose import paragraphs
+from engram.wings.importing.conversion.page_layout import ROW, read_lines, read_row
+from engram.wings.importing.conversion.prose import add_paragraphs
 from engram.wings.importing.conversion.running_heads import drop_running_heads
 
-_BLANK_LINE = re.compile(r"\n\s*\n")
 _NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*\.?|[A-Z]\.|[IVX]+\.)\s+")
 _HEADING_LINES = 3
 Bookmark = tuple[int, str]
@@ -107,13 +106,11 @@ def _normalise_title(title: str) -> str:
 
 
 def _add_text(text: str, outline: Outline) -> None:
-    for part in _BLANK_LINE.split(text):
-        for row, run in groupby(part.split("\n"), key=read_row):
-            if row is not None:
-                outline.table([row])
-                continue
-            for piece, heading in paragraphs("\n".join(run)):
-                outline.add(flatten_text(piece), whole=heading)
+    for row, run in groupby(text.split("\n"), key=read_row):
+        if row is None:
+            add_paragraphs("\n".join(run), outline)
+        else:
+            outline.table(row for _ in run)  # a table may have equal rows
 
 
 def _join_pages(pages: list[str]) -> list[str]:
@@ -121,7 +118,7 @@ def _join_pages(pages: list[str]) -> list[str]:
     for at in range(1, len(pages)):
         before, page = pages[at - 1], pages[at]
         if before and page[:1].islower() and not before.endswith((".", "!", "?", ":", ";")):
-            first_sentence = split_sentences(page)[0]
+            first_sentence = split_sentences(page.partition(ROW)[0])[0]
             pages[at - 1] = f"{before}\n{first_sentence}"
             pages[at] = page[len(first_sentence) :].lstrip()
     return pages

@@ -19,10 +19,15 @@ def text(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """Plain text: blank lines separate paragraphs, and a line that looks like a heading is a unit of its own."""
     whole, _, notes = decode_text(source, data)
     outline = Outline()
-    for part in _BLANK_LINE.split(whole):
+    add_paragraphs(whole, outline)
+    return outline.document(source, "text", notes)
+
+
+def add_paragraphs(text: str, outline: Outline) -> None:
+    """Add a text whose blank lines separate paragraphs, see ``paragraphs``."""
+    for part in _BLANK_LINE.split(text):
         for piece, heading in paragraphs(part):
             outline.add(flatten_text(piece), whole=heading)
-    return outline.document(source, "text", notes)
 
 
 def paragraphs(part: str) -> Iterator[tuple[str, bool]]:

@@ -16,11 +16,11 @@ IDS = ("id", "_id", "passage_id", "doc_id")
 TITLES = ("title", "name", "heading", "subject")
 TEXTS = ("text", "content", "contents", "body", "passage", "document", "abstract", "description")
 METADATA_VALUES = 200
+"""Of a record with more values only these become metadata: ``POST /passages`` refuses large ones."""
 METADATA_BYTES = 32 * 1024
 TITLE_CHARACTERS = 500
 _SHORT = 200
 """Characters of a value that stands in the sentence of its row; a longer one has sentences of its own."""
-"""Of a record with more values only these become metadata: ``POST /passages`` refuses large ones."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Record:
 
     Attributes:
         values: by the names of its columns, none blank.
-        place: what its id is where it has none of its own; also ``metadata``, with ``place_name`` as the key.
+        place: what its id is where it has none of its own; also ``metadata``, with ``row`` as the key.
         nameless: values that no column names.
     """
 
@@ -39,16 +39,26 @@ class Record:
 
 
 def passages(
-    source: str, records: Iterable[Record], kind: str, *, place_name: str = "row", sheet: str | None = None
+    source: str,
+    records: Iterable[Record],
+    kind: str,
+    *,
+    sheet: str | None = None,
+    taken: set[str] | None = None,
 ) -> Conversion:
     """Make a passage of each record.
 
     A column called as in ``TEXTS`` is the text, as in ``TITLES`` the title, as in ``IDS`` the id, and all others
     are metadata. Below the text stands one sentence that names each other column with its value, the id too, so
     that all of them can be found. If no column is the text, this sentence is the text, and the first value is the
-    title. Of two records with one id, the second id ends with its place.
+    title. Of two records with one id, the second id ends with its place. A title of more than
+    ``TITLE_CHARACTERS`` is cut, and stands whole in that sentence's place.
+
+    Args:
+        taken: ids of other tables of the same file; the ids of these records are added.
     """
-    made: dict[str, ImportedPassage] = {}
+    taken = set() if taken is None else taken
+    made: list[ImportedPassage] = []
     repeated: list[int] = []
     encoded = 0
     for record in records:
@@ -61,25 +71,29 @@ def passages(
             next((by_name[n] for n in names if n in by_name), None) for names in (IDS, TITLES, TEXTS)
         )
         key = _key(source, sheet, row[identifier] if identifier else str(record.place))
-        if key in made:
+        if key in taken:
             repeated.append(record.place)
+        while key in taken:
             key = f"{key}:{record.place}"
-        shown = {name: value for name, value in row.items() if body is None or name not in (title, body)}
+        taken.add(key)
+        whole_title = title if title and len(row[title]) <= TITLE_CHARACTERS else None
+        shown = {name: value for name, value in row.items() if body is None or name not in (whole_title, body)}
         parts = [row[body]] if body else []
         parts += _write_fields(shown, record.nameless)
         other_fields = {name: value for name, value in row.items() if name not in (identifier, title, body)}
-        place = {place_name: record.place} | ({} if sheet is None else {"sheet": sheet})
+        place = {"row": record.place} | ({} if sheet is None else {"sheet": sheet})
         sentences = [*split_sentences(row[body]), *parts[1:]] if body else parts
-        made[key] = ImportedPassage(
-            id=key,
-            title=row[title][:TITLE_CHARACTERS] if title else "" if body else _first(row, record.nameless)[:200],
-            text="\n".join(parts),
-            sentences=tuple(piece for sentence in sentences for piece in pieces(sentence, SENTENCE_CHARACTERS)),
-            metadata={"source": source, "format": kind, **place, **_limit_metadata(other_fields)},
+        heading = row[title] if title else "" if body else _first(row, record.nameless)[:200]
+        made.append(
+            ImportedPassage(
+                id=key,
+                title=heading[:TITLE_CHARACTERS],
+                text="\n".join(parts),
+                sentences=tuple(piece for sentence in sentences for piece in pieces(sentence, SENTENCE_CHARACTERS)),
+                metadata={"source": source, "format": kind, **place, **_limit_metadata(other_fields)},
+            )
         )
-    return Conversion(
-        tuple(made.values()), (*_note_repeated(source, sheet, repeated), *note_encoded(source, encoded))
-    )
+    return Conversion(tuple(made), (*_note_repeated(source, sheet, repeated), *note_encoded(source, encoded)))
 
 
 def _key(source: str, sheet: str | None, number: str) -> str:

@@ -69,6 +69,7 @@ def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion
     check_zip(source, data, limits)
     book = library("openpyxl").load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
     made: list[ImportedPassage] = []
+    taken: set[str] = set()
     notes: list[str] = []
     outline = Outline()
     cells_left = limits.cells
@@ -100,7 +101,8 @@ def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion
                 outline.table(write_table(table))
                 continue
             values = [(number, _texts(row)) for number, row in zip(part, table, strict=True)]
-            converted = records.passages(source, make_records(names, values[1:]), "xlsx", sheet=sheet.title)
+            rows_below = make_records(names, values[1:])
+            converted = records.passages(source, rows_below, "xlsx", sheet=sheet.title, taken=taken)
             made += converted.passages
             notes += converted.notes
     book.close()

@@ -1,6 +1,7 @@
 """Reader of JSON: a list of objects is records, another value a document."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ def parse_json(source: str, data: bytes, limits: ConversionLimits) -> Conversion
         notes += (f"{source}: left out what stands beside passages: {', '.join(beside)}",) if beside else ()
         value = value["passages"]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        listed = (Record(dict(_leaves("", item)), number) for number, item in enumerate(value, 1))
+        listed = (Record(_fields(item), number) for number, item in enumerate(value, 1))
         converted = records.passages(source, listed, "json")
         if not converted.passages:
             raise UnreadableError(f"{source} has no text.")
@@ -106,6 +107,14 @@ def _check(source: str, value: Any, limits: ConversionLimits) -> None:
             waiting += [(inner, depth + 1) for inner in (item.values() if isinstance(item, dict) else item)]
 
 
+def _fields(item: Any) -> dict[str, str]:
+    """The texts of the values inside by their dotted names; those of one name ("a.b", "b" in "a") are joined."""
+    texts: dict[str, list[str]] = defaultdict(list)
+    for name, text in _leaves("", item):
+        texts[name].append(text)
+    return {name: ", ".join(of_name) for name, of_name in texts.items()}
+
+
 def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
     """Yield (dotted name, text) of the values inside; a list of plain values is one."""
     if isinstance(value, dict):
@@ -160,7 +169,7 @@ def _short_fields(item: Any, heading: str) -> dict[str, str]:
     """The fields of an object that is like a row: all of them short, and none its text; else none."""
     if not isinstance(item, dict):
         return {}
-    fields = {name: flatten_text(text) for name, text in _leaves("", item)}
+    fields = {name: flatten_text(text) for name, text in _fields(item).items()}
     if any(len(text) > _PROSE for text in fields.values()) or any(name.casefold() in TEXTS for name in fields):
         return {}
     return {name: text for name, text in fields.items() if not (name.casefold() in TITLES and text == heading)}

@@ -63,6 +63,8 @@ def write_table(grid: Grid, header_rows: int | None = None) -> Iterator[TableLin
         header_rows: rows at the top that name the columns; None if the file does not say so, so that the marks of
             its cells decide, or what the cells hold.
     """
+    if header_rows is not None:
+        header_rows = sum(bool(_filled(row)) for row in grid[:header_rows])
     grid = _drop_empty(grid)
     if header_rows is None:
         while len(grid) > 1 and _is_title(grid[0]) and not _is_title(grid[1]):

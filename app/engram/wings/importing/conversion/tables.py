@@ -74,13 +74,14 @@ def read_rows(source: str, text: str, limits: ConversionLimits) -> Iterator[tupl
 def _read_lines(source: str, text: str, dialect: dict[str, Any]) -> Iterator[tuple[int, Row]]:
     """Yield (line, values) of the rows. A quote that nothing closes is text, and does not swallow the rest."""
     reader = csv.reader(io.StringIO(text, newline=""), **dialect)
-    begin, lines = 1, None
+    begin = 1
+    lines = text.split("\n") if text.count('"') % 2 else []  # quotes that all close are of an even number
     try:
         for row in reader:
-            if reader.line_num > begin and any("\n" in value for value in row) and text.count('"') % 2:
-                lines = text.split("\n") if lines is None else lines
+            at_end = begin < reader.line_num >= len(lines) - 1
+            if lines and at_end and any("\n" in value for value in row):
                 rest = lines[begin - 1 :]
-                if reader.line_num >= len(lines) - 1 and _is_open(rest, dialect):
+                if _is_open(rest, dialect):
                     plain = csv.reader(rest, **dialect | {"quoting": csv.QUOTE_NONE})
                     yield from enumerate(plain, begin)
                     return
