@@ -91,7 +91,13 @@ def test_lines_of_two_encodings_are_each_read_right() -> None:
         ("iso-8859-9", "cp1254", "İstanbul’da 5 € – ucuz"),
         ("koi8-r", "koi8-r", "Москва, столица России."),
         ("windows-1251", "cp1251", "Москва — столица России."),
+        ("windows-874", "cp874", "ราคาสินค้า"),
+        ("windows-874", "cp874", "สวัสดีครับ ราคาสินค้า"),
         ("x-unknown", "utf-8", GERMAN),
+        ("base64", "utf-8", GERMAN),
+        ("undefined", "utf-8", GERMAN),
+        ("punycode", "utf-8", GERMAN),
+        ("unicode_escape", "utf-8", "Press \\x41 and \\u0041."),
     ],
 )
 def test_a_label_is_read_as_browsers_do_and_utf_8_goes_before_it(label: str, codec: str, text: str) -> None:
@@ -111,3 +117,35 @@ def test_a_false_label_is_noted() -> None:
     damaged = f"<meta charset=utf-8><p>{OFFER}</p>".encode() + b"<p>\xe9t\xe9</p>"
     assert convert("a.html", damaged).notes == ("a.html: read as UTF-8 but for bytes of Windows-1252 in line 1",)
     assert convert("a.html", damaged).passages[0].sentences[-1] == "été"
+
+
+@pytest.mark.parametrize("label", ["base64", "undefined", "punycode", "idna", "unicode_escape", "a\0b", "ü", ""])
+def test_a_label_that_names_no_encoding_of_text_counts_as_none(label: str) -> None:
+    assert decode_text("a.txt", GERMAN.encode("cp1252"), label).text == GERMAN
+    assert decode_text("a.txt", rb"Press \x41.", label).text == r"Press \x41."
+
+
+@pytest.mark.parametrize("label", ["utf-16", "UTF-16LE", "utf-32", "utf-16be"])
+def test_ascii_letters_are_read_whatever_wide_encoding_they_claim(label: str) -> None:
+    assert decode_text("a.txt", b"Four and more.  ", label).text == "Four and more.  "
+    page = f"<meta charset={label}><p>Four.</p>" + " " * 4
+    assert convert("a.html", page.encode()).passages[0].text == "Four."
+    assert convert("a.html", page.encode()).notes == ()
+
+
+@pytest.mark.parametrize("label", ["iso-8859-1", "windows-1251", "iso-8859-2"])
+@pytest.mark.parametrize("text", [GERMAN, "Москва — столица.", "สวัสดีครับ"])
+def test_damaged_utf_8_goes_before_a_label_that_fits_its_bytes(label: str, text: str) -> None:
+    data = f"{text}\n".encode() + GERMAN.encode("latin-1")
+    assert decode_text("a.txt", data, label).text == f"{text}\n{GERMAN}"
+
+
+def test_many_damaged_bytes_are_each_read_and_the_first_lines_are_named() -> None:
+    lines = 30_000
+    decoded = decode_text(
+        "a.txt", "déjà ".encode() * 3 + b"\xe9t\xe9\n" + "déjà \xe9\n".encode() * lines + b"\xe9\n" * lines
+    )
+    assert decoded.text == "déjà déjà déjà été\n" + "déjà é\n" * lines + "é\n" * lines
+    assert decoded.notes == (
+        "a.txt: read as UTF-8 but for bytes of Windows-1252 in line 1, 30002, 30003, 30004, 30005 and 29996 more",
+    )

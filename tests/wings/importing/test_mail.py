@@ -7,6 +7,7 @@ import pytest
 
 from engram.wings.importing.conversion.documents import Conversion
 from engram.wings.importing.conversion.formats import convert
+from engram.wings.importing.conversion.quotations import QUOTATION_DEPTH
 from tests.wings.importing.office_files import paragraph, word_file, workbook
 
 
@@ -224,6 +225,53 @@ def test_headers_of_raw_bytes_and_false_labels_are_read() -> None:
     made = convert("m.eml", head + subject + b"Content-Type: text/plain\n\nText.\n").passages[0]
     assert made.title == "Größe – the customer’s €"
     assert made.metadata["from"] == "Jörg <j@example.org>"
+
+
+@pytest.mark.parametrize(
+    ("subject", "title"),
+    [
+        ("C:\\users é =?utf-8?q?=E2=80=A6?= end", "C:\\users é … end"),
+        ("C:\\users =?utf-8?q?=E2=80=A6?= \\x", "C:\\users … \\x"),
+        ("é =?utf-8?b?w?= end", "é =?utf-8?b?w?= end"),
+        ("é =?utf-8?b?AAAA?= end", "é =?utf-8?b?AAAA?= end"),
+        ("é =?base64?q?a?= =?utf-8?q?who?_me?=", "é awho? me"),
+        ("é =?utf-8?b?w6k=?= =?utf-8?b?4oI=?=\n =?utf-8?b?rA==?=", "é é€"),
+    ],
+)
+def test_a_header_that_is_encoded_in_part_loses_nothing(subject: str, title: str) -> None:
+    made = convert("m.eml", f"From: a@example.org\nSubject: {subject}\n\nText.\n".encode())
+    assert (made.passages[0].title, made.passages[0].sentences[-1]) == (title, "Text.")
+
+
+LIST = "Content-Type: text/csv\nContent-Disposition: inline; filename=list.csv\n\npart,price\nhose,5"
+LOGO = "Content-Type: image/png; name=l.png\nContent-ID: <l@x>\nContent-Disposition: inline\n\niVBO"
+
+
+def test_files_inside_an_alternative_that_is_not_read_are_documents() -> None:
+    inner = mixed(f"{HTML}<p>See the list.</p>", LIST, PICTURE, LOGO).decode().partition("Subject: S\n")[2]
+    outer = mixed(f"{TEXT}See the list.", inner.replace("=B", "=C").replace("--B", "--C")).decode()
+    made = convert("m.eml", outer.replace("multipart/mixed", "multipart/alternative", 1).encode())
+    assert [passage.sentences[-1] for passage in made.passages] == ["See the list.", "part: hose | price: 5"]
+    assert made.notes == ("m.eml: attachments were not read: p.png",)
+
+
+ORIGINALS = "".join(f"\n-----Original Message-----\nFrom: b{n}@example.org\n\nText {n}.\n" for n in range(1500))
+
+
+def test_many_earlier_messages_are_each_quoted_in_order() -> None:
+    made = told(plain(f"New.{ORIGINALS}"))
+    assert made[0] == (False, [], ["New."])
+    assert all(quoted for quoted, _, _ in made[1:])
+    assert [len(headings) for _, headings, _ in made[1:4]] == [1, 2, 3]
+    assert max(len(headings) for _, headings, _ in made) == QUOTATION_DEPTH
+    texts = [sentence for _, _, sentences in made for sentence in sentences if sentence.startswith("Text")]
+    assert list(dict.fromkeys(texts)) == [f"Text {n}." for n in range(1500)]
+
+
+@pytest.mark.parametrize("line", ["--- Agenda ---", "----- Original Message -----", "__________"])
+def test_a_line_of_dashes_above_no_header_begins_no_earlier_message(line: str) -> None:
+    assert not any(quoted for quoted, _, _ in told(plain(f"Hello.\n\n{line}\n\nWe start at nine.\nBye.")))
+    assert not any(quoted for quoted, _, _ in told(plain(f"Hello.\n\n{line}")))
 
 
 def test_parts_inside_each_other_are_bounded() -> None:

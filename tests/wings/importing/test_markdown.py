@@ -30,6 +30,29 @@ def test_marks_are_read_and_nothing_is_lost(text: str, expected: list[str]) -> N
     assert sentences(text) == expected
 
 
+ENCLOSING = """aside button datalist footer iframe main nav noembed noframes noscript plaintext script select style
+    svg template textarea title xmp""".split()
+
+
+@pytest.mark.parametrize("name", [*ENCLOSING, "SCRIPT"])
+def test_a_tag_that_is_only_mentioned_is_text(name: str) -> None:
+    tag = f"<{name}>"
+    assert sentences(f"The {tag} tag.\n\nSecond.") == [f"The {tag} tag.", "Second."]
+    assert sentences(f"Before <div>the {tag} tag</div>.\n\nSecond.")[-1] == "Second."
+    assert sentences(f"<div>The {tag} tag</div>\n\nSecond.") == [f"The {tag} tag", "Second."]
+    assert f"{tag} is bad." in " ".join(sentences(f"{tag} is bad.\n\nSecond."))
+    assert "Second." in " ".join(sentences(f"{tag} is bad.\n\nSecond."))
+    twice = sentences(f"The {tag} tag.\n\nHere <{name}>a</{name}> ends.\n\nThird.")
+    assert (twice[0], twice[-1]) == (f"The {tag} tag.", "Third.")
+
+
+def test_what_a_closed_element_holds_is_left_out_as_in_a_page() -> None:
+    assert sentences("One.\n\n<script>\n\nleave();\n</script>\n\nTwo.") == ["One.", "Two."]
+    assert sentences("<nav>\n\n- [Home](a.md)\n\n</nav>\n\nTwo.") == ["Two."]
+    assert sentences("Press <button>OK</button> now.") == ["Press now."]
+    assert sentences("Write `<script>` and `</script>`.") == ["Write <script> and </script>."]
+
+
 @pytest.mark.parametrize("kind", ["image/svg+xml", "image/bmp", "image/png", "application/pdf"])
 def test_embedded_files_are_no_text(kind: str) -> None:
     address = f"data:{kind};base64,{'PHN2ZyB4bWxucz0i' * 60}"

@@ -24,6 +24,7 @@ _BOMS = (
 )
 _LABELS = {
     "ascii": "cp1252",
+    "utf-8-sig": "utf-8",
     "iso8859-1": "cp1252",
     "iso8859-9": "cp1254",
     "iso8859-11": "cp874",
@@ -35,6 +36,8 @@ _LABELS = {
     "big5": "big5hkscs",
 }
 """Encodings by the names that browsers read as larger ones: files are labelled with the name and hold the other."""
+_NO_CHARSETS = ("idna", "punycode", "raw-unicode-escape", "unicode-escape")
+"""Python's codecs of text that no browser and no mail program knows: they are notations, not encodings."""
 _WIDE = ("gb18030", "cp932", "cp949", "big5hkscs", "euc_jp", "utf-16", "utf-32")
 """Encodings of several bytes a character, which damaged UTF-8 hardly ever fits."""
 _GUESSED = """
@@ -51,8 +54,14 @@ _LATIN_SHARE = 0.33
 _LATIN_RUN = re.compile(r"(?:(?=[^\x00-\x7f])[^\W\d_]){5}")
 """More accented letters in a row than a word in Latin letters has."""
 _SAMPLE_BYTES = 200_000
+_UTF8_SHARE = 0.5
+"""Bytes of valid UTF-8 among those beyond ASCII: damaged UTF-8 has more, other encodings hardly ever as many."""
+_SURE_UTF8_SHARE = 0.75
+"""The same where the label fits too: short texts of an 8-bit script reach two thirds by chance."""
 _SYMBOLS = frozenset({"Sc", "Sm", "Sk", "So", "No", "Cf", "Cc"})
 _HIGH = re.compile(rb"[\x80-\xff]+")
+_ESCAPED = re.compile(r"[\udc80-\udcff]+")
+"""Bytes that ``surrogateescape`` kept because they are no UTF-8."""
 
 
 class DecodedText(NamedTuple):
@@ -84,18 +93,20 @@ def decode_text(source: str, data: bytes, label: str | None = None) -> DecodedTe
 
 
 def declared_encoding(data: bytes) -> str | None:
-    """The encoding that a page says it has; UTF-16, which no page can say before it is read, is UTF-8."""
+    """The encoding that a page says it has. A page that says UTF-16 or UTF-32 in ASCII letters is UTF-8."""
     found = _DECLARED.search(data[:_DECLARATION_BYTES])
-    return found[1].decode("ascii") if found else None
+    label = found[1].decode("ascii") if found else None
+    return "utf-8" if label and label.lower().startswith(("utf-16", "utf-32")) else label
 
 
 def _codec(label: str | None) -> str | None:
     """Python's codec of a label, as browsers understand it; None if there is no such encoding."""
     try:
-        name = codecs.lookup((label or "").strip().replace("Windows-", "cp")).name
-    except LookupError:
+        name = codecs.lookup((label or "").strip().lower().replace("windows-", "cp")).name
+        "a".encode(name)  # raises for codecs of bytes, as base64
+    except (LookupError, ValueError):
         return None
-    return _LABELS.get(name, name)
+    return None if name in _NO_CHARSETS else _LABELS.get(name, name)
 
 
 def _decode_bytes(source: str, data: bytes, label: str | None) -> tuple[str, str, str]:  # noqa: PLR0911 - a case each
@@ -107,7 +118,7 @@ def _decode_bytes(source: str, data: bytes, label: str | None) -> tuple[str, str
             return _decode_wide(source, data, codec, name)
     if wide := _utf16_codec(data):
         return _decode_wide(source, data, wide, "UTF-16")
-    if label is not None and data.isascii():
+    if label is not None and data.isascii() and "a".encode(label) == b"a":
         text = _decode_strictly(data, label)  # 7-bit encodings of Japanese and Chinese look like ASCII
         if text is not None:
             return text, _name(label), ""
@@ -117,7 +128,8 @@ def _decode_bytes(source: str, data: bytes, label: str | None) -> tuple[str, str
         return text, _name(label), ""
     if b"\x00" in data:
         raise UnreadableError(f"{source} is no text.")
-    if _is_damaged_utf8(data):
+    strict = _decode_strictly(data, label) if label is not None else None
+    if _is_damaged_utf8(data, _UTF8_SHARE if strict is None or not _has_whole_words(strict) else _SURE_UTF8_SHARE):
         return _decode_utf8(data)
     if label is not None and label != "utf-8":
         damaged = data.decode(label, "replace")
@@ -148,34 +160,22 @@ def _decode_wide(source: str, data: bytes, codec: str, name: str) -> tuple[str, 
         return data.decode(codec, "replace"), name, ", cut inside its last character"
 
 
-def _is_damaged_utf8(data: bytes) -> bool:
-    """Whether at least half of the bytes beyond ASCII are valid UTF-8: far more than in any other encoding."""
+def _is_damaged_utf8(data: bytes, share: float) -> bool:
+    """Whether at least this share of the bytes beyond ASCII is valid UTF-8."""
     runs = _HIGH.findall(data)
     valid = sum(len(run.decode("utf-8", "ignore").encode()) for run in runs)
-    return valid > 0 and 2 * valid >= sum(map(len, runs))
+    return valid > 0 and valid >= share * sum(map(len, runs))
 
 
 def _decode_utf8(data: bytes) -> tuple[str, str, str]:
     """Decode UTF-8 whose damaged bytes are Windows-1252, but for a character that the end of the file cuts."""
-    at, parts, lines = 0, [], []
-    cut = ""
-    while True:
-        try:
-            parts.append(data[at:].decode("utf-8"))
-            break
-        except UnicodeDecodeError as error:
-            parts.append(data[at : at + error.start].decode("utf-8"))
-            start, end = at + error.start, at + error.end
-            if error.reason == "unexpected end of data":
-                parts.append("\ufffd")
-                cut = ", cut inside its last character"
-                break
-            parts.append(data[start:end].decode("cp1252", "replace"))
-            lines.append(data.count(b"\n", 0, start) + 1)
-            at = end
-    numbers = list(dict.fromkeys(lines))
-    damage = f" but for bytes of Windows-1252 in line {list_some(numbers)}" if lines else ""
-    return "".join(parts), "UTF-8", damage + cut
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    text = decoder.decode(data)
+    is_cut = bool(decoder.getstate()[0])
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if _ESCAPED.search(line)]
+    text = _ESCAPED.sub(lambda run: run[0].encode("ascii", "surrogateescape").decode("cp1252", "replace"), text)
+    damage = f" but for bytes of Windows-1252 in line {list_some(lines)}" if lines else ""
+    return text + "\ufffd" * is_cut, "UTF-8", damage + ", cut inside its last character" * is_cut
 
 
 def _decode_8_bit(source: str, data: bytes) -> tuple[str, str]:
@@ -205,24 +205,29 @@ def _utf16_codec(data: bytes) -> str | None:
 
 def _is_plausible(text: str) -> bool:
     """Whether the beginning reads as words in Latin letters: few accents, and no symbol between two letters."""
-    letters = accented = 0
     text = text[:_SAMPLE_BYTES]
-    if _LATIN_RUN.search(text):
+    if _LATIN_RUN.search(text) or not _has_whole_words(text):
         return False
-    for before, character, after in zip(" " + text, text, text[1:] + " ", strict=False):
-        if character.isalpha():
-            letters += 1
-            accented += character > "\x7f"
-        if character > "\x7f":
-            kind = unicodedata.category(character)
-            inside = before.isalpha() and after.isalpha()
-            if kind == "Cc" or ((inside and (kind in _SYMBOLS or character in "¿¡")) and character != "\xad"):
-                return False
-            if character == "¿" and before.isalpha():
-                return False
-            if before.islower() and character.isupper():
-                return False
+    letters = sum(map(str.isalpha, text))
+    accented = sum(character > "\x7f" and character.isalpha() for character in text)
     return accented <= max(_LATIN_SHARE * letters, 1)
+
+
+def _has_whole_words(text: str) -> bool:
+    """Whether no word of the beginning has a control, a symbol or a capital inside, as in a wrong encoding."""
+    text = text[:_SAMPLE_BYTES]
+    neighbours = zip(" " + text, text, text[1:] + " ", strict=False)
+    return not any(
+        character > "\x7f" and _breaks_word(before, character, after) for before, character, after in neighbours
+    )
+
+
+def _breaks_word(before: str, character: str, after: str) -> bool:
+    kind = unicodedata.category(character)
+    if kind == "Cc" or (before.islower() and character.isupper()) or (character == "¿" and before.isalpha()):
+        return True
+    inside = before.isalpha() and after.isalpha()
+    return inside and (kind in _SYMBOLS or character == "¡") and character != "\xad"
 
 
 def _guess_encoding(source: str, data: bytes) -> tuple[str, str]:

@@ -48,7 +48,7 @@ READERS: dict[str, Reader] = {
     ".ndjson": structured.parse_json,
 }
 KINDS = tuple(READERS)
-DEPTH = 3
+ATTACHMENT_DEPTH = 3
 """Attachments inside each other."""
 
 
@@ -122,7 +122,7 @@ def _convert_attachments(
     notes: list[str] = []
     unread: list[str] = []
     for attachment in document.attachments:
-        if find_kind(attachment.name) not in READERS or not attachment.data.strip() or depth > DEPTH:
+        if find_kind(attachment.name) not in READERS or not attachment.data.strip() or depth > ATTACHMENT_DEPTH:
             unread.append(attachment.name)
             continue
         try:

@@ -36,7 +36,7 @@ class ConversionLimits:
 PATIENT = ConversionLimits(file_bytes=512 * MIB, unpacked_bytes=1024 * MIB, cells=5_000_000, seconds=300.0)
 EMPTY_ROWS = 2_000_000
 """Rows of a sheet that are read; most of a hostile sheet is empty."""
-PARTS = 20_000
+ZIP_MEMBERS = 20_000
 """Members of a zip-based file."""
 
 
@@ -58,7 +58,7 @@ def check_zip(source: str, data: bytes, limits: ConversionLimits) -> None:
         raise UnreadableError(f"{source} is not what its name says: it is no zip file.") from error
     if any(member.flag_bits & 1 for member in members):
         raise UnreadableError(f"{source} needs a password.")
-    if len(members) > PARTS:
-        raise UnreadableError(f"{source} has more than {PARTS:,} parts.")
+    if len(members) > ZIP_MEMBERS:
+        raise UnreadableError(f"{source} has more than {ZIP_MEMBERS:,} parts.")
     if sum(member.file_size for member in members) > limits.unpacked_bytes:
         raise UnreadableError(f"{source} unpacks to more than {limits.unpacked_bytes // MIB} MiB.")

@@ -1,6 +1,7 @@
 """Reader of e-mail messages, by the standard library."""
 
 import mimetypes
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from email import policy
@@ -24,9 +25,14 @@ _ADDRESSES = ("from", "to", "cc")
 _FILES = ("text/csv", "text/tab-separated-values", "text/markdown")
 """Texts that another reader reads, also where they have no name."""
 _NAME_CHARACTERS = 50
-DEPTH = 5
-"""Messages and parts inside each other."""
-PARTS = 200
+_ENCODED_WORD = r"=\?[^?\s]+\?[bq]\?.*?\?="
+_ENCODED_WORDS = re.compile(rf"{_ENCODED_WORD}(?:\s*{_ENCODED_WORD})*", re.IGNORECASE)
+"""Encoded words of a header with nothing but spaces between them, which may share a character."""
+MESSAGE_DEPTH = 5
+"""Messages inside each other."""
+PART_DEPTH = 20
+"""Parts inside each other, of one message."""
+MESSAGE_PARTS = 200
 
 
 def eml(source: str, data: bytes, limits: ConversionLimits) -> Document:
@@ -81,14 +87,14 @@ class _Reader:
         Raises:
             UnreadableError: it has too many parts, or too many inside each other.
         """
-        if depth > DEPTH:
-            raise UnreadableError(f"{self._source} nests more than {DEPTH} messages in each other.")
+        if depth > MESSAGE_DEPTH:
+            raise UnreadableError(f"{self._source} nests more than {MESSAGE_DEPTH} messages in each other.")
         header_lines = [f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _header(message, name))]
         self._outline.add("; ".join(header_lines), whole=True)
         for part in _parts(message, 0):
             self._parts += 1
-            if self._parts > PARTS:
-                raise UnreadableError(f"{self._source} has more than {PARTS} parts.")
+            if self._parts > MESSAGE_PARTS:
+                raise UnreadableError(f"{self._source} has more than {MESSAGE_PARTS} parts.")
             self._add_part(part, depth)
 
     def _add_part(self, part: MIMEPart, depth: int) -> None:
@@ -130,7 +136,7 @@ class _Reader:
 
 
 def _parts(part: MIMEPart, depth: int) -> Iterator[MIMEPart]:
-    """Yield the parts to read, in order; of alternatives the best one.
+    """Yield the parts to read, in order; of alternatives the best one, and the files that the others hold.
 
     Raises:
         UnreadableError: too many are inside each other.
@@ -138,14 +144,14 @@ def _parts(part: MIMEPart, depth: int) -> Iterator[MIMEPart]:
     if not part.is_multipart() or part.get_content_maintype() == "message":
         yield part
         return
-    if depth > 4 * DEPTH:
-        raise UnreadableError(f"A message nests more than {4 * DEPTH} parts in each other.")
+    if depth > PART_DEPTH:
+        raise UnreadableError(f"A message nests more than {PART_DEPTH} parts in each other.")
     inner = [one for one in part.iter_parts() if isinstance(one, MIMEPart)]
     if part.get_content_type() == "multipart/alternative":
         read = [list(_parts(one, depth + 1)) for one in inner]
         inner_parts = max(read, key=_rank, default=[])
         yield from inner_parts
-        yield from (one for parts in read if parts is not inner_parts for one in parts if one.is_attachment())
+        yield from (one for parts in read if parts is not inner_parts for one in parts if _is_file(one))
         return
     for one in inner:
         yield from _parts(one, depth + 1)
@@ -162,6 +168,12 @@ def _is_text(part: MIMEPart) -> bool:
     kind = part.get_content_type()
     readable = part.get_content_maintype() in ("text", "multipart") or kind == "message/delivery-status"
     return readable and kind not in _FILES and not part.is_attachment() and part.get_filename() is None
+
+
+def _is_file(part: MIMEPart) -> bool:
+    """Whether a part is a file of its own, and no picture that a page shows."""
+    shown = part.get_content_maintype() == "image" and "Content-ID" in part
+    return part.is_attachment() or (part.get_filename() is not None and not shown)
 
 
 def _metadata(message: EmailMessage) -> dict[str, object]:
@@ -201,17 +213,18 @@ def _readable(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         text = decode_text("A header", text.encode("utf-8", "surrogateescape")).text
-    if "=?" in text and "?=" in text:
-        text = "".join(map(_decode_word, decode_header(text)))
-    return flatten_text(text.translate(WINDOWS))
+    return flatten_text(_ENCODED_WORDS.sub(_decode_words, text).translate(WINDOWS))
 
 
-def _decode_word(word: tuple[str | bytes, str | None]) -> str:
-    """A part of a header: an encoded word in its charset, or the text beside one."""
-    part, charset = word
-    if isinstance(part, str):
-        return part
-    return part.decode("raw-unicode-escape") if charset is None else decode_text("A header", part, charset).text
+def _decode_words(words: re.Match[str]) -> str:
+    """Encoded words in their charsets; as they are where they cannot be decoded."""
+    try:
+        return "".join(
+            part if isinstance(part, str) else decode_text("A header", part, charset).text
+            for part, charset in decode_header(words[0])
+        )
+    except (HeaderParseError, ValueError, UnreadableError):
+        return words[0]
 
 
 def _payload(part: MIMEPart) -> bytes:

@@ -1,6 +1,7 @@
 """Reader of Markdown, which becomes HTML first: tables, line breaks and tags then have one reader."""
 
 import re
+from collections import Counter
 from functools import cache
 from typing import Any
 
@@ -13,6 +14,12 @@ from engram.wings.importing.conversion.pages import markup
 _FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n---\s*\n", re.DOTALL)
 _FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
 _TAG = re.compile(r"</?([A-Za-z][\w-]*)")
+_ENCLOSING_TAG = re.compile(
+    r"""<(/?)(aside|button|datalist|footer|iframe|main|nav|noembed|noframes|noscript|plaintext|script|select|style|svg
+    |template|textarea|title|xmp)(?![\w-])""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Tags of elements whose content is left out, or read apart from the rest."""
 
 
 def markdown(source: str, data: bytes, limits: ConversionLimits) -> Document:
@@ -36,8 +43,7 @@ def _parser() -> Any:
     parser.validateLink = lambda url: True
     for kind, mark in (("math_inline", "$"), ("math_inline_double", "$$"), ("math_block", "$$")):
         parser.add_render_rule(kind, _formula_rule(mark))
-    for kind in ("html_inline", "html_block"):
-        parser.add_render_rule(kind, _render_html)
+    parser.core.ruler.push("tags", lambda state: _escape_mentioned_tags(state.tokens, Counter()))
     return parser
 
 
@@ -49,10 +55,34 @@ def _formula_rule(mark: str) -> Any:
     return render
 
 
-def _render_html(self: Any, tokens: Any, at: int, options: Any, env: Any) -> str:
-    """HTML as it is, but a placeholder like ``<your name>``, which is no element of HTML, as text."""
-    content: str = tokens[at].content
-    tag = _TAG.match(content.lstrip())
-    if tag is None or tag[1].lower() in library("lxml.html.defs").tags:
-        return content
-    return str(library("html").escape(content))
+def _escape_mentioned_tags(tokens: list[Any], ends: Counter[str]) -> None:
+    """Make text of the tags that are only mentioned; other HTML stays as it is.
+
+    These are placeholders like ``<your name>``, which is no element of HTML, and tags like ``<script>`` whose
+    element never ends and would take the rest of the file with it.
+
+    Args:
+        ends: names of the end tags below these tokens that no element has used; it is changed.
+    """
+    for token in reversed(tokens):
+        if token.children:
+            _escape_mentioned_tags(token.children, ends)
+        if token.type in ("html_inline", "html_block"):
+            tag = _TAG.match(token.content.lstrip())
+            if tag is None or tag[1].lower() in library("lxml.html.defs").tags:
+                token.content = _escape_open_tags(token.content, ends)
+            else:
+                token.content = library("html").escape(token.content)
+
+
+def _escape_open_tags(content: str, ends: Counter[str]) -> str:
+    opened = set()
+    for tag in reversed(list(_ENCLOSING_TAG.finditer(content))):
+        name = tag[2].lower()
+        if tag[1]:
+            ends[name] += 1
+        elif ends[name]:
+            ends[name] -= 1
+        else:
+            opened.add(tag.start())
+    return _ENCLOSING_TAG.sub(lambda tag: "&lt;" + tag[0][1:] if tag.start() in opened else tag[0], content)

@@ -15,7 +15,7 @@ _HEADER_LINE = re.compile(r"\*?[^\W\d_][^:\n@]{0,30}:\*?[ \t]+\S.*")
 _HEADER_LINES = 3
 _LOOK_LINES = 6
 _BLANK_LINE = re.compile(r"\n\s*\n")
-MOST = 20
+QUOTATION_DEPTH = 20
 """Quotations inside each other that are told apart."""
 
 
@@ -31,20 +31,31 @@ def add_plain(text: str, outline: Outline) -> None:
     """
     lines = list(_read_marks(text.split("\n")))
     texts = ["" if line.depth else line.text for line in lines]
-    begin = next((at for at in range(len(texts)) if begins_original(texts[at : at + _LOOK_LINES])), len(lines))
-    _add_lines(lines[:begin], outline)
-    if begin == len(lines):
-        return
-    rest = lines[begin + (_SEPARATOR.fullmatch(lines[begin].text) is not None) :]
-    outline.open_quotation(title_original(lines[begin].text))
-    while rest and not rest[0].text.strip():
-        rest.pop(0)
-    header = 0
-    while header < len(rest) and _HEADER_LINE.fullmatch(rest[header].text):
-        header += 1
-    outline.add("; ".join(line.text.strip() for line in rest[:header]), whole=True)
-    add_plain("\n".join("> " * line.depth + line.text for line in rest[header:]), outline)
-    outline.close_quotation()
+    at = opened = 0
+    while at < len(lines):
+        begin = next((n for n in range(at, len(lines)) if begins_original(texts[n : n + _LOOK_LINES])), len(lines))
+        _add_lines(lines[at:begin], outline)
+        if begin == len(lines):
+            break
+        if opened == QUOTATION_DEPTH:  # still older messages stand beside each other
+            outline.close_quotation()
+            opened -= 1
+        outline.open_quotation(title_original(lines[begin].text))
+        opened += 1
+        at = _add_header(lines, begin + (_SEPARATOR.fullmatch(lines[begin].text) is not None), outline)
+    for _ in range(opened):
+        outline.close_quotation()
+
+
+def _add_header(lines: Sequence[_Line], at: int, outline: Outline) -> int:
+    """Add the header of an earlier message as one line; returns where its text begins."""
+    while at < len(lines) and not lines[at].text.strip():
+        at += 1
+    end = at
+    while end < len(lines) and _HEADER_LINE.fullmatch(lines[end].text):
+        end += 1
+    outline.add("; ".join(line.text.strip() for line in lines[at:end]), whole=True)
+    return end
 
 
 def _add_lines(lines: Sequence[_Line], outline: Outline) -> None:
@@ -78,7 +89,7 @@ def _read_marks(lines: Sequence[str]) -> Iterator[_Line]:
     tight = any(_MARKED_WORD.match(line) for line in lines)
     for line in lines:
         rest, depth = line, 0
-        while (mark := _MARK.match(rest)) and depth < MOST:
+        while (mark := _MARK.match(rest)) and depth < QUOTATION_DEPTH:
             if _SIGN.match(rest) and not tight and not rest.startswith("> "):
                 break
             rest, depth = rest[mark.end() :], depth + 1
@@ -86,12 +97,12 @@ def _read_marks(lines: Sequence[str]) -> Iterator[_Line]:
 
 
 def begins_original(lines: Sequence[str]) -> bool:
-    """Whether an earlier message begins with these lines: dashes around words, or header lines with an address."""
+    """Whether an earlier message begins with these lines: a header line below dashes, or some with an address."""
     if not lines:
         return False
-    if separator := _SEPARATOR.fullmatch(lines[0]):
-        following = [line for line in lines[1:] if line.strip()]
-        return bool(separator[1]) or any(_HEADER_LINE.fullmatch(line) for line in following[:1])
+    if _SEPARATOR.fullmatch(lines[0]):
+        following = next((line for line in lines[1:] if line.strip()), "")
+        return _HEADER_LINE.fullmatch(following) is not None
     count = next((n for n, line in enumerate(lines) if not _HEADER_LINE.fullmatch(line)), len(lines))
     return count >= _HEADER_LINES and "@" in "".join(lines[:count])
 
