@@ -97,6 +97,7 @@ class _Reader:
         self._lines = lines
         self._message = message
         self._around: set[int] = set()
+        self._cells: set[int] = set()  # ids of the cells of tables that are read
         self._originals = 0  # earlier messages that have begun and go on to the end
 
     def read(self, soup: Any) -> list[str]:
@@ -167,6 +168,8 @@ class _Reader:
     def _block(self, node: Any, name: str) -> None:
         if self._message and node.get("id") in _ORIGINALS:
             self._begin_original(QUOTATION)
+        if id(node) in self._cells:
+            return
         if name in HEADINGS:
             if text := cell_text(node):
                 self._outline.open_heading(HEADINGS[name], text)
@@ -187,8 +190,7 @@ class _Reader:
     def _add_table(self, table: Any, rows: list[Any], header_rows: int | None = None) -> None:
         """Add a table below its caption and below its text outside of cells, which browsers show above it."""
         lines = list(write_table(lay_out(self._source, map(_cells, rows)), header_rows))
-        for cell in [cell for row in rows for cell in _find_cells(row)]:
-            cell.extract()
+        self._cells.update(id(cell) for row in rows for cell in _find_cells(row))
         self._walk(table)
         self._outline.table(lines)
 
@@ -272,7 +274,14 @@ def _is_layout(table: Any) -> bool:
 
 def _find_cells(row: Any) -> list[Any]:
     """The cells of a row, also those that another element wraps."""
-    return [cell for cell in find_tags(row, ("td", "th")) if cell.find_parent(("td", "th", "tr")) is row]
+    cells: list[Any] = []
+    for child in row.children:
+        name = getattr(child, "name", None)
+        if name in ("td", "th"):
+            cells.append(child)
+        elif name not in (None, "tr"):
+            cells += _find_cells(child)
+    return cells
 
 
 def _cells(row: Any) -> list[Cell]:

@@ -52,7 +52,7 @@ def passages(
     are metadata. Below the text stands one sentence that names each other column with its value, the id too, so
     that all of them can be found. If no column is the text, this sentence is the text, and the first value is the
     title. Of two records with one id, the second id ends with its place. A title of more than
-    ``TITLE_CHARACTERS`` is cut, and stands whole in that sentence's place.
+    ``TITLE_CHARACTERS`` is cut, and stands whole below the text.
 
     Args:
         taken: ids of other tables of the same file; the ids of these records are added.
