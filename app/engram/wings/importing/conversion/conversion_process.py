@@ -36,7 +36,7 @@ def _answer(header: dict[str, Any], data: bytes) -> dict[str, Any]:
     except EngramError as error:
         return {"error": type(error).__name__, "detail": error.detail}
     except MemoryError:
-        return {"error": "UnreadableError", "detail": f"{source} needs more memory than it may take."}
+        os._exit(1)  # libraries that ran out of memory would read the next file wrong
     return {"passages": [asdict(passage) for passage in conversion.passages], "notes": conversion.notes}
 
 
