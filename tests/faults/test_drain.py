@@ -1,6 +1,7 @@
 """Processes told to end: what is in hand is finished, nothing new is taken, and what was accepted is not lost."""
 
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -145,6 +146,7 @@ def test_terminated_worker_ingests_its_batch_and_resumes_after_restart(
         worker = start("worker", ENGRAM_INGEST_BATCH_SIZE="2")
         eventually(lambda: count_paused(application) == 1)
         worker.terminate()
+        time.sleep(1.0)  # until a busy machine has told the worker
     assert worker.wait_for_end() == 0, worker.output
     half = application.jobs.jobs.job(application.auth.access.scope(collection), job)
     assert (half.status, half.created, half.attempts) == ("queued", 2, 0)
