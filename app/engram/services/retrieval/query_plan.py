@@ -12,7 +12,7 @@ from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfigure
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution
 from engram.core.ranking import bm25, complementarity
-from engram.core.ranking.profiles import PROFILES, Profile
+from engram.core.ranking.profiles import PROFILES, Policy, Profile
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.core.text.temporal import TimeExpression, find_time_expressions
 from engram.providers.language import Language, normalise_entity, question_terms, read_question
@@ -130,7 +130,7 @@ class QueryPlanner:
             limits=self.limits,
             time_vector=beside[-1] if times else None,
             use_memory=query.memory == "read",
-            policy=profile.policy,
+            policy=_choose_policy(query.strategy, profile),
             metadata=query.metadata,
             conditions=None if query.conditions is None else condition_path(query.conditions),
             among=query.among,
@@ -226,6 +226,11 @@ def _gaps(vectors: Vector) -> Sequence[Vector]:
     """The gap vectors of a question, the first row, and of what is known of it, the others."""
     rows = vectors.astype(np.float64)
     return list(complementarity.gaps(rows[0], rows[1:]).astype(np.float32))
+
+
+def _choose_policy(strategy: Strategy, profile: Profile) -> Policy:
+    """The profile's policy. A search by keys alone has nothing else to learn by, so it reads evolved keys."""
+    return profile.policy if strategy == "graph" else replace(profile.policy, evolved_keys=True)
 
 
 def _days(constraint: str | None, strategy: Strategy, profile: Profile) -> tuple[TimeExpression, ...]:

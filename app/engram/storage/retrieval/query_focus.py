@@ -61,7 +61,7 @@ class Focus:
     @property
     def evolved(self) -> bool:
         """Whether passages have evolved keys that may be read."""
-        return self.use_memory and self.collection.key_generation > 0
+        return self.use_memory and self.policy.evolved_keys and self.collection.key_generation > 0
 
     @property
     def reads_sentence_memories(self) -> bool:
