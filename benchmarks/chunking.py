@@ -188,7 +188,7 @@ def measure_evidence(
             raise SystemExit(f"{len(made)} passages were sent, {scope.collection.passage_count} arrived")
         shares = []
         for text, sought in questions:
-            hits = app.answers.ask.query(Query(text=text, scope=scope, top_k=20, memory="off")).passages
+            hits = app.answers.question.answer(Query(text=text, scope=scope, top_k=20, memory="off")).passages
             shown = [hit.text for hit in hits]
             shares.append((share(shown[:DEPTH], sought), share(within(shown), sought)))
     five, budget = np.mean(shares, axis=0)

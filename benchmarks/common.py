@@ -112,7 +112,7 @@ def recall(app: Application, collections: Sequence[str], questions: Sequence[str
     for at, question in enumerate(questions):
         scope = app.auth.access.scope(collections[at % len(collections)])
         exact = {external_id for external_id, _ in app.retrieval.dense.search(scope, question, depth)}
-        shown = app.answers.ask.query(
+        shown = app.answers.question.answer(
             Query(text=question, scope=scope, top_k=depth, memory="off", strategy="dense")
         )
         shares.append(len(exact & {hit.passage_id for hit in shown.passages}) / len(exact))

@@ -43,7 +43,7 @@ def ask(app: Application, name: str, questions: list[str], until: threading.Even
             if until.is_set():
                 return
             begun = time.perf_counter()
-            app.answers.serving.query(Query(text=question, scope=scope))
+            app.answers.question.serve(Query(text=question, scope=scope))
             took.append(time.perf_counter() - begun)
 
 

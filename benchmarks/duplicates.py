@@ -101,7 +101,7 @@ def measure_collection(
             collapse_duplicates=collapse,
         )
         began = time.perf_counter()
-        answer = app.answers.ask.query(query)
+        answer = app.answers.question.answer(query)
         figures.milliseconds.append((time.perf_counter() - began) * 1000)
         for hit in answer.passages:
             for duplicate in hit.duplicates:

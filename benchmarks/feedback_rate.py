@@ -132,7 +132,7 @@ def updates(connection: "psycopg.Connection[Any]") -> NDArray[np.float64]:
 def episodes(app: Application, collection: str, questions: Sequence[str]) -> list[tuple[uuid.UUID, list[int]]]:
     """Query ids with the sentences that were selected for them."""
     answers = [
-        app.answers.ask.query(Query(text=text, scope=app.auth.access.scope(collection))) for text in questions
+        app.answers.question.answer(Query(text=text, scope=app.auth.access.scope(collection))) for text in questions
     ]
     return [
         (answer.query_id, [sentence.sentence_id for passage in answer.passages for sentence in passage.sentences])

@@ -33,7 +33,7 @@ from pgvector.psycopg import register_vector
 import common
 from engram.composition.container import Application, Servers
 from engram.core.filter.logged_verdict import Expansion
-from engram.services.queries.query_service import QueryService
+from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.query import Memory, Query
 from engram.services.retrieval.retrieval_service import RetrievalService
@@ -94,7 +94,7 @@ def evolve(connection: Connection, collection: int, seed: int) -> int:
     return len(rows)
 
 
-def retrieval(app: Application, database: Database, *, exact: bool) -> QueryService:
+def retrieval(app: Application, database: Database, *, exact: bool) -> QuestionPipeline:
     """The service, with vector indexes or without."""
     limits = replace(app.models.limits, exact=exact)
     retrieve = RetrievalService(
@@ -105,17 +105,17 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> QueryServ
         app.retrieval.question_spreads,
         threshold=1.0,
     )
-    return QueryService(database, app.auth.reads, retrieve, durable=app.settings.episodes_durable)
+    return QuestionPipeline(database, app.auth.reads, retrieve, durable=app.settings.episodes_durable)
 
 
-def build_way(app: Application, ask: QueryService, collection: str, memory: Memory) -> Way:
-    return lambda question: ask.query(
+def build_way(app: Application, ask: QuestionPipeline, collection: str, memory: Memory) -> Way:
+    return lambda question: ask.answer(
         Query(text=question, scope=app.auth.access.scope(collection), top_k=TOP_K, memory=memory, strategy="dense")
     )
 
 
 def build_expanding_way(
-    app: Application, service: QueryService, collection: str, units: dict[str, list[Expansion]]
+    app: Application, service: QuestionPipeline, collection: str, units: dict[str, list[Expansion]]
 ) -> Way:
     """Ask with expansions on base keys: those of ``units``, or, for a question that has none there, made for it."""
 
@@ -125,7 +125,7 @@ def build_expanding_way(
             if question in units
             else app.retrieval.expand.expand(app.auth.access.scope(collection), question, ["prf"])
         )
-        return service.query(
+        return service.answer(
             Query(
                 text=question,
                 scope=app.auth.access.scope(collection),

@@ -85,7 +85,7 @@ def ask(app: Application, name: str, asked: Asked) -> tuple[list[float], list[fl
         query = Query(
             text=text, scope=scope, top_k=DEPTH, memory="off", strategy="lexical", include=frozenset({"trace"})
         )
-        answer = app.answers.ask.query(query)
+        answer = app.answers.question.answer(query)
         found = [hit.passage_id in relevant for hit in answer.passages]
         recalls.append(sum(found[:5]) / len(relevant))
         gains.append(float(discounts[: len(found)] @ found) / float(discounts[: len(relevant)].sum()))

@@ -37,7 +37,7 @@ def sizes(app: Application) -> dict[str, int]:
 def ask_questions(app: Application, collection: str, questions: list[str]) -> list[Verdict]:
     """The questions, answered, each with what is to be said of its answer."""
     scope = app.auth.access.scope(collection)
-    answers = [app.answers.ask.query(Query(text=text, scope=scope)) for text in questions]
+    answers = [app.answers.question.answer(Query(text=text, scope=scope)) for text in questions]
     return [
         Verdict(
             query_id=answer.query_id,

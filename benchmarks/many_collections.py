@@ -76,7 +76,7 @@ def copy_collection(app: Application, source: str, names: Sequence[str]) -> None
 
 def ask(app: Application, question: str, collection: str) -> object:
     """Ask one collection."""
-    return app.answers.ask.query(Query(text=question, scope=app.auth.access.scope(collection), top_k=TOP_K))
+    return app.answers.question.answer(Query(text=question, scope=app.auth.access.scope(collection), top_k=TOP_K))
 
 
 def cost(

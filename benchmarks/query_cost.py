@@ -26,7 +26,7 @@ import numpy as np
 
 import common
 from engram.composition.container import Application
-from engram.services.queries import query_service
+from engram.services.pipelines import question as question_pipeline
 from engram.services.retrieval import answer_presentation, hop_loop, passage_ranking, retrieval_service
 from engram.services.retrieval.query import Query
 from engram.storage.database import Reader
@@ -46,7 +46,7 @@ STAGES: tuple[tuple[Any, str, str], ...] = (
     (retrieval_service, "rank", "rank, the rest"),
     (answer_presentation, "answer", "present"),
     (answer_presentation, "trace", "present"),
-    (query_service, "episode_row", "episode"),
+    (question_pipeline, "episode_row", "episode"),
 )
 """Module, function, and the stage that its processor time counts to, less that of stages inside it."""
 
@@ -182,7 +182,7 @@ def stages(app: Application, way: Callable[[str], object], questions: Sequence[s
         for owner, name, stage in (
             (type(app.models.embedder), "embed", "embed"),
             (retrieval_service.RetrievalService, "plan", "analyse"),
-            (query_service.QueryService, "keep", "keep the episode"),
+            (question_pipeline.QuestionPipeline, "keep", "keep the episode"),
             (type(app.auth.access), "scope", "scope"),
         ):
             patches.enter_context(patch.object(owner, name, clock.wrap(getattr(owner, name), stage)))
@@ -217,7 +217,7 @@ def main() -> None:
         floor = Floor(app, addresses.database_url, collection, exact=True)
 
         def service(question: str) -> object:
-            return app.answers.ask.query(
+            return app.answers.question.answer(
                 Query(
                     text=question,
                     scope=app.auth.access.scope(collection),

@@ -177,7 +177,7 @@ def main() -> None:
 
 def _service(app: Application, collection: str, profile: str, memory: str) -> Way:
     def ask(question: str) -> object:
-        return app.answers.ask.query(
+        return app.answers.question.answer(
             Query(
                 text=question,
                 scope=app.auth.access.scope(collection),

@@ -28,7 +28,7 @@ def teach(app: Application, collection: str, questions: list[str]) -> None:
     scope = app.auth.access.scope(collection)
     events = []
     for number, text in enumerate(questions):
-        answer = app.answers.ask.query(Query(text=text, scope=scope))
+        answer = app.answers.question.answer(Query(text=text, scope=scope))
         named = [NamedSentence(sentence.sentence_id) for sentence in answer.passages[0].sentences[:2]]
         verdict = Verdict(query_id=answer.query_id, scope=scope, supporting=named, partial=True)
         events.append(app.learning.feedback.accept(verdict, f"benchmark-{number}").event.id)
@@ -39,7 +39,7 @@ def teach(app: Application, collection: str, questions: list[str]) -> None:
 def time_question(app: Application, collection: str, text: str) -> float:
     """Milliseconds that a question takes, with the look-up of its collection."""
     began = time.perf_counter()
-    app.answers.ask.query(Query(text=text, scope=app.auth.access.scope(collection)))
+    app.answers.question.answer(Query(text=text, scope=app.auth.access.scope(collection)))
     return (time.perf_counter() - began) * 1000
 
 

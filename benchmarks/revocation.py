@@ -115,7 +115,7 @@ def episodes(app: Application, collection: str, questions: Sequence[str]) -> lis
     """The answers to these questions, each with its sentences."""
     include: frozenset[Include] = frozenset({"sentences"})
     return [
-        app.answers.ask.query(Query(text=text, scope=app.auth.access.scope(collection), include=include))
+        app.answers.question.answer(Query(text=text, scope=app.auth.access.scope(collection), include=include))
         for text in questions
     ]
 

@@ -227,7 +227,9 @@ def main() -> None:
 
             def service(question: str, names: list[str] = names) -> object:
                 name = names[asked.index(question) % len(names)]
-                return app.answers.ask.query(Query(text=question, scope=app.auth.access.scope(name), top_k=10))
+                return app.answers.question.answer(
+                    Query(text=question, scope=app.auth.access.scope(name), top_k=10)
+                )
 
             for question in asked:  # so that what they read is in Postgres' memory
                 service(question)

@@ -55,8 +55,8 @@ def bounded(variant: Variant, bound: int) -> Application:
 
 @pytest.fixture
 def held(bounded: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldQueries]:
-    queries = HeldQueries(bounded.answers.serving.query)
-    monkeypatch.setattr(bounded.answers.serving, "query", queries)
+    queries = HeldQueries(bounded.answers.question.serve)
+    monkeypatch.setattr(bounded.answers.question, "query", queries)
     yield queries
     queries.go.set()
 

@@ -111,7 +111,7 @@ def _fill_database(services: Application) -> dict[str, Any]:
     for collection, waiting in ((COLLECTION, job), (SPARE["name"], spare)):
         while services.jobs.jobs.job(services.auth.access.scope(collection), waiting).status != "succeeded":
             time.sleep(0.05)
-    answer = services.answers.ask.query(
+    answer = services.answers.question.answer(
         Query(text="Where was Marie Curie born?", scope=services.auth.access.scope(COLLECTION))
     )
     sentences = state.list_sentence_ids(services, COLLECTION)

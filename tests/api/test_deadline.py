@@ -65,7 +65,7 @@ def test_a_sentence_is_linked_to_so_many_names(application: Application, ingest:
         )
     assert 1 < linked <= NAMES_PER_SENTENCE
     asked = Query(text=f"Who founded what {NAMES[0]} founded?", scope=scope)
-    assert application.answers.ask.query(asked).passages[0].passage_id == "crowd"
+    assert application.answers.question.answer(asked).passages[0].passage_id == "crowd"
 
 
 def test_a_question_starts_from_so_many_names(application: Application, curie: str) -> None:

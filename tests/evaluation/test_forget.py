@@ -37,7 +37,7 @@ TENANT_TABLES = {table.name for table in metadata.sorted_tables if "collection_i
 
 
 def teach(application: Application, collection: str) -> None:
-    answer = application.answers.ask.query(
+    answer = application.answers.question.answer(
         Query(text=QUESTION + " In 1867?", scope=application.auth.access.scope(collection))
     )
     supporting = [NamedSentence(passage_id="vistula", text="The Vistula flows into the Baltic Sea.")]
@@ -51,7 +51,7 @@ def teach(application: Application, collection: str) -> None:
 
 def test_everything_learned_goes_and_the_corpus_stays(application: Application, curie: str) -> None:
     corpus = {table: rows(application, curie, table) for table in sorted(CORPUS)}
-    before = application.answers.ask.query(
+    before = application.answers.question.answer(
         Query(text=QUESTION, scope=application.auth.access.scope(curie), memory="off")
     )
     teach(application, curie)
@@ -71,7 +71,7 @@ def test_everything_learned_goes_and_the_corpus_stays(application: Application, 
     application.revocation.forget.reset(application.auth.access.scope(curie))
     assert {table for table in learned if rows(application, curie, table)} == set()
     assert {table: rows(application, curie, table) for table in sorted(CORPUS)} == corpus
-    after = application.answers.ask.query(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
+    after = application.answers.question.answer(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
     assert [(p.passage_id, p.score) for p in after.passages] == [(p.passage_id, p.score) for p in before.passages]
 
 

@@ -14,7 +14,7 @@ from engram.composition.container import Application, Servers
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.profiles import DEFAULT, PAPER, Profile
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.queries.query_service import QueryService
+from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.query import Query
 from engram_evaluation import levels_table
 from engram_evaluation.commands.evaluate_command import build_variation
@@ -55,7 +55,7 @@ def few(sample_dataset: Dataset) -> Dataset:
 
 def teach(services: Application, collection: str) -> dict[str, list[dict[str, Any]]]:
     """The audit of one verdict, by scope."""
-    answer = services.answers.ask.query(Query(text=QUESTION, scope=services.auth.access.scope(collection)))
+    answer = services.answers.question.answer(Query(text=QUESTION, scope=services.auth.access.scope(collection)))
     supporting = [NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
     verdict = Verdict(query_id=answer.query_id, scope=services.auth.access.scope(collection), supporting=supporting)
     services.learning.feedback.accept(verdict, f"vary-{uuid4()}", wait=True)
@@ -309,13 +309,13 @@ def test_an_ungated_run_asks_without_the_gate(
     run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: dict[bool, int] = {True: 0, False: 0}
-    ask = QueryService.query
+    ask = QuestionPipeline.answer
 
-    def query_and_record(self: QueryService, query: Query, profile: Profile, **more: Any) -> Any:
+    def query_and_record(self: QuestionPipeline, query: Query, profile: Profile, **more: Any) -> Any:
         asked[not profile.policy.gated] += 1
         return ask(self, query, profile, **more)
 
-    monkeypatch.setattr(QueryService, "query", query_and_record)
+    monkeypatch.setattr(QuestionPipeline, "query", query_and_record)
     report = run_protocol("noise", few, limit=1)
     groups = len({line.group for line in report.lines()})
     ungated = len(FLIP_RATES)  # of the arms; before any verdict each group is asked once for all of a kind

@@ -197,7 +197,7 @@ class TestIndexRebuilds:
         assert first.bytes_after < first.bytes_before
         assert (second.dead, second.healed, second.live) == (0, False, first.live)
         assert second.bytes_before == second.bytes_after == first.bytes_after
-        answer = application.answers.ask.query(
+        answer = application.answers.question.answer(
             Query(text="When was station 7 built?", scope=application.auth.access.scope(collection))
         )
         assert answer.passages
@@ -278,7 +278,7 @@ class TestIndexRebuilds:
                 asked.append(1)
 
         def ask() -> None:
-            assert application.answers.ask.query(
+            assert application.answers.question.answer(
                 Query(text="Where was Marie Curie born?", scope=application.auth.access.scope(curie))
             ).passages
 

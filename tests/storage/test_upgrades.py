@@ -65,14 +65,14 @@ def test_old_schema_is_upgraded_and_works(
         name = earlier.COLLECTION
         undo.assert_verified(services, name)
         scope = services.auth.access.scope(name)
-        answer = services.answers.serving.query(Query(text=earlier.QUESTION, scope=scope))
+        answer = services.answers.question.serve(Query(text=earlier.QUESTION, scope=scope))
         assert answer.passages[0].passage_id == "curie"
         (waiting,) = [
             event for event, status in state.event_statuses(services, name).items() if status == "pending"
         ]
         assert services.learning.learn.apply(scope.collection.id, [waiting]) == 1  # accepted before the upgrade
         undo.assert_verified(services, name)
-        before = services.answers.ask.episode(scope, state.rows(services, name, "judged_query")[0]["id"])
+        before = services.answers.episodes.read(scope, state.rows(services, name, "judged_query")[0]["id"])
         assert before.judged >= 1
         undo.apply(services, name, undo.stream(services, name, 3, seed=8))
         undo.assert_verified(services, name)

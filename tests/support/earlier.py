@@ -59,7 +59,7 @@ def fill(application: Application) -> None:
     state.stage_passages(application, COLLECTION, *CURIE, key="first")
     application.jobs.runner.run_ready()
     scope = application.auth.access.scope(COLLECTION)
-    answer = application.answers.serving.query(Query(text=QUESTION, scope=scope))
+    answer = application.answers.question.serve(Query(text=QUESTION, scope=scope))
     named = NamedSentence(answer.passages[0].sentences[0].sentence_id)
     expansions = [Expansion("facet", "birthplace, city, Poland")]
     verdict = Verdict(

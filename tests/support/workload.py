@@ -60,12 +60,14 @@ def _ask(application: Application, scope: Scope) -> None:
         for profile in ("paper", "default"):
             for memory in ("off", "read"):
                 for metadata in (None, FILTER):
-                    application.answers.ask.query(replace(one, profile=profile, memory=memory, metadata=metadata))
+                    application.answers.question.answer(
+                        replace(one, profile=profile, memory=memory, metadata=metadata)
+                    )
         for strategy in ("graph", "dense", "lexical", "hybrid"):
             wide = replace(one, strategy=strategy, expansions=UNITS, include=ALL_PARTS)
-            application.answers.ask.query(wide)
-            application.answers.ask.query(replace(wide, metadata=FILTER))
-        application.answers.ask.query(replace(one, exploring=ExplorationSettings(2, 7, 50)))
+            application.answers.question.answer(wide)
+            application.answers.question.answer(replace(wide, metadata=FILTER))
+        application.answers.question.answer(replace(one, exploring=ExplorationSettings(2, 7, 50)))
         application.wing(ExperimentServices).compare.compare(one, replace(one, memory="off"))
         application.retrieval.expand.expand(scope, text, ["prf"], 3)
         application.retrieval.dense.search(scope, text, 5)
@@ -74,7 +76,7 @@ def _ask(application: Application, scope: Scope) -> None:
 def _give_verdicts(application: Application, scope: Scope) -> None:
     """By ids, by passages and in the words of a passage; repeated, awaited, and several at once."""
     name = scope.collection.name
-    answer = application.answers.ask.query(Query(text=QUESTIONS[0], scope=scope))
+    answer = application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope))
     passage = answer.passages[0]
     sentence = passage.sentences[0]
     by_id = Verdict(query_id=answer.query_id, scope=scope, supporting=(NamedSentence(sentence.sentence_id),))
@@ -124,7 +126,7 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
     application.learning.verdict_listing.page(scope, status=None, after=0, limit=10, query=stored[0].event.query_id)
     for event in events[:3]:
         application.learning.feedback.event(scope, event)
-    application.answers.ask.episode(scope, stored[0].event.query_id)
+    application.answers.episodes.read(scope, stored[0].event.query_id)
     sentences = state.list_sentence_ids(application, name)
     why_of(application).explain.memories(scope, sentences)
     for sentence in sentences[:3]:
@@ -162,6 +164,6 @@ def _undo(application: Application, scope: Scope, events: Sequence[int]) -> None
     application.revocation.verify.verify(scope)
     past.rebuild_past(application, name, moment, f"{name}-past")
     copy = application.auth.access.scope(f"{name}-past")
-    application.answers.ask.query(Query(text=QUESTIONS[0], scope=copy))
+    application.answers.question.answer(Query(text=QUESTIONS[0], scope=copy))
     application.corpus.ingest.delete_collection(copy)
     application.revocation.forget.reset(scope)

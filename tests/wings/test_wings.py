@@ -108,11 +108,11 @@ def test_rules_of_wings_change_questions_and_answers_in_order(
         query = Query(
             text="Where was Marie Curie born?", scope=ruled.auth.access.scope(curie), top_k=3, trace_id="t"
         )
-        answer = ruled.answers.serving.query(query)
+        answer = ruled.answers.question.serve(query)
         assert answer.trace_id == "tab"
-        plain = application.answers.serving.query(query)
+        plain = application.answers.question.serve(query)
         assert [hit.passage_id for hit in answer.passages] == [plain.passages[-1].passage_id]
-        withheld = ruled.answers.serving.query(replace(query, min_sufficiency=1.0))
+        withheld = ruled.answers.question.serve(replace(query, min_sufficiency=1.0))
         assert (withheld.insufficient, withheld.passages) == (True, [])
 
 

@@ -160,7 +160,7 @@ class Harness:
         if arm.ungated:
             profile = replace(profile, policy=replace(profile.policy, gated=False))
         began = time.perf_counter()
-        answer = self.services.answers.ask.query(query, profile, explained=False)
+        answer = self.services.answers.question.answer(query, profile, explained=False)
         ms = (time.perf_counter() - began) * 1000.0
         ranking = [passage.passage_id for passage in answer.passages]
         if arm.strategy != "graph":

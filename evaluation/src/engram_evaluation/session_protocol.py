@@ -223,7 +223,7 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
         profile=run.options.profile,
         include=frozenset({"sentences"}),
     )
-    answer = services.answers.ask.query(query, explained=False)
+    answer = services.answers.question.answer(query, explained=False)
     draft, failure = None, {}
     if services.models.llm is not None:
         try:

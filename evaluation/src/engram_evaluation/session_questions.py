@@ -202,7 +202,7 @@ def _summary(name: str, outcomes: Sequence[QuestionOutcome]) -> Summary:
 
 def _check_one(harness: Harness, question: CheckedQuestion) -> QuestionOutcome:
     query = Query(text=question.text, scope=harness.scope, top_k=COUNTED_PASSAGES, memory="off")
-    answer = harness.services.answers.ask.query(query, explained=False)
+    answer = harness.services.answers.question.answer(query, explained=False)
     service = sessions_of(harness.services).sessions
     request = SessionRequest(top_k=COUNTED_PASSAGES, arm={"memory": "off", "profile": "default"})
     budget = Budget(rounds=ROUNDS, llm_calls=0, tokens=0, seconds=SECONDS, passages=PASSAGES)

@@ -98,7 +98,7 @@ def test_collection_under_removal_is_not_found(full: Application, scope: Scope, 
     with pytest.raises(NotFoundError):
         full.auth.access.scope("large")
     with pytest.raises((NotFoundError, GoneError)):
-        full.answers.serving.query(Query(text="Who lived by the river?", scope=scope))
+        full.answers.question.serve(Query(text="Who lived by the river?", scope=scope))
     with pytest.raises(GoneError):
         full.corpus.ingest.delete_collection(scope)
     assert full.corpus.ingest.collections(None, 10) == []

@@ -78,7 +78,7 @@ def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) ->
         application.jobs.runner.run_ready()
     scope = application.auth.access.scope(collection)
     traced = frozenset({"trace", "sentences", "entities"})
-    first = application.answers.serving.query(Query(text=QUESTION, scope=scope, include=traced))
+    first = application.answers.question.serve(Query(text=QUESTION, scope=scope, include=traced))
     assert "gone" in {hit.passage_id for hit in first.passages}
     sentence = min(state.sentences(application, collection, "gone").values())
     application.learning.feedback.accept(
@@ -93,7 +93,7 @@ def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) ->
         wait=True,
     )
     application.passage_keys.evolve.evolve(scope)
-    again = application.answers.serving.query(Query(text=QUESTION, scope=scope, include=traced))
+    again = application.answers.question.serve(Query(text=QUESTION, scope=scope, include=traced))
     marks = (NAME, WORD, TITLE, "Quellmoor", "Zanzifar", "Zottelwiese", "Knarzheim")
     erased = vectors(application, collection, "gone")
     assert len(erased) >= 6
@@ -104,7 +104,7 @@ def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) ->
     assert places(application, *marks) == set()
     assert places(application, *erased) == set()
     for answer in (first, again):
-        read = application.answers.ask.episode(scope, answer.query_id)
+        read = application.answers.episodes.read(scope, answer.query_id)
         shown = [hit["passage_id"] for hit in read.answer["passages"]]
         assert shown == [hit.passage_id for hit in answer.passages if hit.passage_id != "gone"]
     undo.assert_verified(application, collection)
@@ -114,9 +114,9 @@ def test_an_answer_is_read_again_as_it_was_given(application: Application, curie
     scope = application.auth.access.scope(curie)
     traced = frozenset({"trace", "sentences", "entities"})
     asked = Query(text="Where was Marie Curie born in 1867?", scope=scope, include=traced)
-    answer = application.answers.serving.query(asked)
+    answer = application.answers.question.serve(asked)
 
-    read = application.answers.ask.episode(scope, answer.query_id)
+    read = application.answers.episodes.read(scope, answer.query_id)
 
     assert answer.trace is not None
     for hit, kept in zip(answer.passages, read.answer["passages"], strict=True):

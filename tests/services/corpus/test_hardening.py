@@ -79,7 +79,7 @@ def test_dissimilar_entity_is_not_aligned(
 ) -> None:
     ingest({"id": "k", "text": "Not far from Kubernetes a strange thing was seen."})
     text = "Not far from which strange thing was Opera seen?"
-    answer = application.answers.ask.query(
+    answer = application.answers.question.answer(
         Query(text=text, scope=application.auth.access.scope(collection), profile=profile)
     )
     assert [passage.passage_id for passage in answer.passages] == ["k"]
@@ -98,12 +98,12 @@ def test_a_passage_may_vanish_while_its_query_runs(
 
     deleted: list[bool] = []
     monkeypatch.setattr(passage_candidates, "find", find_after_delete)
-    answer = application.answers.ask.query(
+    answer = application.answers.question.answer(
         Query(text="Where was Marie Curie born?", scope=application.auth.access.scope(curie))
     )
     assert deleted
     assert "curie" in {passage.passage_id for passage in answer.passages}, "all is read of one moment"
-    again = application.answers.ask.query(
+    again = application.answers.question.answer(
         Query(text="Where was Marie Curie born?", scope=application.auth.access.scope(curie))
     )
     assert "curie" not in {passage.passage_id for passage in again.passages}
@@ -124,7 +124,7 @@ def test_only_a_verdict_on_all_evidence_ends_the_hops(
         text="Into which sea flows the river of Marie Curie's birthplace?",
         scope=application.auth.access.scope(curie),
     )
-    first = application.answers.ask.query(ask)
+    first = application.answers.question.answer(ask)
     supporting = [NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
     application.learning.feedback.accept(
         Verdict(
@@ -133,7 +133,7 @@ def test_only_a_verdict_on_all_evidence_ends_the_hops(
         "k",
         wait=True,
     )
-    assert application.answers.ask.query(ask).stop_reason == reason
+    assert application.answers.question.answer(ask).stop_reason == reason
 
 
 def test_a_filter_sees_past_the_limit_of_a_hub(
@@ -148,14 +148,16 @@ def test_a_filter_sees_past_the_limit_of_a_hub(
     narrow = application.settings.model_copy(update={"hub_limit": 3})
     with application_on(addresses, narrow, application) as services:
         scope = services.auth.access.scope(collection)
-        answer = services.answers.ask.query(Query(text="What did Warsaw see?", scope=scope, metadata={"n": 7}))
+        answer = services.answers.question.answer(
+            Query(text="What did Warsaw see?", scope=scope, metadata={"n": 7})
+        )
     assert [sentence.text for passage in answer.passages for sentence in passage.sentences] == [
         "Warsaw saw event number 7."
     ]
 
 
 def test_a_letter_names_no_sentence(application: Application, curie: str) -> None:
-    answer = application.answers.ask.query(
+    answer = application.answers.question.answer(
         Query(text="Where was Marie Curie born?", scope=application.auth.access.scope(curie))
     )
     verdict = Verdict(

@@ -176,7 +176,7 @@ def test_a_first_ingest_is_measured_before_its_first_passage_is_stored(
     def judge_first_page(_: Sequence[str]) -> None:
         if not seen and state.counts(application, collection)[0]:
             seen.append(kind_of(http, collection))
-            answer = application.answers.serving.query(
+            answer = application.answers.question.serve(
                 Query(text="Pay", scope=application.auth.access.scope(collection))
             )
             sentence = min(state.sentences(application, collection, "pay").values())
@@ -234,11 +234,11 @@ def ask(
 ) -> None:
     query = Query(text="", scope=application.auth.access.scope(collection), profile=profile)
     for question in questions:
-        application.answers.ask.query(replace(query, text=question))
+        application.answers.question.answer(replace(query, text=question))
 
 
 def judge(application: Application, collection: str) -> None:
     query = Query(text="Where was the discoverer of Titan born?", scope=application.auth.access.scope(collection))
-    answer = application.answers.serving.query(query)
+    answer = application.answers.question.serve(query)
     sentence = min(state.sentences(application, collection, "huygens").values())
     state.judge(application, collection, answer.query_id, [sentence], wait=True)

@@ -75,7 +75,7 @@ def endpoint(services: Application) -> EndpointEmbedder:
 
 def ask(services: Application, name: str) -> list[str]:
     scope = services.auth.access.scope(name)
-    return [hit.passage_id for hit in services.answers.serving.query(Query(text=QUESTION, scope=scope)).passages]
+    return [hit.passage_id for hit in services.answers.question.serve(Query(text=QUESTION, scope=scope)).passages]
 
 
 def test_a_collection_of_the_server_is_ingested_asked_and_taught(

@@ -54,7 +54,7 @@ def held(application: Application, collection: str) -> str:
 
 
 def ask(application: Application, name: str, **more: Any) -> UUID:
-    return application.answers.serving.query(
+    return application.answers.question.serve(
         Query(text=QUESTION, scope=application.auth.access.scope(name), **more)
     ).query_id
 
@@ -98,7 +98,7 @@ def test_each_encoder_serves_its_own_collections(application: Application, other
         texts = [f"{passage['title']}. {passage['text']}" for passage in CURIE]
         for passage, vector in zip(CURIE, services.models.embedder.embed(texts), strict=True):
             np.testing.assert_allclose(found[passage["id"]], vector, atol=1e-6)
-        answer = services.answers.serving.query(Query(text=QUESTION, scope=scope))
+        answer = services.answers.question.serve(Query(text=QUESTION, scope=scope))
         answers.append({passage.passage_id: passage.score for passage in answer.passages})
         event = add_pending_verdict(services, name, RIVER)
         assert services.learning.learn.apply(scope.collection.id, [event]) == 1
@@ -109,8 +109,8 @@ def test_each_encoder_serves_its_own_collections(application: Application, other
 
 
 REFUSED: dict[str, Callable[[Application, Scope], object]] = {
-    "a query": lambda app, scope: app.answers.serving.query(Query(text=QUESTION, scope=scope)),
-    "a query by words": lambda app, scope: app.answers.serving.query(
+    "a query": lambda app, scope: app.answers.question.serve(Query(text=QUESTION, scope=scope)),
+    "a query by words": lambda app, scope: app.answers.question.serve(
         Query(text=QUESTION, scope=scope, strategy="lexical")
     ),
     "a comparison": lambda app, scope: app.wing(ExperimentServices).compare.compare(
@@ -151,7 +151,7 @@ def test_reads_work_without_the_collection_encoder(application: Application, oth
 
     assert other.corpus.ingest.passage(scope, "vistula")[0].title == "Vistula"
     assert held in {found.name for found in other.corpus.ingest.collections(None, 1_000)}
-    assert other.answers.ask.episode(scope, ask(application, held)).judged == 0
+    assert other.answers.episodes.read(scope, ask(application, held)).judged == 0
     assert other.passage_keys.evolve.evolve(scope) is not None
     assert other.passage_keys.key_view.view(scope, "vistula", 10)
     assert other.passage_keys.evolve.roll_back(scope, 0).generation == 0
@@ -262,7 +262,7 @@ def test_collections_of_other_dimensions_live_beside_each_other(
         scope = services.auth.access.scope(name)
         assert scope.collection.encoder == services.models.encoder.id
         assert services.learning.learn.apply(scope.collection.id, [add_pending_verdict(services, name, RIVER)]) == 1
-        exact = services.answers.serving.query(Query(text=QUESTION, scope=scope, memory="off"))
+        exact = services.answers.question.serve(Query(text=QUESTION, scope=scope, memory="off"))
         undo.assert_verified(services, name)
 
         index_all(services)
@@ -280,14 +280,14 @@ def test_collections_of_other_dimensions_live_beside_each_other(
             plan = " ".join(row[0] for row in reader.rows(statement, {"q": vector}))
         assert found[1] == pytest.approx(found[0], abs=1e-6)
         assert f"passage_hnsw_{scope.collection.id}" in plan
-        indexed = services.answers.serving.query(Query(text=QUESTION, scope=scope, memory="off"))
+        indexed = services.answers.question.serve(Query(text=QUESTION, scope=scope, memory="off"))
         assert {hit.passage_id: hit.score for hit in indexed.passages} == pytest.approx(
             {hit.passage_id: hit.score for hit in exact.passages}, abs=1e-5
         )
         assert services.learning.learn.apply(scope.collection.id, [add_pending_verdict(services, name)]) == 1
         undo.assert_verified(services, name)
     with application_on(own, settings, application) as services:
-        assert services.answers.serving.query(
+        assert services.answers.question.serve(
             Query(text=QUESTION, scope=services.auth.access.scope(collection))
         ).passages
         undo.assert_verified(services, collection)

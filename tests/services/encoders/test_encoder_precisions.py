@@ -54,7 +54,7 @@ def assert_made_by(application: Application, name: str) -> None:
 
 def compute_first_score(application: Application, name: str) -> float:
     query = Query(text=QUESTION, scope=application.auth.access.scope(name), strategy="dense")
-    return application.answers.serving.query(query).passages[0].score
+    return application.answers.question.serve(query).passages[0].score
 
 
 def test_each_precision_serves_collections_of_both(

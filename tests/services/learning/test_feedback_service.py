@@ -42,7 +42,7 @@ class TestIdempotencyKeys:
         assert second == first
         assert first.changes
         assert state.list_learned(application, curie) == learned
-        assert application.answers.ask.episode(application.auth.access.scope(curie), query_id).judged == 1
+        assert application.answers.episodes.read(application.auth.access.scope(curie), query_id).judged == 1
 
     def test_another_verdict_is_refused(self, application: Application, curie: str, query_id: uuid.UUID) -> None:
         born, discovered, *_ = state.list_sentence_ids(application, curie)
@@ -67,7 +67,7 @@ class TestIdempotencyKeys:
         assert all(receipt.event.status == "applied" and receipt.changes for receipt in receipts)
         assert len(state.rows(application, curie, "feedback_event")) == 1
         assert {row["update_count"] for row in state.rows(application, curie, "question_support")} == {1}
-        assert application.answers.ask.episode(application.auth.access.scope(curie), query_id).judged == 1
+        assert application.answers.episodes.read(application.auth.access.scope(curie), query_id).judged == 1
 
     def test_of_two_verdicts_at_once_one_wins(
         self, application: Application, curie: str, query_id: uuid.UUID

@@ -196,14 +196,14 @@ class TestTermSums:
 
 def estimate_sufficiency(application: Application, name: str, **more: Any) -> float:
     query = Query(text="Which old town lies on a river?", scope=application.auth.access.scope(name), **more)
-    probability = application.answers.ask.query(query).sufficiency
+    probability = application.answers.question.answer(query).sufficiency
     assert probability is not None
     return probability
 
 
 def list_scores(application: Application, name: str, **more: Any) -> list[tuple[str, float]]:
     query = Query(text="Which old town lies on a river?", scope=application.auth.access.scope(name), **more)
-    return [(passage.passage_id, passage.score) for passage in application.answers.ask.query(query).passages]
+    return [(passage.passage_id, passage.score) for passage in application.answers.question.answer(query).passages]
 
 
 class TestCollections:
@@ -269,8 +269,8 @@ class TestCollections:
         third = replace(ours, sufficiency_name="a third")
         elsewhere.models.priors = RankingPriors(third, third)
         query = Query(text="Is Townl older than its river?", scope=application.auth.access.scope(towns))
-        assert elsewhere.answers.ask.query(query).sufficiency == pytest.approx(
-            application.answers.ask.query(replace(query, memory="off")).sufficiency
+        assert elsewhere.answers.question.answer(query).sufficiency == pytest.approx(
+            application.answers.question.answer(replace(query, memory="off")).sufficiency
         )
         assert estimate_sufficiency(application, towns, memory="off") == before
         elsewhere.close()
@@ -312,7 +312,7 @@ class TestEpisodes:
     """What an episode keeps of its candidates."""
 
     def ask(self, application: Application, name: str, **more: Any) -> tuple[Answer, dict[str, Any]]:
-        answer = application.answers.ask.query(
+        answer = application.answers.question.answer(
             Query(text=QUESTION, scope=application.auth.access.scope(name), **more)
         )
         found = state.rows(application, name, "episode")

@@ -37,7 +37,7 @@ def list_first_sentences(application: Application, name: str, *named: str) -> li
 
 
 def query(application: Application, name: str, text: str = QUESTION, **more: Any) -> Answer:
-    return application.answers.ask.query(Query(text=text, scope=application.auth.access.scope(name), **more))
+    return application.answers.question.answer(Query(text=text, scope=application.auth.access.scope(name), **more))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ class TestAutomaticLevel:
         assert (level.source, level.confirmed) == ("verdicts", LEAST_CONFIRMED)
         assert level.value == pytest.approx(probabilities[1])
         assert answer.insufficient == ((answer.sufficiency or 0.0) < level.value)
-        kept = application.answers.ask.episode(application.auth.access.scope(curie), answer.query_id)
+        kept = application.answers.episodes.read(application.auth.access.scope(curie), answer.query_id)
         assert kept.answer["sufficiency_level"]["value"] == level.value
         without = query(application, curie, min_sufficiency="auto", memory="off").sufficiency_level
         assert without is not None
@@ -180,7 +180,7 @@ class TestRealAnswers:
         (kept,) = state.rows(application, curie, "episode")
         stored = np.frombuffer(bytes.fromhex(kept["answer_features"].removeprefix("\\x")), dtype="<f4")
         assert_array_equal(stored, values.astype(np.float32))
-        again = application.answers.ask.episode(application.auth.access.scope(curie), answer.query_id)
+        again = application.answers.episodes.read(application.auth.access.scope(curie), answer.query_id)
         assert again.answer["sufficiency"] == answer.sufficiency
         assert again.trace["sufficiency"]["probability"] == told.probability
 

@@ -36,12 +36,14 @@ def corpus(application: Application, ingest: Ingest, collection: str) -> Iterato
 
 
 def ask(application: Application, name: str, text: str) -> Answer:
-    return application.answers.ask.query(Query(text=text, scope=application.auth.access.scope(name), top_k=SHOWN))
+    return application.answers.question.answer(
+        Query(text=text, scope=application.auth.access.scope(name), top_k=SHOWN)
+    )
 
 
 def ask_with_trace(application: Application, name: str, text: str) -> Answer:
     scope, include = application.auth.access.scope(name), frozenset({"trace"})
-    return application.answers.ask.query(Query(text=text, scope=scope, top_k=SHOWN, include=include))
+    return application.answers.question.answer(Query(text=text, scope=scope, top_k=SHOWN, include=include))
 
 
 def read_features(answer: Answer) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,7 @@ from tests.support import state
 @pytest.fixture
 def verdict(application: Application, curie: str) -> Verdict:
     """On an answer, by the id of a sentence."""
-    answer = application.answers.ask.query(
+    answer = application.answers.question.answer(
         Query(text="Where was Marie Curie born?", scope=application.auth.access.scope(curie))
     )
     sentence = answer.passages[0].sentences[0].sentence_id
@@ -156,7 +156,7 @@ def test_collection_deletion_does_not_block_other_verdicts(
 ) -> None:
     ingest({"id": "mill", "text": "The Old Mill stands in Ely."}, into=f"{collection}-doomed")
     scope = application.auth.access.scope(f"{collection}-doomed")
-    answer = application.answers.ask.query(Query(text="Where is the Old Mill?", scope=scope))
+    answer = application.answers.question.answer(Query(text="Where is the Old Mill?", scope=scope))
     doomed = replace(verdict, scope=scope, query_id=answer.query_id, supporting=())
     with application.database.write() as writer:
         assert collection_deletion.begin(writer, scope.collection.id)

@@ -87,7 +87,7 @@ def vectors(application: Application, name: str) -> dict[str, list[dict[str, Any
 
 
 def ask_scores(application: Application, name: str) -> dict[str, float]:
-    answer = application.answers.serving.query(Query(text=QUESTION, scope=application.auth.access.scope(name)))
+    answer = application.answers.question.serve(Query(text=QUESTION, scope=application.auth.access.scope(name)))
     return {hit.passage_id: hit.score for hit in answer.passages}
 
 
@@ -283,7 +283,7 @@ def test_an_ingest_that_embedded_before_writes_nothing_of_the_old_space(both: Ap
 def test_a_verdict_on_an_answer_of_before_is_learned_along_the_new_vector(both: Application, taught: str) -> None:
     scope = both.auth.access.scope(taught)
     question = "What did she discover in 1898?"
-    query = both.answers.serving.query(Query(text=question, scope=scope)).query_id
+    query = both.answers.question.serve(Query(text=question, scope=scope)).query_id
     assert reembed_collection(both, taught).status == "succeeded"
     receipt = state.judge(both, taught, query, state.list_sentence_ids(both, taught)[:2], wait=True)
     assert receipt.event.status == "applied"

@@ -48,7 +48,9 @@ def list_standing(application: Application) -> list[date]:
 
 
 def ask(application: Application, name: str) -> UUID:
-    return application.answers.ask.query(Query(text=QUESTION, scope=application.auth.access.scope(name))).query_id
+    return application.answers.question.answer(
+        Query(text=QUESTION, scope=application.auth.access.scope(name))
+    ).query_id
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,15 @@ class TestQueries:
         service = retention(application, queries=30)
 
         assert run(service, end + timedelta(days=30, seconds=-1)).weeks == []
-        application.answers.ask.episode(application.auth.access.scope(judged.collection), judged.query_id)
+        application.answers.episodes.read(application.auth.access.scope(judged.collection), judged.query_id)
 
         assert run(service, end + timedelta(days=30)).weeks == [compute_monday(now)]
         with pytest.raises(NotFoundError, match=str(judged.query_id)):
-            application.answers.ask.episode(application.auth.access.scope(judged.collection), judged.query_id)
+            application.answers.episodes.read(application.auth.access.scope(judged.collection), judged.query_id)
 
     def test_episodes_are_stored_for_ever_by_default(self, application: Application, judged: JudgedQuery) -> None:
         assert run(retention(application), datetime.now(UTC) + timedelta(days=36_500)).weeks == []
-        application.answers.ask.episode(application.auth.access.scope(judged.collection), judged.query_id)
+        application.answers.episodes.read(application.auth.access.scope(judged.collection), judged.query_id)
 
     def test_learned_state_outlives_expired_episodes(self, application: Application, judged: JudgedQuery) -> None:
         sentence = min(state.sentences(application, judged.collection, "curie").values())
@@ -109,7 +111,7 @@ class TestQueries:
         query_id = ask(application, curie)
 
         assert compute_monday(now) in list_standing(application)
-        assert application.answers.ask.episode(application.auth.access.scope(curie), query_id).judged == 0
+        assert application.answers.episodes.read(application.auth.access.scope(curie), query_id).judged == 0
 
     def test_room_is_made_before_it_is_needed(self, application: Application) -> None:
         now = datetime.now(UTC) + timedelta(days=1000)
@@ -205,4 +207,4 @@ def test_a_worker_whose_clock_is_ahead_deletes_nothing(
     retired = run(retention(application, queries=90, jobs=30, keys=7, audit_bodies=365))
     assert retired == RetentionResult([], 0, 0)
     assert compute_monday(datetime.now(UTC)) in list_standing(application)
-    application.answers.ask.episode(application.auth.access.scope(judged.collection), judged.query_id)
+    application.answers.episodes.read(application.auth.access.scope(judged.collection), judged.query_id)

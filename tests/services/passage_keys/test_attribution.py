@@ -160,7 +160,7 @@ class TestGate:
             metadata={"mine": True},
         )
         for asked, gate in ((replace(query, metadata=None), "none"), (query, "retrieval")):
-            query_id = application.answers.ask.query(asked).query_id
+            query_id = application.answers.question.answer(asked).query_id
             event = give(application, collection, query_id, ["tokyo"], [RIVER], wait=False).event
             strict.apply(target, [event.id])
             evidence = {row["event_id"]: row["gate"] for row in rows(application, collection, "key_evidence")}

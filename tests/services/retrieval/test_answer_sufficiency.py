@@ -129,7 +129,7 @@ class TestWithheldPassages:
 
     def test_a_verdict_may_still_name_what_there_is(self, application: Application, curie: str) -> None:
         query = Query(text=CHAIN, scope=application.auth.access.scope(curie), min_sufficiency=1.0)
-        answer = application.answers.ask.query(query)
+        answer = application.answers.question.answer(query)
         missed = list(state.sentences(application, curie, "vistula").values())
         receipt = state.judge(application, curie, answer.query_id, missed=missed, wait=True)
         assert receipt.event.status == "applied"
@@ -160,7 +160,7 @@ def test_sufficiency_options_need_a_profile_with_sufficiency(
 ) -> None:
     query = Query(text=CHAIN, scope=application.auth.access.scope(curie), **asked, **arm)
     with pytest.raises(InvalidRequestError, match=r"goe?s? with"):
-        application.answers.ask.query(query)
+        application.answers.question.answer(query)
 
 
 @pytest.mark.wing("experiments")

@@ -42,7 +42,7 @@ def query(application: Application, name: str, **more: Any) -> Query:
 
 
 def ask(application: Application, name: str, **more: Any) -> Answer:
-    return application.answers.ask.query(query(application, name, **more))
+    return application.answers.question.answer(query(application, name, **more))
 
 
 def find(application: Application, name: str, **more: Any) -> RetrievalResult:

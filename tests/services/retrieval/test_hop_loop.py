@@ -20,7 +20,7 @@ def hops(application: Application, collection: str, text: str, profile: ProfileN
         stop_rule="none",
         include=frozenset({"trace"}),
     )
-    trace = application.answers.ask.query(query).trace
+    trace = application.answers.question.answer(query).trace
     assert trace is not None
     return trace.hops
 
@@ -54,7 +54,7 @@ class TestVisitedEntities:
         query = Query(
             text="What did Ada Lovelace write?", scope=application.auth.access.scope(collection), stop_rule="none"
         )
-        answer = application.answers.ask.query(query)
+        answer = application.answers.question.answer(query)
 
         assert (answer.hops, answer.stop_reason) == (1, "no_entities")
 

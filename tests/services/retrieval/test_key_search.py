@@ -30,7 +30,7 @@ UNITS = [Expansion("hyde", "The capital of Japan lies on a bay."), Expansion("pr
 
 
 def ask(application: Application, name: str, strategy: Strategy, text: str = QUESTION, **more: Any) -> Answer:
-    return application.answers.ask.query(
+    return application.answers.question.answer(
         Query(text=text, scope=application.auth.access.scope(name), strategy=strategy, **more)
     )
 
@@ -107,7 +107,9 @@ class TestStrategies:
     def test_no_hop_is_made_and_nothing_recalled(
         self, application: Application, curie: str, strategy: Strategy
     ) -> None:
-        taught = application.answers.ask.query(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
+        taught = application.answers.question.answer(
+            Query(text=QUESTION, scope=application.auth.access.scope(curie))
+        )
         support = [NamedSentence(passage_id="tokyo", text="Tokyo lies on Tokyo Bay.")]
         application.learning.feedback.accept(
             Verdict(query_id=taught.query_id, scope=application.auth.access.scope(curie), missed=support),

@@ -33,7 +33,7 @@ def kinds(ingest: Ingest, collection: str) -> str:
 
 
 def list_passages(application: Application, query: Query) -> list[str]:
-    return [passage.passage_id for passage in application.answers.ask.query(query).passages]
+    return [passage.passage_id for passage in application.answers.question.answer(query).passages]
 
 
 @pytest.mark.parametrize("arm", ARMS, ids=str)
@@ -67,7 +67,7 @@ def test_recalled_sentences_respect_the_filter(application: Application, kinds: 
     """A sentence that a verdict supported for this question is not found where its passage may not be."""
     scope = application.auth.access.scope(kinds)
     query = Query(text=QUESTIONS[0], scope=scope, top_k=5)
-    answer = application.answers.ask.query(query)
+    answer = application.answers.question.answer(query)
     helped = list(state.sentences(application, kinds, "curie").values())
     state.judge(application, kinds, answer.query_id, helped, wait=True)
     assert list_passages(application, query)[0] == "curie"
@@ -79,13 +79,13 @@ def test_recalled_sentences_respect_the_filter(application: Application, kinds: 
 
 def test_the_cosines_of_an_answer(application: Application, kinds: str) -> None:
     scope = application.auth.access.scope(kinds)
-    answer = application.answers.ask.query(Query(text=QUESTIONS[0], scope=scope))
-    dense = application.answers.ask.query(Query(text=QUESTIONS[0], scope=scope, strategy="dense"))
+    answer = application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope))
+    dense = application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope, strategy="dense"))
     cosines = {passage.passage_id: passage.similarity for passage in dense.passages}
     assert [passage.similarity for passage in dense.passages] == [passage.score for passage in dense.passages]
     for passage in answer.passages:
         assert passage.similarity == pytest.approx(cosines[passage.passage_id], abs=1e-6)
-    lexical = application.answers.ask.query(Query(text=QUESTIONS[0], scope=scope, strategy="lexical"))
+    lexical = application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope, strategy="lexical"))
     assert {passage.similarity for passage in lexical.passages} == {None}
 
 

@@ -116,7 +116,9 @@ def sample(application: Application) -> str:
     reception.finish()
     application.jobs.runner.run_ready()
     for question in questions()[::3]:
-        answer = application.answers.ask.query(Query(text=question.text, scope=application.auth.access.scope(name)))
+        answer = application.answers.question.answer(
+            Query(text=question.text, scope=application.auth.access.scope(name))
+        )
         supporting = [NamedSentence(passage_id=passage, text=text) for passage, text in question.supporting]
         verdict = Verdict(
             query_id=answer.query_id, scope=application.auth.access.scope(name), supporting=supporting
@@ -132,7 +134,7 @@ def test_paper_profile_is_the_published_retrieval(application: Application, samp
         graph.memory = {}
     for question in questions():
         expected = graph.retrieve(question.text, top_k=10)
-        answer = application.answers.ask.query(
+        answer = application.answers.question.answer(
             Query(
                 text=question.text,
                 scope=application.auth.access.scope(sample),

@@ -163,7 +163,7 @@ def test_changed_key_invalidates_the_cache(alone: Application, taught: str, chan
 def test_unrelated_changes_keep_the_cache_valid(alone: Application, taught: str) -> None:
     before = versions(alone, taught)
     ingest(alone, taught, CURIE[0] | {"metadata": {"year": 1867}})
-    alone.answers.ask.query(Query(text=QUESTIONS[2], scope=alone.auth.access.scope(taught)))
+    alone.answers.question.answer(Query(text=QUESTIONS[2], scope=alone.auth.access.scope(taught)))
     assert versions(alone, taught) == before
     undo.apply(alone, taught, undo.stream(alone, taught, 6, seed=7))
     after = versions(alone, taught)

@@ -68,7 +68,7 @@ def build_query(services: Application, name: str, **more: Any) -> Query:
 
 
 def ask(services: Application, name: str, **more: Any) -> Answer:
-    return services.answers.serving.query(build_query(services, name, **more))
+    return services.answers.question.serve(build_query(services, name, **more))
 
 
 def rerank(services: Application, name: str, **more: Any) -> RerankedScores | None:
@@ -140,13 +140,13 @@ def test_after_three_failures_it_is_left_alone_for_a_while(
     with start() as services:
         query = Query(text=QUESTION, scope=services.auth.access.scope(towns))
         for _ in range(5):
-            assert [one.type for one in services.answers.serving.query(query).warnings] == ["not-reranked"]
+            assert [one.type for one in services.answers.question.serve(query).warnings] == ["not-reranked"]
         assert len(server.requests) == 3
         server.scores = build_favouring("Towng")
         monkeypatch.setattr(passage_reranking, "PAUSE_SECONDS", 0.0)
         assert services.retrieval.retrieve._reranker is not None
         services.retrieval.retrieve._reranker._until = 0.0
-        assert services.answers.serving.query(query).warnings == ()
+        assert services.answers.question.serve(query).warnings == ()
 
 
 def build_denying(name: str) -> Callable[[str, Sequence[str]], list[float]]:

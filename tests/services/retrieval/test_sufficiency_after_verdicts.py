@@ -33,7 +33,7 @@ def corpus(application: Application, ingest: Ingest, collection: str) -> Iterato
 
 
 def ask(application: Application, name: str, text: str) -> Answer:
-    return application.answers.ask.query(
+    return application.answers.question.answer(
         Query(text=text, scope=application.auth.access.scope(name), include=frozenset({"sentences"}))
     )
 

@@ -48,6 +48,6 @@ def test_a_query_waits_unless_the_settings_say_otherwise(
     with application_on(addresses, own, application) as apart:
         scope = apart.auth.access.scope(curie)
         with hook_statements(lambda _connection, statement, _given: sent.append(statement)):
-            apart.answers.ask.query(Query(text="Where was Marie Curie born?", scope=scope))
+            apart.answers.question.answer(Query(text="Where was Marie Curie born?", scope=scope))
     (written,) = [statement for statement in sent if "INSERT INTO episode" in statement]
     assert ("synchronous_commit" in written) is soon

@@ -37,7 +37,7 @@ def ask(application: Application, collection: str, unit: str | None = "user", **
     query = Query(
         text=QUESTION, scope=application.auth.access.scope(collection), **({"top_k": 4} | more), unit=unit
     )
-    return application.answers.serving.query(query)
+    return application.answers.question.serve(query)
 
 
 def list_explored(answer: Answer) -> list[str]:
@@ -60,7 +60,7 @@ def test_queries_outside_serving_are_not_explored(application: Application, rive
     explores(application, rivers)
     assert (
         list_explored(
-            application.answers.ask.query(
+            application.answers.question.answer(
                 Query(text=QUESTION, scope=application.auth.access.scope(rivers), top_k=4)
             )
         )
@@ -94,7 +94,7 @@ def test_the_last_positions_go_to_what_ranks_below(application: Application, riv
         assert set(names[2:]) <= {hit.passage_id for hit in longer.passages}
     ids = state.passages(application, rivers)
     assert sorted(episode(application, rivers, answer)["explored"]) == sorted(ids[name] for name in names[2:])
-    stored = application.answers.ask.episode(application.auth.access.scope(rivers), answer.query_id).answer[
+    stored = application.answers.episodes.read(application.auth.access.scope(rivers), answer.query_id).answer[
         "passages"
     ]
     assert [hit["explored"] for hit in stored] == [False, False, True, True]

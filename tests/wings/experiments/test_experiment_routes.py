@@ -151,7 +151,7 @@ def test_a_report_that_makes_no_sense_is_refused(http: TestClient, curie: str, p
 def test_retrieval_itself_sees_memory_in_shadow(http: TestClient, application: Application, curie: str) -> None:
     """The rule stands before retrieval, not in it: who measures memory asks below."""
     patch_collection(http, curie, serving="shadow", experiment=ONE_ARM, exploration={"share": 1.0})
-    answer = application.answers.ask.query(
+    answer = application.answers.question.answer(
         Query(text=QUESTION, scope=application.auth.access.scope(curie), top_k=2, caller_chose_arm=False)
     )
     assert (answer.memory, answer.profile, answer.arm, answer.shadow) == ("read", "default", None, False)

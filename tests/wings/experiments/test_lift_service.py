@@ -51,7 +51,7 @@ def add_query(
         trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         arm=arm,
     )
-    application.answers.ask.keep(state.collection_id(application, collection), row)
+    application.answers.question.keep(state.collection_id(application, collection), row)
     return row.id
 
 
@@ -236,7 +236,7 @@ def test_without_arms_nothing_is_compared(application: Application, curie: str) 
 
 def test_only_the_window_counts(application: Application, curie: str) -> None:
     query = add_query(application, curie, None)
-    moment = application.answers.ask.episode(application.auth.access.scope(curie), query).created_at
+    moment = application.answers.episodes.read(application.auth.access.scope(curie), query).created_at
     for since, before, expected in (
         (moment, None, 1),
         (None, moment, 0),
@@ -273,7 +273,7 @@ def test_real_queries_are_measured(application: Application, curie: str) -> None
     query = Query(
         text="Where was Marie Curie born?", scope=application.auth.access.scope(curie), caller_chose_arm=False
     )
-    answer = application.answers.serving.query(query)
+    answer = application.answers.question.serve(query)
     add_verdict(application, curie, answer.query_id, supporting=[answer.passages[1].passage_id])
     only_arm, _ = report(application, curie).arms
     assert (only_arm.queries, only_arm.judged) == (1, 1)

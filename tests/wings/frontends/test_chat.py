@@ -49,7 +49,7 @@ def test_an_answer_with_its_sources_and_the_id_to_judge_it_by(
     assert [f"{cited['passage_id']}: {cited['text']}" for cited in grounds["citations"]] == [
         line.partition("] ")[2] for line in sources.splitlines()
     ]
-    kept = application.answers.ask.episode(application.auth.access.scope(curie), UUID(grounds["query_id"]))
+    kept = application.answers.episodes.read(application.auth.access.scope(curie), UUID(grounds["query_id"]))
     assert kept.answer["query"] == QUESTION
 
 
@@ -154,7 +154,7 @@ def test_without_a_model_sentences_are_quoted_with_their_sources(
     grounds = done.model_extra["engram"]  # type: ignore[index]
     assert [f'"{cited["text"]}" [{n}]' for n, cited in enumerate(grounds["citations"], 1)] == quotes.splitlines()
     assert grounds["warnings"] == []
-    kept = application.answers.ask.episode(application.auth.access.scope(curie), UUID(grounds["query_id"]))
+    kept = application.answers.episodes.read(application.auth.access.scope(curie), UUID(grounds["query_id"]))
     shown = {passage["passage_id"] for passage in kept.answer["passages"]}
     assert {cited["passage_id"] for cited in grounds["citations"]} <= shown
 

@@ -71,7 +71,7 @@ def test_the_document_id_leads_a_verdict_to_its_passage(
     found = records(http, curie)[0]
     reference = AnswerReference.parse(found["metadata"]["document_id"])
     assert reference == AnswerReference(UUID(found["metadata"]["query_id"]), found["metadata"]["passage_id"])
-    kept = application.answers.ask.episode(application.auth.access.scope(curie), reference.query_id)
+    kept = application.answers.episodes.read(application.auth.access.scope(curie), reference.query_id)
     assert reference.passage_id in {passage["passage_id"] for passage in kept.answer["passages"]}
     verdict = {
         "query_id": str(reference.query_id),

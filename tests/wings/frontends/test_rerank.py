@@ -49,7 +49,7 @@ def test_texts_that_the_collection_knows_are_ranked_as_it_answers(
 def test_the_id_is_that_of_a_query(second: cohere.ClientV2, application: Application, curie: str) -> None:
     ranked = second.rerank(model=curie, query=QUESTION, documents=[*STRANGE, *TEXTS[:2]])
     assert ranked.id is not None
-    kept = application.answers.ask.episode(application.auth.access.scope(curie), UUID(ranked.id))
+    kept = application.answers.episodes.read(application.auth.access.scope(curie), UUID(ranked.id))
     assert kept.answer["query"] == QUESTION
     assert {passage["passage_id"] for passage in kept.answer["passages"]} == {"curie", "warsaw"}
     assert ranked.meta is not None

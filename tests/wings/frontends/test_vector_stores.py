@@ -54,7 +54,9 @@ def test_a_search(client: openai.OpenAI, application: Application, curie: str) -
     assert page.model_extra is not None
     assert page.model_extra["search_query"] == [QUESTION]
     assert not page.has_next_page()
-    kept = application.answers.ask.episode(application.auth.access.scope(curie), UUID(page.model_extra["query_id"]))
+    kept = application.answers.episodes.read(
+        application.auth.access.scope(curie), UUID(page.model_extra["query_id"])
+    )
     assert [passage["passage_id"] for passage in kept.answer["passages"]] == [one.file_id for one in page.data]
 
 
@@ -112,7 +114,7 @@ def test_ranking_options(client: openai.OpenAI, application: Application, curie:
     assert [one.file_id for one in cut.data] == [one.file_id for one in whole[:2]]
     plain = client.vector_stores.search(curie, query=QUESTION, ranking_options={"ranker": "none"})
     assert plain.model_extra is not None
-    kept = application.answers.ask.episode(
+    kept = application.answers.episodes.read(
         application.auth.access.scope(curie), UUID(plain.model_extra["query_id"])
     ).answer
     assert (kept["strategy"], kept["memory"]) == ("dense", "off")

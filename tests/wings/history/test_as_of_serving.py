@@ -52,8 +52,10 @@ class TestServedCopies:
         for question in ("Who was born in Warsaw?", "What happened in 1898?", "Where does the river flow?"):
             for memory in ("read", "off"):
                 asked = Query(text=question, scope=application.auth.access.scope(taught), memory=memory)
-                one = application.answers.ask.query(asked)
-                other = application.answers.ask.query(replace(asked, scope=application.auth.access.scope(past)))
+                one = application.answers.question.answer(asked)
+                other = application.answers.question.answer(
+                    replace(asked, scope=application.auth.access.scope(past))
+                )
                 assert other.passages == one.passages
                 assert one.passages
 
@@ -121,7 +123,7 @@ class TestCopying:
                 application.auth.access.scope(taught), state.list_applied_order(application, taught)[0]
             )
             application.passage_keys.evolve.evolve(application.auth.access.scope(taught))
-            application.answers.ask.query(
+            application.answers.question.answer(
                 Query(text="Who was born in Warsaw?", scope=application.auth.access.scope(taught))
             )
             ingest(BERLIN | {"id": f"new-{stage}"})

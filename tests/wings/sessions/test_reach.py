@@ -94,7 +94,7 @@ def test_an_answer_says_why_and_a_past_moment_is_without_it(application: Applica
     _, events = judge_session(application, curie)
     (born, *_) = evidence(application, curie)
     assert {one.event_id for one in why_of(application).explain.sentence(scope, born).events} & set(events)
-    answer = application.answers.ask.query(Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"})))
+    answer = application.answers.question.answer(Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"})))
     assert answer.trace is not None
     behind = {
         cause.event_id for hop in answer.trace.hops for sentence in hop.sentences for cause in sentence.influences

@@ -90,7 +90,7 @@ def test_sub_questions_are_recalled_like_questions(application: Application, cur
     session = sessions_of(application).sessions.state(scope, run_session(application, scope))
     sessions_of(application).teacher.judge(session, verdict(scope, *evidence(application, curie)), "key", wait=True)
     asked = Query(text=f"{PART}?", scope=scope, include=frozenset({"trace"}))
-    answer = application.answers.ask.query(asked)
+    answer = application.answers.question.answer(asked)
     assert answer.trace is not None
     assert PART in {past.past_question for past in answer.trace.recalled}
 
@@ -215,10 +215,10 @@ def test_a_deleted_passage_leaves_nothing_in_sessions_or_what_they_taught(
         )
     # Whoever asks nearly the same is told of the sub-question, by its words.
     traced = Query(text="Where was Quelmoor Zanzifer born?", scope=scope, include=frozenset({"trace"}))
-    later = alone.answers.ask.query(traced)
+    later = alone.answers.question.answer(traced)
     assert later.trace is not None
     assert any(name in str(past.past_question) for past in later.trace.recalled)
-    assert name in str(alone.answers.ask.episode(scope, later.query_id).trace)
+    assert name in str(alone.answers.episodes.read(scope, later.query_id).trace)
     held = places(alone, name)
     assert {"session", "session_round", "judged_query", "question"} <= held
     assert any(table.startswith("episode_") for table in held)

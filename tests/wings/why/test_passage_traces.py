@@ -16,8 +16,8 @@ __all__ = ["doubled", "server", "start", "towns"]
 def test_passages_are_read_again_as_they_were_traced(application: Application, curie: str) -> None:
     scope = application.auth.access.scope(curie)
     asked = Query(text="Where was Marie Curie born in 1867?", scope=scope, include=frozenset({"trace"}))
-    answer = application.answers.serving.query(asked)
-    read = application.answers.ask.episode(scope, answer.query_id)
+    answer = application.answers.question.serve(asked)
+    read = application.answers.episodes.read(scope, answer.query_id)
     assert answer.trace is not None
     assert answer.trace.passages
     assert [row.passage_id for row in answer.trace.passages] == [
@@ -48,7 +48,7 @@ def test_reranker_log_odds_are_a_visible_feature(start: Start, server: ModelServ
             assert row.score == pytest.approx(
                 sum(one.value * one.weight for one in row.features.values()), abs=1e-6
             )
-        again = services.answers.ask.episode(services.auth.access.scope(towns), answer.query_id)
+        again = services.answers.episodes.read(services.auth.access.scope(towns), answer.query_id)
         assert again.trace["passages"][0]["features"]["reranker"]["weight"] == pytest.approx(TRUST)
     assert {len(request.json["documents"]) for request in server.requests} == {len(TOWNS)}
     assert server.requests[0].json["documents"][0].startswith("Towna\nTowna lies on")

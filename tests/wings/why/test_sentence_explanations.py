@@ -36,7 +36,7 @@ def ask_with_trace(application: Application, name: str, text: str, *, ungated: b
     scope = application.auth.access.scope(name)
     query = Query(text=text, scope=scope, include=frozenset({"trace"}), stop_rule="none")
     profile = PROFILES[query.profile]
-    answer = application.answers.ask.query(
+    answer = application.answers.question.answer(
         query, replace(profile, policy=replace(profile.policy, gated=not ungated, sentence_memories=True))
     )
     assert answer.trace is not None
@@ -118,7 +118,7 @@ def test_a_memory_that_no_verdict_moved_counts_for_nothing_gated_or_not(
     application: Application, addresses: Servers, curie: str
 ) -> None:
     services = build_variation(application, addresses, Variation("x", frozen=frozenset({"task"})))
-    answer = services.answers.ask.query(Query(text=QUESTION, scope=services.auth.access.scope(curie)))
+    answer = services.answers.question.answer(Query(text=QUESTION, scope=services.auth.access.scope(curie)))
     ids = sentences(services, curie, "curie")
     judge(services, curie, answer.query_id, [ids[BORN]], wait=True, key=f"frozen-{uuid4()}")
     seen = perplexities(ask_with_trace(services, curie, QUESTION, ungated=True))

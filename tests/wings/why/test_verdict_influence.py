@@ -34,7 +34,7 @@ def ask_with_trace(application: Application, name: str, text: str = QUESTION, **
         include=frozenset({"trace"}),
         **{"max_hops": 1, "top_k": 10} | more,
     )
-    answer = application.answers.ask.query(query)
+    answer = application.answers.question.answer(query)
     assert answer.trace is not None
     return answer, answer.trace
 
@@ -81,7 +81,7 @@ def teach(application: Application, name: str) -> dict[str, int]:
     """Verdicts of two judges on two questions, all asked before the first of them was judged."""
     ids = state.sentences(application, name, "curie") | state.sentences(application, name, "warsaw")
     asked_first = [
-        application.answers.ask.query(Query(text=text, scope=application.auth.access.scope(name))).query_id
+        application.answers.question.answer(Query(text=text, scope=application.auth.access.scope(name))).query_id
         for text in (QUESTION, QUESTION, CAPITAL, QUESTION)
     ]
     verdicts = (
@@ -251,7 +251,7 @@ def test_trace_lists_every_factor_of_a_score(application: Application, curie: st
     assert any(completes.values())
     assert all(passage != member for passage, member in completes.items())
 
-    again = application.answers.ask.episode(application.auth.access.scope(curie), answer.query_id)
+    again = application.answers.episodes.read(application.auth.access.scope(curie), answer.query_id)
     told = {row["passage_id"]: (row["features"], row["completes"]) for row in again.trace["passages"]}
     assert told == {
         row.passage_id: ({name: asdict(one) for name, one in row.features.items()}, row.completes)
@@ -279,7 +279,9 @@ def test_ranks_without_memory_are_those_of_a_query_without_it(application: Appli
 def test_an_evolved_key_names_its_units_and_their_verdicts(application: Application, curie: str) -> None:
     river = Expansion("hyde", "The longest river of the country flows past the capital into the sea.")
     text = "Which river is the longest of its country?"
-    query_id = application.answers.ask.query(Query(text=text, scope=application.auth.access.scope(curie))).query_id
+    query_id = application.answers.question.answer(
+        Query(text=text, scope=application.auth.access.scope(curie))
+    ).query_id
     verdict: dict[str, Any] = {"partial": True, "supporting_passages": ("vistula",), "judge": "alice", "wait": True}
     event = state.judge(application, curie, query_id, expansions=(river,), **verdict).event.id
     _, before = ask_with_trace(application, curie, text, strategy="dense", max_hops=None)
@@ -301,7 +303,7 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
 def test_query_without_trace_does_not_read_the_log(application: Application, curie: str) -> None:
     teach(application, curie)
     with statements() as sent:
-        application.answers.ask.query(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
+        application.answers.question.answer(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
     assert sent
     assert not any("audit" in statement or "feedback_event" in statement for statement in sent)
     plain = len(sent)

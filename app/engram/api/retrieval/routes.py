@@ -101,7 +101,7 @@ def _answer(app: Application, asker: Principal, need: str, query: QueryIn, paren
 def _answer_query(app: Application, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:
     if sent.body.stop_rule == "llm":
         sent.scope.need(LLM, "A language model that says whether the evidence suffices")
-    return QueryOut.model_validate(app.answers.serving.query(sent.body.to_query(sent.scope, parent)))
+    return QueryOut.model_validate(app.answers.question.serve(sent.body.to_query(sent.scope, parent)))
 
 
 async def _answer_in_turn(
@@ -122,7 +122,7 @@ def get_queries(
     app: App, scope: QueryScope, trace_id: Annotated[TraceId, Query(description="As `POST /query` took it.")]
 ) -> TracedQueriesOut:
     """List up to a thousand queries of a trace that you may see; none if no query has this trace id."""
-    traced = app.answers.ask.list_trace_queries(scope, trace_id)
+    traced = app.answers.episodes.list_trace_queries(scope, trace_id)
     return TracedQueriesOut(
         collection=scope.collection.name,
         trace_id=trace_id,
@@ -133,7 +133,7 @@ def get_queries(
 @router.get("/queries/{query_id}", **operation("Read an answered query", needs(QUERY), 404))
 def get_query(app: App, at: QueryAt) -> EpisodeOut:
     """Return a stored answer with its trace. Passages deleted since are left out."""
-    episode = app.answers.ask.episode(at.scope, at.id)
+    episode = app.answers.episodes.read(at.scope, at.id)
     return EpisodeOut.model_validate(
         {
             **episode.answer,

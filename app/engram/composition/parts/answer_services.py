@@ -9,8 +9,8 @@ from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.services.answers.worded_answer import AnswerService
-from engram.services.queries.query_service import QueryService
-from engram.services.queries.serving_service import ServingService
+from engram.services.pipelines.question import QuestionPipeline
+from engram.services.queries.episode_service import EpisodeService
 from engram.storage.database import Database
 
 
@@ -26,23 +26,23 @@ class AnswerServices:
     hooks: Hooks
 
     @locked_property
-    def ask(self) -> QueryService:
-        """Answers to queries under given arms."""
-        settings = self.settings
-        return QueryService(
+    def question(self) -> QuestionPipeline:
+        """Answers to queries."""
+        return QuestionPipeline(
             self.database,
             self.auth.reads,
             self.retrieval.retrieve,
+            self.hooks.question_rules,
             self.hooks.explainer,
-            durable=settings.episodes_durable,
+            durable=self.settings.episodes_durable,
         )
 
     @locked_property
-    def serving(self) -> ServingService:
-        """Answers to queries by their collection's settings."""
-        return ServingService(self.ask, self.hooks.question_rules)
+    def episodes(self) -> EpisodeService:
+        """Answered queries, read again."""
+        return EpisodeService(self.database)
 
     @locked_property
     def answer(self) -> AnswerService:
         """Worded answers."""
-        return AnswerService(self.serving, self.models.llm)
+        return AnswerService(self.question, self.models.llm)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.auth.access_keys import LLM
 from engram.providers.llm import Llm
-from engram.services.queries.serving_service import ServingService
+from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import Query
@@ -37,8 +37,8 @@ class WordedAnswer:
 class AnswerService:
     """Answers questions in words."""
 
-    def __init__(self, serving: ServingService, llm: Llm | None) -> None:
-        self._serving = serving
+    def __init__(self, question: QuestionPipeline, llm: Llm | None) -> None:
+        self._question = question
         self._llm = llm
 
     def answer(self, query: Query) -> WordedAnswer:
@@ -51,7 +51,7 @@ class AnswerService:
         if self._llm is None:
             raise LlmNotConfiguredError("An answer in words needs ENGRAM_LLM_BASE_URL to be set.")
         query.scope.need(LLM, "An answer in words")
-        retrieval = self._serving.query(replace(query, include=query.include | {"sentences"}))
+        retrieval = self._question.serve(replace(query, include=query.include | {"sentences"}))
         sentences = {
             sentence.sentence_id: Citation(sentence.sentence_id, passage.passage_id, sentence.text)
             for passage in retrieval.passages

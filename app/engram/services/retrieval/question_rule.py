@@ -15,7 +15,7 @@ class QuestionRule(Protocol):
     def prepare(self, query: Query) -> Query:
         """Return the query as it is asked. A query in shadow has no memory and must stay without.
 
-        Called for queries that follow the settings of their collection (``ServingService``), without a transaction.
+        Called by ``QuestionPipeline.prepare``, without a transaction.
         """
         ...
 

@@ -26,7 +26,7 @@ class FrontendServices:
         """Answers in a chat."""
         return ChatService(
             self.answers.answer,
-            self.answers.serving,
+            self.answers.question,
             self.models.llm,
             threshold=self.settings.sufficiency_threshold,
         )
@@ -34,7 +34,7 @@ class FrontendServices:
     @locked_property
     def rerank(self) -> RerankingService:
         """Ranking of texts that callers bring."""
-        return RerankingService(self.database, self.models.encoder, self.answers.serving)
+        return RerankingService(self.database, self.models.encoder, self.answers.question)
 
     @locked_property
     def pulls(self) -> PullLedger:

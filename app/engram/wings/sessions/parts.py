@@ -75,7 +75,7 @@ class SessionServices:
         """Runner of session rounds."""
         return SessionRunner(
             self.database,
-            self.answers.serving,
+            self.answers.question,
             self.models.language,
             self.models.llm,
             self.session_planners,

@@ -111,7 +111,7 @@ def ask(application: Application, curie: str) -> Ask:
     def ask_with_trace(trace_id: str) -> str:
         scope = application.auth.access.scope(curie)
         query = Query(text="Where was Marie Curie born?", scope=scope, trace_id=trace_id)
-        return str(application.answers.ask.query(query).query_id)
+        return str(application.answers.question.answer(query).query_id)
 
     return ask_with_trace
 

@@ -47,7 +47,7 @@ async def post_vector_store_search(scope: PathScope, body: SearchIn, app: App, a
     """
 
     def write_response() -> Response:
-        page = SearchPageOut.from_service(app.answers.serving.query(body.to_query(scope)), body.threshold)
+        page = SearchPageOut.from_service(app.answers.question.serve(body.to_query(scope)), body.threshold)
         return Response(page.model_dump_json(), media_type="application/json")
 
     return await answering.do(write_response)

@@ -7,7 +7,7 @@ from engram.context.errors import LlmError
 from engram.core.auth.access_keys import LLM
 from engram.providers.llm import Llm
 from engram.services.answers.worded_answer import AnswerService, WordedAnswer
-from engram.services.queries.serving_service import ServingService
+from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import Query
 from engram.wings.frontends.llm.restatement import restate
@@ -37,11 +37,11 @@ class ChatService:
     """Answers the last question of a conversation."""
 
     def __init__(
-        self, answers: AnswerService, serving: ServingService, llm: Llm | None, *, threshold: float
+        self, answers: AnswerService, question: QuestionPipeline, llm: Llm | None, *, threshold: float
     ) -> None:
         """``threshold``: probability from which on quoted sentences count as sufficient."""
         self._answers = answers
-        self._serving = serving
+        self._question = question
         self._llm = llm
         self._threshold = threshold
 
@@ -63,7 +63,7 @@ class ChatService:
 
     def _quote(self, query: Query, earlier: Sequence[ChatTurn]) -> ChatAnswer:
         warnings = (Fallback("not-restated", "No language model is configured."),) if earlier else ()
-        retrieval = self._serving.query(query)
+        retrieval = self._question.serve(query)
         sufficient = retrieval.sufficiency is not None and retrieval.sufficiency >= self._threshold
         return ChatAnswer(WordedAnswer("", sufficient, quotations(retrieval), retrieval, warnings), quoted=True)
 

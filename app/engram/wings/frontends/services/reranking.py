@@ -6,7 +6,7 @@ from uuid import UUID
 
 from engram.context import deadline
 from engram.services.encoders.encoder import Encoder
-from engram.services.queries.serving_service import ServingService
+from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.query import Query
 from engram.storage.database import Database
 from engram.telemetry.stages import stage
@@ -40,10 +40,10 @@ class RerankedTexts:
 class RerankingService:
     """Ranks texts for a question."""
 
-    def __init__(self, database: Database, encoder: Encoder, serving: ServingService) -> None:
+    def __init__(self, database: Database, encoder: Encoder, question: QuestionPipeline) -> None:
         self._database = database
         self._encoder = encoder
-        self._serving = serving
+        self._question = question
 
     def rerank(self, query: Query, texts: Sequence[str]) -> RerankedTexts:
         """The texts in the order of their relevance to the question of the query.
@@ -53,7 +53,7 @@ class RerankingService:
         known texts take the places that the encoder gives to them together.
 
         Raises:
-            NotFoundError, InvalidRequestError: as ``ServingService.query``.
+            NotFoundError, InvalidRequestError: as ``QuestionPipeline.answer``.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
             DeadlineError: the texts take too long to embed.
         """
@@ -66,7 +66,7 @@ class RerankingService:
             text: holders for text in texts if (holders := stored.get(text) or stored.get(text.strip()))
         }
         among = sorted({passage for holders in holders_by_text.values() for passage in holders})
-        answer = self._serving.query(
+        answer = self._question.serve(
             replace(query, among=among, top_k=max(len(among), 1), collapse_duplicates=False, min_sufficiency=None)
         )
         ranks = {passage.passage_id: rank for rank, passage in enumerate(answer.passages)}

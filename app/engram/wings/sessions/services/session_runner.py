@@ -18,7 +18,7 @@ from engram.services.auth.quotas import QuotaService
 from engram.services.auth.scope import Principal, Scope, is_keyless
 from engram.services.jobs.work import Work
 from engram.services.learning.judge_exam import ModelExam
-from engram.services.queries.serving_service import ServingService
+from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import merge_walks
 from engram.storage.corpus import collections
@@ -51,7 +51,7 @@ class SessionRunner:
     def __init__(
         self,
         database: Database,
-        serving: ServingService,
+        question: QuestionPipeline,
         language: Language,
         llm: Llm | None,
         planners: Mapping[str, SessionPlanner],
@@ -68,7 +68,7 @@ class SessionRunner:
             finishers: of these planners, those that act on sessions that stopped.
         """
         self._database = database
-        self._serving = serving
+        self._question = question
         self._language = language
         self._llm = llm
         self._planners = planners
@@ -107,7 +107,7 @@ class SessionRunner:
         sessions.end(writer, job.collection_id, UUID(job.payload["session"]), status)
 
     def _step(self, work: Work, scope: Scope, state: SessionState, caller_round: CallerRound | None) -> None:
-        tools = StepTools(self._database, self._serving, self._language, self._llm, scope, state)
+        tools = StepTools(self._database, self._question, self._language, self._llm, scope, state)
         step = self._run_step(state, tools, caller_round)
         if step.stop is None:
             after = state.cost + tools.meter.cost + Cost(rounds=int(step.action is not None))

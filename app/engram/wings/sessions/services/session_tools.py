@@ -14,7 +14,7 @@ from engram.providers.language import Language, PassageText
 from engram.providers.language.lexical_terms import question_terms, terms
 from engram.providers.llm import Llm, Usage
 from engram.services.auth.scope import Scope
-from engram.services.queries.serving_service import ServingService
+from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.query import GapQuery, Query
@@ -187,14 +187,14 @@ class StepTools:
     def __init__(
         self,
         database: Database,
-        serving: ServingService,
+        question: QuestionPipeline,
         language: Language,
         llm: Llm | None,
         scope: Scope,
         state: SessionState,
     ) -> None:
         self._database = database
-        self._serving = serving
+        self._question = question
         self._state = state
         self.scope = scope
         self.language = language
@@ -224,7 +224,7 @@ class StepTools:
         """
         self.meter.room()
         most = top_k or self._state.request.top_k
-        answer = self._serving.query(self._query(text, most if binds is None else max(most, DEPTH), pool, lacking))
+        answer = self._question.serve(self._query(text, most if binds is None else max(most, DEPTH), pool, lacking))
         passages_shown = self._list_found_passages(answer)
         if binds is not None:
             passages_shown = [replace(passage, binds=binds(passage)) for passage in passages_shown]

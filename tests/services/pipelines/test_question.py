@@ -16,12 +16,12 @@ def teach(application: Application, collection: str, query_id: UUID) -> None:
 
 
 def test_in_shadow_memory_is_learned_and_not_served(application: Application, curie: str) -> None:
-    first = application.answers.serving.query(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
+    first = application.answers.question.serve(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
     application.corpus.collection_settings.configure(application.auth.access.scope(curie), {"serving": "shadow"})
     teach(application, curie, first.query_id)
     assert state.rows(application, curie, "sentence_memory")
     for caller_chose_arm in (True, False):
-        answer = application.answers.serving.query(
+        answer = application.answers.question.serve(
             Query(
                 text=QUESTION,
                 scope=application.auth.access.scope(curie),
@@ -30,27 +30,27 @@ def test_in_shadow_memory_is_learned_and_not_served(application: Application, cu
             )
         )
         assert (answer.memory, answer.shadow, answer.arm) == ("off", True, None)
-    stored = application.answers.ask.episode(application.auth.access.scope(curie), answer.query_id)
+    stored = application.answers.episodes.read(application.auth.access.scope(curie), answer.query_id)
     assert stored.answer["memory"] == "off"
     assert stored.answer["shadow"] is True
-    ours = application.answers.ask.query(
+    ours = application.answers.question.answer(
         Query(text=QUESTION, scope=application.auth.access.scope(curie), include=frozenset({"trace"}))
     )
     assert (ours.memory, ours.shadow) == ("read", False)
     assert ours.trace is not None
     assert ours.trace.recalled, "the service below sees what was learned"
     application.corpus.collection_settings.configure(application.auth.access.scope(curie), {"serving": "live"})
-    lives = application.answers.serving.query(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
+    lives = application.answers.question.serve(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
     assert (lives.memory, lives.shadow) == ("read", False)
 
 
 def test_shadow_answers_as_if_nothing_had_been_learned(application: Application, curie: str) -> None:
-    before = application.answers.serving.query(
+    before = application.answers.question.serve(
         Query(text=QUESTION, scope=application.auth.access.scope(curie), memory="off")
     )
     teach(application, curie, before.query_id)
     application.corpus.collection_settings.configure(application.auth.access.scope(curie), {"serving": "shadow"})
-    after = application.answers.serving.query(
+    after = application.answers.question.serve(
         Query(text=QUESTION, scope=application.auth.access.scope(curie), memory="read")
     )
     assert [hit.passage_id for hit in after.passages] == [hit.passage_id for hit in before.passages]
