@@ -103,17 +103,8 @@ def services(
         validation or application.models.expansion_validation,
     )
     evolve = KeyEvolutionService(application.database, learning.rules)
-    learn = LearningService(
-        application.database,
-        application.models.noise,
-        application.models.learning_rule,
-        application.models.weight_teaching,
-        attribution,
-        evolve,
-        application.retrieval.question_spreads,
-        max_attempts=5,
-    )
-    return learn, evolve
+    pipeline = replace(application.learning.pipeline, attribution=attribution, evolve=evolve)
+    return LearningService(application.database, pipeline, max_attempts=5), evolve
 
 
 def build_learning(

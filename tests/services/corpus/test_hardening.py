@@ -173,16 +173,7 @@ def test_a_letter_names_no_sentence(application: Application, curie: str) -> Non
 def hasty(application: Application, addresses: Servers) -> Iterator[LearningService]:
     """Learning on connections whose statements have little time."""
     database = Database(addresses.database_url, pool_size=2, statement_timeout_seconds=1.0)
-    yield LearningService(
-        database,
-        application.models.noise,
-        application.models.learning_rule,
-        application.models.weight_teaching,
-        application.passage_keys.attribution,
-        application.passage_keys.evolve,
-        application.retrieval.question_spreads,
-        max_attempts=2,
-    )
+    yield LearningService(database, replace(application.learning.pipeline, database=database), max_attempts=2)
     database.close()
 
 

@@ -143,16 +143,7 @@ class TestOverlappingEvents:
     def test_two_services_share_one_log(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         events = accept_events(application, curie, 30, seed=9)
-        other = LearningService(
-            application.database,
-            application.models.noise,
-            application.models.learning_rule,
-            application.models.weight_teaching,
-            application.passage_keys.attribution,
-            application.passage_keys.evolve,
-            application.retrieval.question_spreads,
-            max_attempts=5,
-        )
+        other = LearningService(application.database, application.learning.pipeline, max_attempts=5)
         state.together(
             lambda: [application.learning.learn.apply(target, [event]) for event in events],
             lambda: [other.apply(target, [event]) for event in reversed(events)],

@@ -236,16 +236,9 @@ class TestCollections:
         ours = state.prior_of(application, towns)
         turned = Prior(-ours.sufficiency.mean, 2.0 * ours.sufficiency.precision)
         other = replace(ours, sufficiency_name="another", sufficiency=turned)
-        service = LearningService(
-            application.database,
-            application.models.noise,
-            application.models.learning_rule,
-            WeightTeaching(lambda _kind: other.priors, application.models.weight_models),
-            application.passage_keys.attribution,
-            application.passage_keys.evolve,
-            application.retrieval.question_spreads,
-            max_attempts=5,
-        )
+        weights = WeightTeaching(lambda _kind: other.priors, application.models.weight_models)
+        pipeline = replace(application.learning.pipeline, weights=weights)
+        service = LearningService(application.database, pipeline, max_attempts=5)
         supporting = list_first_sentences(application, towns, "Townc")
         first, second = (
             state.judge(application, towns, add_episode(application, towns), supporting).event.id for _ in range(2)

@@ -85,7 +85,7 @@ class TestCredits:
         """The same text has other last bits in another batch, or on another machine."""
         receipts = [verdict(application, curie, wait=False, question=text) for text in (QUESTION, "Which one?")]
         first, second = (receipt.event.id for receipt in receipts)
-        target, attribution = state.collection_id(application, curie), application.learning.learn._attribution
+        target, attribution = state.collection_id(application, curie), application.passage_keys.attribution
         units, space = attribution.prepare(target, [second])
         turned = {
             digest: replace(

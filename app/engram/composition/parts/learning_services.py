@@ -10,11 +10,13 @@ from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.services.learning.feedback_service import FeedbackService
 from engram.services.learning.judge_exam import ModelExam
+from engram.services.learning.judge_noise import JudgeNoise
 from engram.services.learning.judge_settings import JudgesService
 from engram.services.learning.llm_judge import JudgeService
 from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.learning.verdict_listing import VerdictListing
+from engram.services.pipelines.verdict import VerdictPipeline
 from engram.storage.database import Database
 from engram.storage.wake_stream import WakeStream
 
@@ -38,15 +40,18 @@ class LearningServices:
     @locked_property
     def learn(self) -> LearningService:
         """Application of verdicts."""
-        return LearningService(
+        return LearningService(self.database, self.pipeline, max_attempts=self.settings.feedback_max_attempts)
+
+    @locked_property
+    def pipeline(self) -> VerdictPipeline:
+        """Steps of learning."""
+        return VerdictPipeline(
             self.database,
-            self.models.noise,
+            JudgeNoise(self.models.noise, self.retrieval.question_spreads),
             self.models.learning_rule,
             self.models.weight_teaching,
             self.passage_keys.attribution,
             self.passage_keys.evolve,
-            self.retrieval.question_spreads,
-            max_attempts=self.settings.feedback_max_attempts,
         )
 
     @locked_property

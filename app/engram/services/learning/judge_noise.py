@@ -1,0 +1,73 @@
+"""How much each verdict of a batch counts: the noises and caps of its judge."""
+
+from collections.abc import Mapping, Sequence
+
+from engram.core.filter.constants import FilterConstants
+from engram.core.ranking.question_memory import EVEN_ODDS
+from engram.services.retrieval.question_spreads import QuestionSpreads
+from engram.storage.corpus import collections, current_vectors
+from engram.storage.database import Reader
+from engram.storage.feedback_log import judge_standings
+from engram.storage.feedback_log.feedback_events import PendingEvent
+from engram.storage.feedback_log.judge_standings import OpposedWord
+from engram.storage.learning import judges
+from engram.storage.learning.judges import JudgeSettings
+
+
+class JudgeNoise:
+    """Chooses the constants that verdicts are applied with."""
+
+    def __init__(self, constants: FilterConstants, spreads: QuestionSpreads) -> None:
+        """``constants``: those of an established judge without settings of its own."""
+        self._constants = constants
+        self._spreads = spreads
+
+    def choose(
+        self, reader: Reader, collection_id: int, events: Sequence[PendingEvent]
+    ) -> dict[int, FilterConstants]:
+        """Choose each event's constants: its judge's.
+
+        New judges get less; so does an untrusted judge's word against others on a reworded question.
+        """
+        set_for = judges.find(reader, collection_id, {event.judge for event in events})
+        constants = {event.id: set_for.get(event.judge, JudgeSettings()).adapt(self._constants) for event in events}
+        named = {judge for judge, own in set_for.items() if own.trusted}
+        unknown = [event for event in events if not event.trusted and event.judge not in named]
+        if not unknown:
+            return constants
+        standings = judge_standings.standings(
+            reader, collection_id, {(event.judge, event.day) for event in unknown}
+        )
+        constants |= {
+            event.id: constants[event.id].adapt_to_standing(standings[event.judge, event.day]) for event in unknown
+        }
+        reworded = self._find_reworded(reader, collection_id, unknown, constants)
+        return constants | {event: constants[event].reduce_for_rewording() for event in reworded}
+
+    def _find_reworded(
+        self,
+        reader: Reader,
+        collection_id: int,
+        events: Sequence[PendingEvent],
+        constants: Mapping[int, FilterConstants],
+    ) -> set[int]:
+        """Find the events that go against others on a question that most probably has the same need."""
+        opposed = judge_standings.find_opposed_words(reader, collection_id, events, constants)
+        current = current_vectors.find_current(reader, collection_id) if opposed else None
+        if current is None:
+            return set()
+        collection = collections.load_by_id(reader, collection_id)
+        by_event: dict[int, list[OpposedWord]] = {}
+        for word in opposed:
+            by_event.setdefault(word.event, []).append(word)
+        asked = {event.id: event for event in events}
+        return {
+            event
+            for event, words in by_event.items()
+            if any(
+                need.probability >= EVEN_ODDS
+                for need in self._spreads.compare(
+                    reader, collection, current, asked[event].question, asked[event].embedding, words
+                ).values()
+            )
+        }
