@@ -248,7 +248,8 @@ def keys(application: Application, collection: str) -> Keys:
 
 def build_focus(reader: Reader, name: str, vector: Vector, *, use_memory: bool = True, **more: Any) -> Focus:
     more = {"metadata": None, "limits": EXACT} | more
-    return Focus(collections.find(reader, name), vector, use_memory=use_memory, policy=DEFAULT.policy, **more)
+    policy = replace(DEFAULT.policy, evolved_keys=True)
+    return Focus(collections.find(reader, name), vector, use_memory=use_memory, policy=policy, **more)
 
 
 def assert_near(found: Mapping[str, float], expected: Mapping[str, float]) -> None:
