@@ -20,6 +20,8 @@ from tests.api.operations import DIFY, DOCUMENT, OPERATIONS, STORES, WORDED, ass
 from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
+pytestmark = pytest.mark.routes
+
 KeyedClient = Callable[..., TestClient]
 OWN_PATHS = {"/access/me", "/access/quotas"}
 NEEDED: dict[tuple[str, str], RequiredScope] = {
