@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
+from engram.config.data_folder import DATA_FOLDER
 from engram.config.operation_settings import OperationSettings
 from engram.config.retrieval_settings import RetrievalSettings
 
@@ -54,7 +55,7 @@ class Settings(RetrievalSettings, OperationSettings):
         description="Redis, as a URL. Unset: the embedded Redis in the data directory.",
     )
     data_dir: Path = Field(
-        default=Path(".engram"),
+        default=Path(DATA_FOLDER),
         description="Folder of the embedded servers' data and of exported encoders.",
     )
     host: str = Field(default="127.0.0.1", description="Address the API listens on.")

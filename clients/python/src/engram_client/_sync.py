@@ -62,15 +62,16 @@ class Engram:
             retries: further tries of what may succeed then: no connection, 429, 502, 503, 504.
             transport: of httpx; for tests and proxies.
         """
-        address, secret = service_url(url), access_key(key)
+        self.url = service_url(url)
+        secret = access_key(key)
         self.collection = collection
         self.retries = retries
         self._http = httpx.Client(
-            base_url=address,
+            base_url=self.url,
             timeout=timeout_seconds,
             headers={} if secret is None else {"authorization": f"Bearer {secret}"},
             # A proxy of the environment leads away from this machine, not to it.
-            trust_env=httpx.URL(address).host not in LOOPBACK,
+            trust_env=httpx.URL(self.url).host not in LOOPBACK,
             transport=transport,
         )
 
