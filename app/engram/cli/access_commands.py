@@ -45,8 +45,8 @@ def create_key(
         typer.Option(
             "--scope",
             "-s",
-            help="What it allows: query, read, ingest, judge, audit, moderate, vouch, llm, admin (all of them); on "
-            "one collection as docs:query. Repeatable; query, read, ingest and judge everywhere by default.",
+            help="What it allows: query, read, ingest, judge, audit, moderate, vouch, llm, act-as, admin (all); "
+            "on one collection as docs:query. Repeatable; query, read, ingest and judge everywhere by default.",
         ),
     ] = None,
     judge: Annotated[str | None, typer.Option(help="Whose its verdicts are; by default its own.")] = None,
@@ -55,6 +55,10 @@ def create_key(
     ] = False,
     llm_tokens: Annotated[
         int | None, typer.Option(min=0, help="What a language model may read and write for it on a day.")
+    ] = None,
+    principals: Annotated[
+        list[str] | None,
+        typer.Option("--principal", help="What it is among the readers of passages, as group:hr. Repeatable."),
     ] = None,
     days: Annotated[float | None, typer.Option(min=0.001, help="For how long it counts.")] = None,
     tenant: TenantOption = "local",
@@ -71,6 +75,7 @@ def create_key(
         trusted=trusted,
         llm_tokens=llm_tokens,
         days=days,
+        reads_as=principals or (),
     )
     with _keys("create key", f"{name} of {tenant}: {' '.join(scopes or ())}") as service:
         new_key = service.make(LOCAL, request, tenant)

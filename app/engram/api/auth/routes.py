@@ -37,6 +37,7 @@ async def get_own_access(app: App, asker: Asker) -> WhoOut:
         trusted=asker.trusted,
         scopes=asker.grants.as_json(),
         llm_tokens=asker.llm_tokens,
+        principals=list(asker.reads_as),
         wings=[*app.wing_services],
     )
 

@@ -97,7 +97,7 @@ async def post_passages(
     return build_accepted(await run_in_threadpool(reception.finish), reception.collection, response)
 
 
-@router.get("/passages/{passage_id:text}", **operation("Read a passage", needs(READ), 404))
+@router.get("/passages/{passage_id:text}", **operation("Read a passage", needs(READ, readers="bound"), 404))
 def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> PassageOut:
     """Show a passage with its sentences and their ids."""
     passage, sentences = app.corpus.ingest.passage(scope, path_text(passage_id))
@@ -114,7 +114,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
 @router.delete(
     "/passages/{passage_id:text}",
     status_code=status.HTTP_204_NO_CONTENT,
-    **operation("Remove a passage", needs(INGEST), 404),
+    **operation("Remove a passage", needs(INGEST, readers="bound"), 404),
 )
 def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> None:
     """Remove a passage and everything that only it held: sentences, memories, entities."""
@@ -122,7 +122,7 @@ def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> N
     app.auth.reads.note_write(scope.collection.id)
 
 
-@router.get("/collections", **operation("List collections", needs(READ)))
+@router.get("/collections", **operation("List collections", needs(READ, readers="bound")))
 def get_collections(
     app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
@@ -134,13 +134,15 @@ def get_collections(
     )
 
 
-@router.get("/collections/{name}", **operation("Read a collection", needs(READ), 404))
-async def get_collection(scope: PathScope) -> CollectionOut:
-    """Show the contents and settings of a collection."""
-    return CollectionOut.model_validate(scope.collection)
+@router.get("/collections/{name}", **operation("Read a collection", needs(READ, readers="bound"), 404))
+def get_collection(app: App, scope: PathScope) -> CollectionOut:
+    """Show the contents and settings of a collection; of passages, those that you may read."""
+    return CollectionOut.model_validate(app.corpus.ingest.collection(scope))
 
 
-@router.get("/collections/{name}/passages", **operation("List a collection's passages", needs(READ), 404))
+@router.get(
+    "/collections/{name}/passages", **operation("List a collection's passages", needs(READ, readers="bound"), 404)
+)
 def get_passages(
     app: App, scope: PathScope, after: Annotated[Storable | None, Query(max_length=512)] = None, limit: Limit = 100
 ) -> PassagesOut:

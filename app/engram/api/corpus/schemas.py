@@ -21,6 +21,7 @@ from engram.api.schemas import (
     LanguageCode,
     Model,
     NumberedId,
+    ReaderNames,
     ResponseModel,
     Storable,
     Text,
@@ -73,6 +74,14 @@ class PassageIn(Model):
         ),
     )
 
+    readers: ReaderNames | None = Field(
+        default=None,
+        description=(
+            "Whom it is shown to, as `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: "
+            "nobody but `admin`. Absent: as before; of a new passage, as null."
+        ),
+    )
+
     @model_validator(mode="after")
     def _lift_sentences(self) -> Self:
         """``metadata.sentences`` of the BEIR layout are the passage's sentences."""
@@ -111,7 +120,7 @@ class PassageIn(Model):
             "language": self.language,
             "metadata": self.metadata,
             "sentences": self.sentences,
-        }
+        } | ({"readers": self.readers} if "readers" in self.model_fields_set else {})
 
 
 def _describe_first_mistake(error: ValidationError) -> str:

@@ -13,6 +13,7 @@ from engram.context import tenancy
 from engram.context.errors import ConfigurationError, UnauthorizedError
 from engram.core.auth import access_keys
 from engram.core.auth.access_keys import ANY_COLLECTION, Grants
+from engram.core.auth.reader_names import normalise_readers
 from engram.core.filter.judge_names import normalise_name
 from engram.core.text.name_pattern import COLLECTION
 from engram.providers.jwt_tokens import Tokens
@@ -54,12 +55,14 @@ class Authentication:
         needed: bool,
         remember_seconds: float,
         tokens: Tokens | None = None,
+        groups_claim: str = "groups",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.needed = needed
         """Whether a request must bring a key."""
         self._database = database
         self._tokens = tokens
+        self._groups_claim = groups_claim
         self._remember_seconds = remember_seconds
         self._clock = clock
         self._cached_keys: dict[bytes, _KnownKey] = {}
@@ -142,7 +145,7 @@ class Authentication:
     def _find_token_principal(self, token: str) -> PrincipalUntil:
         """Return the principal of an identity provider's token; nobody if its tenant does not exist."""
         claims = {} if self._tokens is None else self._tokens.claims(token)
-        principal = build_claimed_principal(claims)
+        principal = build_claimed_principal(claims, self._groups_claim)
         with tenancy.allow_all_tenants(), self._database.read() as reader:
             tenant_exists = tenants.exists(reader, principal.tenant)
         return principal if tenant_exists else None, float(claims["exp"])
@@ -183,8 +186,10 @@ class Authentication:
         return token
 
 
-def build_claimed_principal(claims: Mapping[str, Any]) -> Principal:
+def build_claimed_principal(claims: Mapping[str, Any], groups_claim: str = "groups") -> Principal:
     """The principal that a token's claims make: its subject, with what claim ``engram`` allows it.
+
+    Among the readers of passages it is the subject, and each group that ``groups_claim`` lists.
 
     Raises:
         UnauthorizedError: the claims are not as they should be.
@@ -204,12 +209,23 @@ def build_claimed_principal(claims: Mapping[str, Any]) -> Principal:
             judges_as=judge,
             trusted=own.get("trusted") is True,
             llm_tokens=None if own.get("llm_tokens") is None else int(own["llm_tokens"]),
+            reads_as=_read_reader_names(claims, groups_claim),
         )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise UnauthorizedError(
             f'The token\'s claim "{CLAIM}" has to say whose it is and what it allows, as '
             '{"tenant": "acme", "scopes": {"docs": ["query"]}}.'
         ) from error
+
+
+def _read_reader_names(claims: Mapping[str, Any], groups_claim: str) -> tuple[str, ...]:
+    groups = claims.get(groups_claim) or []
+    if not isinstance(groups, list):
+        raise UnauthorizedError(f'The token\'s claim "{groups_claim}" has to be a list of groups.')
+    try:
+        return normalise_readers([f"user:{claims['sub']}", *(f"group:{group}" for group in groups)])
+    except ValueError as error:
+        raise UnauthorizedError(f"The token's subject and groups are to be readers: {error}.") from error
 
 
 def normal_collection(name: Any) -> str:
@@ -231,6 +247,7 @@ def _build_principal(stored: StoredKey) -> Principal:
         judges_as=stored.judge,
         trusted=stored.trusted,
         llm_tokens=stored.llm_tokens,
+        reads_as=tuple(stored.reads_as),
     )
 
 

@@ -1,0 +1,27 @@
+"""Names of readers: whom passages let read, and what a caller is among them."""
+
+import re
+from collections.abc import Iterable
+
+MOST_READERS = 1_000
+"""Of one passage, and of one caller."""
+MOST_CHARACTERS = 200
+PATTERN = r"^(user|group):\S([^\x00-\x1f\x7f]*\S)?$"
+_NAME = re.compile(PATTERN.replace("$", r"\Z"))
+
+
+def normalise_readers(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names in order, each once.
+
+    Raises:
+        ValueError: one is no name, or there are too many.
+    """
+    readers = tuple(sorted(set(names)))
+    if len(readers) > MOST_READERS:
+        raise ValueError(f"there are at most {MOST_READERS} readers")
+    for name in readers:
+        if len(name) > MOST_CHARACTERS or not _NAME.match(name):
+            raise ValueError(
+                f"a reader is user:NAME or group:NAME, {MOST_CHARACTERS} characters at most; {name[:50]!r} is not"
+            )
+    return readers
