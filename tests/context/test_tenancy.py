@@ -28,7 +28,7 @@ def test_blocks_set_it_and_their_ends_restore_it() -> None:
                 seen.append(tenancy.get_visibility().tenant)
             seen.append(tenancy.get_visibility().tenant)
         with pytest.raises(UnsetTenancyError):
-            tenancy.get_visibility().tenant
+            tenancy.get_visibility()
 
     Context().run(record_tenants)
     assert seen == [None, "one"]

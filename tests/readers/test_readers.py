@@ -163,3 +163,40 @@ def test_an_answer_is_read_again_without_what_was_hidden_since(put: Put, client:
     assert {one["passage_id"] for one in again["passages"]} == {"open", "ana"}
     own = client("user:ana").post("/query", json=body | {"as": None}).json()
     assert {one["passage_id"] for one in own["passages"]} == {"open"}
+
+
+def test_readers_are_changed_and_explained(put: Put, client: Client, admin: TestClient) -> None:
+    put("patched", *PASSAGES)
+    writer = client("group:hr", scopes=["query", "read", "ingest"])
+    where = {"params": {"collection": "patched"}}
+    assert writer.patch("/passages/ana", json={"readers": None}, **where).status_code == 404
+    changed = writer.patch("/passages/hr", json={"readers": ["user:eve", "group:hr", "user:eve"]}, **where)
+    assert changed.json() == {"collection": "patched", "readers": ["group:hr", "user:eve"]}
+    assert ask(client("user:eve"), "patched") == {"open", "hr"}
+    assert writer.patch("/passages/hr", json={"readers": ["eve"]}, **where).status_code == 422
+    path = "/collections/patched/readers"
+    told = admin.get(path, params={"passage_id": "hr", "as": ["user:eve", "group:it"]}).json()
+    assert (told["visible"], told["matched"], told["readers"]) == (True, ["user:eve"], ["group:hr", "user:eve"])
+    assert not admin.get(path, params={"passage_id": "hr", "as": ["user:ana"]}).json()["visible"]
+    assert admin.get(path, params={"passage_id": "open"}).json()["visible"]
+    assert writer.get(path, params={"passage_id": "hr"}).status_code == 403
+
+
+def test_a_new_part_of_a_document_has_the_readers_of_the_others(
+    put: Put, client: Client, admin: TestClient
+) -> None:
+    parts = [
+        {"id": f"pay.pdf#{n}", "text": f"Marie Curie earned {n}.", "metadata": {"source": "pay.pdf"}}
+        for n in (1, 2)
+    ]
+    put("parts", parts[0] | {"readers": ["group:hr", "group:it"]})
+    put("parts", *parts)
+    assert (ask(client(), "parts"), ask(client("group:it"), "parts")) == (set(), {"pay.pdf#1", "pay.pdf#2"})
+    changed = admin.patch("/collections/parts/readers", json={"source": "pay.pdf", "readers": ["group:hr"]})
+    assert changed.json() == {"collection": "parts", "source": "pay.pdf", "changed": 2}
+    assert (ask(client("group:it"), "parts"), ask(client("group:hr"), "parts")) == (
+        set(),
+        {"pay.pdf#1", "pay.pdf#2"},
+    )
+    unknown = admin.patch("/collections/parts/readers", json={"source": "other.pdf", "readers": []})
+    assert unknown.status_code == 404

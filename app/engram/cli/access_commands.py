@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.http_client import ClientError
-from engram.cli.terminal import RUN, JsonOption, cli, complain, say, say_json, say_table, settings
+from engram.cli.http_client import ClientError, build_path
+from engram.cli.terminal import (
+    RUN,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    cli,
+    complain,
+    open_client,
+    say,
+    say_json,
+    say_table,
+    settings,
+)
 from engram.context import tenancy
 
 if TYPE_CHECKING:
@@ -132,6 +144,26 @@ def revoke_key(
         say_json(_format_key(revoked))
     else:
         say(f"key {revoked.id} of {revoked.name}: revoked")
+
+
+@access.command("explain")
+def explain_access(
+    passage_id: Annotated[str, typer.Argument(help="The passage.")],
+    asked: Annotated[
+        list[str] | None, typer.Option("--as", help="Somebody, as user:ana or group:hr. Repeatable.")
+    ] = None,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say why somebody sees a passage, or does not."""
+    with open_client(url) as client:
+        path = build_path("collections", collection, "readers")
+        told = client.send("GET", path, params={"passage_id": passage_id, "as": asked or []})
+    if as_json:
+        say_json(told)
+    else:
+        say(f"{passage_id}: {'seen' if told['visible'] else 'not seen'}. {told['reason']}")
 
 
 @access.command("tenants")

@@ -152,6 +152,51 @@ class RekeyIn(Model):
     )
 
 
+class ReadersIn(Model):
+    """Who may read a passage."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"readers": ["user:ana", "group:hr"]}]})
+
+    readers: ReaderNames | None = Field(
+        description="As `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: nobody but "
+        "`admin`."
+    )
+
+
+class DocumentReadersIn(ReadersIn):
+    """Who may read the passages of a document."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"source": "pay.pdf", "readers": ["group:hr"]}]})
+
+    source: Text = Field(max_length=512, description="The document, as its passages' `metadata.source` names it.")
+
+
+class ReadersOut(BaseModel):
+    """Who may read a passage from now on."""
+
+    collection: str
+    readers: list[str] | None = Field(description="Null: everyone who may query the collection.")
+
+
+class DocumentReadersOut(BaseModel):
+    """A document whose readers were set."""
+
+    collection: str
+    source: str
+    changed: int = Field(description="Passages that had other readers before.")
+
+
+class ReaderExplanationOut(ResponseModel):
+    """Whether somebody sees a passage, and why."""
+
+    passage_id: str
+    visible: bool
+    readers: list[str] | None = Field(description="Of the passage. Null: everyone who may query the collection.")
+    asked: list[str]
+    matched: list[str] = Field(description="Readers of the passage that the somebody is.")
+    reason: str
+
+
 class PassageOut(BaseModel):
     """A passage as it is stored."""
 

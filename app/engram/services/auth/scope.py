@@ -310,6 +310,19 @@ class AccessService:
         with tenancy.allow_all_tenants(), self._database.read() as reader:
             return reader_sets.exist(reader, tenant)
 
+    def check_whole_tenant(self, principal: Principal) -> None:
+        """See that the principal may know of all passages of its tenant: none has readers, or it may do everything.
+
+        Raises:
+            ForbiddenError: it may not.
+        """
+        if principal.readers is not None and self.are_there_readers(principal.tenant):
+            raise ForbiddenError(
+                "This does not go by the readers of passages: where passages have readers, it takes a key with the "
+                "scope `admin`.",
+                scope=ADMIN,
+            )
+
     def check_ingest(self, scope: Scope) -> None:
         """See that the principal may know of all passages: it may ingest them, or none has readers.
 

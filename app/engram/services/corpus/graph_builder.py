@@ -389,6 +389,12 @@ def _set_readers(writer: Writer, collection_id: int, plan: _Plan, placed: Mappin
     for external_id, passage in placed.items():
         if external_id in plan.readers:
             passages_by_readers[plan.readers[external_id]].append(passage)
+    if reader_sets.is_bound(writer, collection_id):
+        for external_id in placed.keys() - plan.readers.keys() - plan.versions.keys():
+            if lists := reader_sets.list_of_siblings(writer, collection_id, external_id):
+                # Part of a document that not everyone may read is for those who may read all of it.
+                shared = set.intersection(*map(set, lists))
+                passages_by_readers[tuple(sorted(shared))].append(placed[external_id])
     sets = reader_sets.make(writer, collection_id, [one for one in passages_by_readers if one is not None])
     return {
         passage

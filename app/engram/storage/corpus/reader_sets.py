@@ -4,8 +4,11 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from psycopg.types.json import Jsonb
+
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
+from engram.storage import row_security
 from engram.storage.column_parameters import integers
 from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import Collection
@@ -98,9 +101,38 @@ def load(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[in
     return {row.id: None if row.readers is None else tuple(row.readers) for row in rows}
 
 
+def list_of_source(reader: Reader, collection_id: int, source: str) -> list[int]:
+    """Passages of a document that the caller sees, by its name in their metadata."""
+    rows = reader.rows(
+        """
+        SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND p.metadata @> %(source)s ORDER BY p.id
+        """,
+        {"collection": collection_id, "source": Jsonb({"source": source})},
+    )
+    return [row.id for row in rows]
+
+
+def list_of_siblings(reader: Reader, collection_id: int, external_id: str) -> list[Readers]:
+    """Lists of readers that passages of the same document have, which ids as ``handbook.pdf#3`` name."""
+    document, separator, _ = external_id.rpartition("#")
+    if not separator:
+        return []
+    rows = reader.rows(
+        """
+        SELECT s.readers FROM (
+            SELECT DISTINCT p.reader_set_id AS id FROM passage p
+            WHERE p.collection_id = %(collection)s AND starts_with(p.external_id, %(prefix)s)
+              AND p.external_id >= %(prefix)s AND p.reader_set_id IS NOT NULL
+        ) AS held JOIN reader_set s ON s.collection_id = %(collection)s AND s.id = held.id
+        """,
+        {"collection": collection_id, "prefix": f"{document}#"},
+    )
+    return [tuple(row.readers) for row in rows]
+
+
 def describe_visible(reader: Reader, collection: Collection) -> Collection:
     """The collection with the counts of what the caller sees of it, to be shown."""
-    if tenancy.get_visibility().readers is None or not _is_bound(reader, collection.id):
+    if tenancy.get_visibility().readers is None or not is_bound(reader, collection.id):
         return collection
     counts = reader.row(
         """
@@ -124,7 +156,8 @@ def describe_visible(reader: Reader, collection: Collection) -> Collection:
     )
 
 
-def _is_bound(reader: Reader, collection_id: int) -> bool:
+def is_bound(reader: Reader, collection_id: int) -> bool:
+    """Whether a passage of the collection has readers, or had."""
     return bool(
         reader.scalar(
             "SELECT EXISTS (SELECT FROM reader_set WHERE collection_id = %(collection)s)",
@@ -161,7 +194,8 @@ def _check_role(reader: Reader) -> None:
         """,
         {"role": READER_ROLE},
     )
-    if role is None or not role.is_bound:
+    if role is None or not role.is_bound or row_security.list_unbound(reader):
         raise ConfigurationError(
-            f"Readers of passages need the role {READER_ROLE}, bound by policies and granted to the service's own."
+            f"Readers of passages need the role {READER_ROLE}, bound by policies and granted to the service's own: "
+            "docs/access.md says how an administrator makes it."
         )
