@@ -4,12 +4,13 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
 from psycopg.types.json import Jsonb
 
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 from engram.storage import row_security
-from engram.storage.column_parameters import integers
+from engram.storage.column_parameters import decode_column, integers
 from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import READER_ROLE, Reader, Writer
@@ -99,6 +100,24 @@ def load(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[in
         {"collection": collection_id, "ids": integers(passages)},
     )
     return {row.id: None if row.readers is None else tuple(row.readers) for row in rows}
+
+
+def list_visible(reader: Reader, collection_id: int, most: int) -> list[int] | None:
+    """Passages that the caller sees, in id order; None if they are more than ``most``."""
+    row = reader.row(
+        """
+        SELECT array_send(array_agg(id ORDER BY id)) AS ids FROM (
+            (SELECT id FROM passage WHERE collection_id = %(collection)s AND reader_set_id IS NULL LIMIT %(limit)s)
+            UNION ALL
+            (SELECT id FROM passage WHERE collection_id = %(collection)s AND reader_set_id = ANY (
+                (SELECT nullif(current_setting('engram.reader_sets', true), '')::bigint[])::bigint[]
+            ) LIMIT %(limit)s)
+        ) AS seen
+        """,
+        {"collection": collection_id, "limit": most + 1},
+    )
+    ids: list[int] = decode_column(row.ids, np.int64).tolist()
+    return ids if len(ids) <= most else None
 
 
 def list_of_source(reader: Reader, collection_id: int, source: str) -> list[int]:

@@ -172,6 +172,7 @@ passage = Table(
     build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
+    Index(None, "collection_id", "reader_set_id", "id"),
     Index("passage_text_idx", "collection_id", text("hashtextextended(text, 0)")),
     Index(
         "passage_metadata_gin",
