@@ -20,8 +20,13 @@ def normalise_readers(names: Iterable[str]) -> tuple[str, ...]:
     if len(readers) > MOST_READERS:
         raise ValueError(f"there are at most {MOST_READERS} readers")
     for name in readers:
-        if len(name) > MOST_CHARACTERS or not _NAME.match(name):
+        if not is_reader_name(name):
             raise ValueError(
                 f"a reader is user:NAME or group:NAME, {MOST_CHARACTERS} characters at most; {name[:50]!r} is not"
             )
     return readers
+
+
+def is_reader_name(text: str) -> bool:
+    """Whether a passage can name this reader."""
+    return len(text) <= MOST_CHARACTERS and _NAME.match(text) is not None

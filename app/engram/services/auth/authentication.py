@@ -13,7 +13,7 @@ from engram.context import tenancy
 from engram.context.errors import ConfigurationError, UnauthorizedError
 from engram.core.auth import access_keys
 from engram.core.auth.access_keys import ANY_COLLECTION, Grants
-from engram.core.auth.reader_names import normalise_readers
+from engram.core.auth.reader_names import is_reader_name
 from engram.core.filter.judge_names import normalise_name
 from engram.core.text.name_pattern import COLLECTION
 from engram.providers.jwt_tokens import Tokens
@@ -219,13 +219,11 @@ def build_claimed_principal(claims: Mapping[str, Any], groups_claim: str = "grou
 
 
 def _read_reader_names(claims: Mapping[str, Any], groups_claim: str) -> tuple[str, ...]:
-    groups = claims.get(groups_claim) or []
-    if not isinstance(groups, list):
-        raise UnauthorizedError(f'The token\'s claim "{groups_claim}" has to be a list of groups.')
-    try:
-        return normalise_readers([f"user:{claims['sub']}", *(f"group:{group}" for group in groups)])
-    except ValueError as error:
-        raise UnauthorizedError(f"The token's subject and groups are to be readers: {error}.") from error
+    """The subject and the groups, as passages can name them; no passage can name one that is too long for that."""
+    listed = claims.get(groups_claim)
+    groups = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
+    names = {f"user:{claims['sub']}", *(f"group:{group}" for group in groups if isinstance(group, str))}
+    return tuple(sorted(name for name in names if is_reader_name(name)))
 
 
 def normal_collection(name: Any) -> str:
