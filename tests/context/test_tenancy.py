@@ -38,9 +38,9 @@ def test_a_thread_has_what_is_carried_to_it_and_nothing_else() -> None:
     with tenancy.restrict_to("one"), ThreadPoolExecutor(1) as pool:
         assert pool.submit(tenancy.carry(lambda: tenancy.get_visibility().tenant)).result() == "one"
         with pytest.raises(UnsetTenancyError):
-            pool.submit(tenancy.get_current_tenant).result()
+            pool.submit(tenancy.get_visibility).result()
 
 
 def test_what_is_unset_cannot_be_carried() -> None:
     with pytest.raises(UnsetTenancyError):
-        Context().run(tenancy.carry, tenancy.get_current_tenant)
+        Context().run(tenancy.carry, tenancy.get_visibility)

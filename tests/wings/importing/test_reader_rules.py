@@ -10,7 +10,8 @@ from engram.wings.importing.conversion.reader_rules import FILE, ReadersOf, read
 
 def test_the_last_rule_that_matches_counts(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(
-        "# who may read what\n*: group:staff\n\npay/*: group:hr, user:ana\npay/open.txt: everyone\nkeys.txt: nobody\n"
+        "# who may read what\n*: group:staff\n\n"
+        "pay/*: group:hr, user:ana\npay/open.txt: everyone\nkeys.txt: nobody\n"
     )
     rules = read_rules(tmp_path, "handbook")
     found = {

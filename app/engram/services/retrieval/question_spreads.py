@@ -111,7 +111,7 @@ class _Versions(Generic[Measured]):
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._held: OrderedDict[int, tuple[Hashable, Measured]] = OrderedDict()
+        self._held: OrderedDict[Hashable, tuple[Hashable, Measured]] = OrderedDict()
 
     def find(self, collection: Hashable, version: Hashable, measure: Callable[[], Measured]) -> Measured:
         """Return what was measured of this version, measured now if another one or none is held."""
