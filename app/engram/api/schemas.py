@@ -19,6 +19,9 @@ from pydantic import (
 )
 
 from engram.api.value_counts import has_more_values
+from engram.core.auth.reader_names import MOST_CHARACTERS as MOST_READER_CHARACTERS
+from engram.core.auth.reader_names import MOST_READERS
+from engram.core.auth.reader_names import PATTERN as READER_PATTERN
 from engram.core.filter.judge_names import MOST_CHARACTERS, PATTERN, normalise_name
 from engram.core.text.name_pattern import COLLECTION
 
@@ -147,6 +150,19 @@ JudgeName = Annotated[
 ]
 """Of a judge or a principal; comes out as it is spelled."""
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
+ReaderNames = Annotated[
+    list[Annotated[Storable, Field(max_length=MOST_READER_CHARACTERS, pattern=READER_PATTERN)]],
+    Field(max_length=MOST_READERS),
+]
+"""Whom a passage lets read, or what a caller is among them."""
+AskedFor = Annotated[
+    ReaderNames | None,
+    Field(
+        alias="as",
+        description="Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; "
+        "takes the scope `act-as`. Null: for yourself.",
+    ),
+]
 LanguageCode = Annotated[str, Field(pattern="^[a-z]{2,3}$", examples=["de"])]
 """A language by its code of ISO 639-1, or of 639-3 where it has none there."""
 TraceId = Annotated[str, Field(min_length=1, max_length=200, pattern="^[!-~]+$")]

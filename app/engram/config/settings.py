@@ -158,6 +158,13 @@ class Settings(RetrievalSettings, OperationSettings):
     )
     jwt_audience: str | None = Field(default=None, description="Whom its tokens must be for (`aud`).")
     jwt_keys_url: str | None = Field(default=None, description="Where it publishes its keys, a JWK set.")
+    jwt_groups_claim: str = Field(
+        default="groups",
+        description=(
+            "Claim of its tokens that lists groups: among the readers of passages, a token is `user:` and its "
+            "subject, and `group:` and each of these."
+        ),
+    )
     access_key: SecretStr | None = Field(
         default=None, description="The access key that the command line sends to the service."
     )

@@ -16,6 +16,7 @@ from engram.api.retrieval.trace_schemas import (
 )
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
+    AskedFor,
     CollectionName,
     JsonObject,
     Model,
@@ -82,6 +83,7 @@ class QueryIn(Model):
 
     query: Question
     collection: CollectionName = DEFAULT_COLLECTION
+    as_: AskedFor = None
     top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages wanted.")
     max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
         default=None, description="Null: the profile's own. Only with strategy 'graph'."

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import structlog
 
+from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, NotFoundError
 from engram.core.auth.access_keys import MODERATE
 from engram.core.filter.state_rows import MemoryRows, SupportRows
@@ -66,7 +67,7 @@ class RevocationService:
                 raise missing
             if event.principal != scope.principal.name:
                 scope.need(MODERATE, "To revoke what another brought")
-        with self._database.write() as writer:
+        with tenancy.allow_all_readers(), self._database.write() as writer:
             revoked = self._revoke(writer, target.id, [event_id])
             event = feedback_events.find(writer, target.id, event_id)
         if event is None:
@@ -82,13 +83,13 @@ class RevocationService:
         """
         collection_id = scope.collection.id
         principal = None if scope.is_allowed(MODERATE) else scope.principal.name
-        with self._database.read() as reader:
+        with tenancy.allow_all_readers(), self._database.read() as reader:
             earlier = feedback_events.list_earlier_ratings(
                 reader, collection_id, event.query_id, event.judge, event.id, principal
             )
         if not earlier:
             return 0
-        with self._database.write() as writer:
+        with tenancy.allow_all_readers(), self._database.write() as writer:
             revoked = self._revoke(writer, collection_id, earlier)
         log.info("ratings replaced", event_id=event.id, judge=event.judge, revoked=revoked)
         return revoked

@@ -177,14 +177,15 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
     return {row.external_id: row.id for row in rows}
 
 
-def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapping[str, Any]]) -> int:
-    """Replace the metadata of passages where they differ; of how many they did."""
-    return writer.execute(
+def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapping[str, Any]]) -> set[int]:
+    """Replace the metadata of passages where they differ; the passages where they did."""
+    rows = writer.rows(
         f"""
         UPDATE passage SET metadata = new.metadata, updated_at = now()
         FROM {alias_rows("unnest(%(ids)s::bigint[], %(metadata)s::jsonb[]) AS given(id, metadata)")}
         WHERE passage.collection_id = new.collection_id AND passage.id = new.id
           AND passage.metadata <> new.metadata
+        RETURNING passage.id
         """,
         {
             "collection": collection_id,
@@ -192,6 +193,7 @@ def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapp
             "metadata": [Jsonb(dict(one)) for one in metadata.values()],
         },
     )
+    return {row.id for row in rows}
 
 
 def count_languages(reader: Reader, collection_id: int, passages: Collection[int]) -> dict[str, int]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from engram.context.tenancy import ReaderNames
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.corpus import collections
@@ -21,7 +22,7 @@ from engram.storage.row_lookups import NOT_DELETED
 class NewVerdictEvent:
     """A verdict to append to the log of a collection.
 
-    ``sentences``, distinct, must exist for that; those of whom it is known are left out.
+    ``sentences``, distinct, must exist for that, for ``readers``; those of whom it is known are left out.
     """
 
     collection_id: int
@@ -34,6 +35,7 @@ class NewVerdictEvent:
     principal: str = "local"
     tenant: str = "local"
     trusted: bool = True
+    readers: ReaderNames | None = None
 
 
 def accept(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:

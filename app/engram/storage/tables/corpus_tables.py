@@ -30,6 +30,7 @@ from engram.storage.tables.table_base import (
     build_inherited_collection_column,
     build_parent_key,
     build_partial_index,
+    build_reader_set_column,
     build_timestamp_column,
     build_vector_column,
     metadata,
@@ -141,6 +142,19 @@ encoder = Table(
     comment="Encoders behind a server that shows no weights; their vectors of fixed texts identify them.",
 )
 
+reader_set = Table(
+    "reader_set",
+    metadata,
+    build_collection_column(),
+    build_id_column(),
+    require("digest", LargeBinary, comment="SHA-256 of the readers."),
+    require("readers", ARRAY(Text), comment="Whom it lets read, in order; empty: nobody but `admin`."),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "digest"),
+    Index("reader_set_readers_gin", "readers", postgresql_using="gin"),
+    comment="Lists of readers that passages have; a list never changes, and a passage takes another one.",
+)
+
 passage = Table(
     "passage",
     metadata,
@@ -155,8 +169,10 @@ passage = Table(
     build_vector_column("embedding"),
     build_timestamp_column("created_at"),
     build_timestamp_column("updated_at"),
+    build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
+    Index(None, "collection_id", "reader_set_id", "id"),
     Index("passage_text_idx", "collection_id", text("hashtextextended(text, 0)")),
     Index(
         "passage_metadata_gin",
@@ -189,6 +205,7 @@ sentence = Table(
     require("text", Text),
     Column("time_expression_id", BigInteger),
     build_vector_column("embedding"),
+    build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     build_parent_key("passage", "passage_id"),
     ForeignKeyConstraint(
@@ -222,8 +239,11 @@ entity_sentence = Table(
     require("entity_id", BigInteger),
     require("sentence_id", BigInteger),
     require("passage_id", BigInteger, comment="The sentence's passage, so that no sentence is looked up for it."),
+    build_reader_set_column(),
     # A query reads from the index alone which passages name an entity.
-    PrimaryKeyConstraint("collection_id", "entity_id", "sentence_id", postgresql_include=["passage_id"]),
+    PrimaryKeyConstraint(
+        "collection_id", "entity_id", "sentence_id", postgresql_include=["passage_id", "reader_set_id"]
+    ),
     build_parent_key("entity", "entity_id"),
     build_parent_key("sentence", "sentence_id"),
     Index(None, "collection_id", "sentence_id", "entity_id"),
@@ -252,8 +272,11 @@ lexical_posting = Table(
     require("passage_id", BigInteger),
     require("frequency", REAL, comment="How often the passage has the term; it need not be a whole number."),
     require("length", REAL, comment="The passage's length in terms, so that no passage is looked up for it."),
+    build_reader_set_column(),
     # The index holds the whole row, since queries read it from the index alone.
-    PrimaryKeyConstraint("collection_id", "term_id", "passage_id", postgresql_include=["frequency", "length"]),
+    PrimaryKeyConstraint(
+        "collection_id", "term_id", "passage_id", postgresql_include=["frequency", "length", "reader_set_id"]
+    ),
     comment="Passages of each term. No foreign keys: checking one costs more than the row.",
 )
 

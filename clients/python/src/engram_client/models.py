@@ -65,6 +65,10 @@ class AccessKeyOut(Struct):
     key_id: int
     llm_tokens: int | None
     name: str
+    principals: list[str]
+    """
+    What it is among the readers of passages.
+    """
     revoked_at: str | None
     scopes: dict[str, list[str]]
     """
@@ -327,6 +331,19 @@ class DifferenceOut(Struct):
     high: float | None
     low: float | None
     value: float
+
+
+class DocumentReadersOut(Struct):
+    """
+    A document whose readers were set.
+    """
+
+    changed: int
+    """
+    Passages that had other readers before.
+    """
+    collection: str
+    source: str
 
 
 class DuplicateOut(Struct):
@@ -829,6 +846,10 @@ class IssuedAccessKey(Struct):
     key_id: int
     llm_tokens: int | None
     name: str
+    principals: list[str]
+    """
+    What it is among the readers of passages.
+    """
     revoked_at: str | None
     scopes: dict[str, list[str]]
     """
@@ -1403,6 +1424,37 @@ class RankedDocument(Struct):
     """
 
     text: str
+
+
+class ReaderExplanationOut(Struct):
+    """
+    Whether somebody sees a passage, and why.
+    """
+
+    asked: list[str]
+    matched: list[str]
+    """
+    Readers of the passage that the somebody is.
+    """
+    passage_id: str
+    readers: list[str] | None
+    """
+    Of the passage. Null: everyone who may query the collection.
+    """
+    reason: str
+    visible: bool
+
+
+class ReadersOut(Struct):
+    """
+    Who may read a passage from now on.
+    """
+
+    collection: str
+    readers: list[str] | None
+    """
+    Null: everyone who may query the collection.
+    """
 
 
 class ReadinessOut(Struct):
@@ -2027,6 +2079,10 @@ class WhoOut(Struct):
     """
     llm_tokens: int | None
     name: str
+    principals: list[str]
+    """
+    What you are among the readers of passages.
+    """
     scopes: dict[str, list[str]]
     tenant: str
     trusted: bool

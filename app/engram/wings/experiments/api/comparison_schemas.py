@@ -8,6 +8,7 @@ from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import QUESTION, ArmIn, TimingsOut
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
+    AskedFor,
     CollectionName,
     JsonObject,
     Model,
@@ -40,6 +41,7 @@ class CompareIn(Model):
 
     query: Question
     collection: CollectionName = DEFAULT_COLLECTION
+    as_: AskedFor = None
     top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages of each arm.")
     max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
         default=None, description="As of POST /query: only where both arms have strategy 'graph'."

@@ -45,9 +45,10 @@ def post_chat(
     were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
     """
     body = sent.body
-    answer = app.wing(FrontendServices).chat.answer(
-        body.to_query(sent.scope, _message_trace(message_id) or parent), body.list_earlier_turns()
-    )
+    with sent.scope.act_as(body.as_) as scope:
+        answer = app.wing(FrontendServices).chat.answer(
+            body.to_query(scope, _message_trace(message_id) or parent), body.list_earlier_turns()
+        )
     completion = ChatOut.from_service(answer, body.model, int(time.time()))
     if not body.stream:
         return completion
@@ -61,7 +62,7 @@ def post_chat(
 @router.get(
     "/models",
     response_model=ModelsOut,
-    dependencies=[needs(READ)],
+    dependencies=[needs(READ, readers="bound")],
     responses=responses(503),
     summary="List collections as models",
 )

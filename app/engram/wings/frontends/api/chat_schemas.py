@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import CitationOut, QueryIn
-from engram.api.schemas import CollectionName, Storable, TraceId
+from engram.api.schemas import AskedFor, CollectionName, Storable, TraceId
 from engram.services.answers.worded_answer import WordedAnswer
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.query import Query
@@ -62,6 +62,7 @@ class ChatIn(BaseModel):
     )
 
     model: CollectionName = Field(description="The collection that is asked.")
+    as_: AskedFor = None
     messages: list[ChatMessage] = Field(min_length=1, max_length=MAX_MESSAGES)
     stream: StrictBool = False
     trace_id: TraceId | None = Field(

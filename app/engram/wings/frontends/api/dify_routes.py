@@ -19,7 +19,8 @@ async def post_retrieval(sent: Posted[RetrievalIn], app: App, answering: Answeri
     """
 
     def write_response() -> Response:
-        answer = app.answers.question.serve(sent.body.to_query(sent.scope))
+        with sent.scope.act_as(sent.body.as_) as scope:
+            answer = app.answers.question.serve(sent.body.to_query(scope))
         records = RecordsOut.from_service(answer, sent.body.retrieval_setting.score_threshold or 0.0)
         return Response(records.model_dump_json(), media_type="application/json")
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
-from engram.api.schemas import CollectionName, Question, Storable, Whole
+from engram.api.schemas import AskedFor, CollectionName, Question, Storable, Whole
 from engram.core.text.conditions import Combination, Comparator, Comparison, Condition, Negation, Scalar
 from engram.core.text.numerals import parse_number
 from engram.services.auth.scope import Scope
@@ -158,6 +158,7 @@ class RetrievalIn(BaseModel):
     )
 
     knowledge_id: CollectionName = Field(description="The collection.")
+    as_: AskedFor = None
     query: Question
     retrieval_setting: RetrievalSettingIn
     metadata_condition: MetadataConditionIn | None = None

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictInt, Tag
 
-from engram.api.schemas import CollectionName, Question, Storable, Whole
+from engram.api.schemas import AskedFor, CollectionName, Question, Storable, Whole
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.query import Query
 from engram.wings.frontends.services.reranking import RerankedTexts
@@ -51,6 +51,7 @@ class RerankIn(BaseModel):
     )
 
     model: CollectionName = Field(description="The collection by whose memory texts are ranked.")
+    as_: AskedFor = None
     query: Question
     documents: list[RerankDocument] = Field(min_length=1, max_length=MAX_DOCUMENTS)
     top_n: Annotated[StrictInt, Field(ge=1), Whole] | None = Field(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Protocol, Self, Union
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
-from engram.api.schemas import Question, Storable, Whole
+from engram.api.schemas import AskedFor, Question, Storable, Whole
 from engram.core.text.conditions import (
     Combination,
     Comparator,
@@ -111,6 +111,7 @@ class SearchIn(BaseModel):
     query: Question | Annotated[list[Question], Field(min_length=1, max_length=MAX_QUESTIONS)] = Field(
         description="Several are asked as one question."
     )
+    as_: AskedFor = None
     max_num_results: Annotated[StrictInt, Field(ge=1, le=50), Whole] = 10
     filters: SearchFilter | None = None
     ranking_options: RankingOptionsIn | None = None

@@ -168,6 +168,19 @@ def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     parameters = copy.parameters(ids=list(ids))
     current_vectors.renew_base_version(writer, copy.target)
     writer.execute(
+        build_copy_statement(
+            "reader_set",
+            f"""
+            FROM (
+                SELECT DISTINCT p.reader_set_id AS id
+                FROM {IDS} {build_source_join("passage p", "p.id = wanted.id AND p.reader_set_id IS NOT NULL")}
+            ) AS named {build_source_join("reader_set held", "held.id = named.id")}
+            ORDER BY held.id ON CONFLICT DO NOTHING
+            """,
+        ),
+        parameters,
+    )
+    writer.execute(
         build_copy_statement("passage", f"FROM {IDS} {build_source_join('passage held', 'held.id = wanted.id')}"),
         parameters,
     )

@@ -3,7 +3,8 @@
 import io
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, cast
 
@@ -28,6 +29,7 @@ from engram.context.errors import InvalidRequestError
 if TYPE_CHECKING:
     from engram.wings.importing.conversion.converter import Converter
     from engram.wings.importing.conversion.folder import SourceFile
+    from engram.wings.importing.conversion.reader_rules import ReaderRules, ReadersOf
 
 PAGE = 1_000
 SIZE = 1_200  # as engram.wings.importing.conversion.chunks, which only this command needs to import
@@ -45,6 +47,13 @@ def import_(
     delete: Annotated[
         bool, typer.Option("--delete", help="Remove what was imported from files that the folders no longer have.")
     ] = False,
+    readers: Annotated[
+        str | None,
+        typer.Option(
+            help="Who may read the passages: user:ana, group:hr with commas between, `everyone` or `nobody`. A "
+            "file `.engram-readers` in a folder has precedence. Without either, passages keep their readers."
+        ),
+    ] = None,
     encoder: EncoderOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the passages to this file, for `engram ingest`; send nothing.")
@@ -71,11 +80,12 @@ def import_(
         complain(f"not followed, being links that leave the folder: {_format_names(listed.outside)}")
     if not listed.sources:
         raise InvalidRequestError("There is nothing to import.")
+    chosen = _Readers.prepare(readers, paths)
     read = _Read()
     with tempfile.TemporaryFile() if out is None else out.open("wb") as lines:
         with Converter(PATIENT) as converter:
             for source in listed.sources:
-                _write(lines, source, converter, read, size, overlap)
+                _write(lines, source, converter, read, chosen, size, overlap)
         say_or_complain = complain if as_json else say
         say_or_complain(
             f"{len(read.sources)} files, {len(read.ids)} passages" + ("" if out is None else f" in {out}")
@@ -105,8 +115,42 @@ class _Read:
         self.ids: set[str] = set()
 
 
+@dataclass(frozen=True)
+class _Readers:
+    """Who may read what is imported: as folders say, else as the command says."""
+
+    given: "ReadersOf | None"
+    folders: "Sequence[ReaderRules]"
+
+    @classmethod
+    def prepare(cls, option: str | None, paths: Sequence[Path]) -> "_Readers":
+        from engram.wings.importing.conversion.folder import escape_name
+        from engram.wings.importing.conversion.reader_rules import parse_readers, read_rules
+
+        try:
+            given = None if option is None else parse_readers(option)
+        except ValueError as error:
+            raise InvalidRequestError(f"--readers: {error}.") from error
+        folders = [path.resolve() for path in paths if path.is_dir()]
+        return cls(given, [read_rules(folder, escape_name(folder.name)) for folder in folders])
+
+    def find(self, source: str) -> dict[str, list[str] | None]:
+        """Return field ``readers`` of the passages of a document, if anything is said of it."""
+        ruled = (rules.find(source) for rules in self.folders)
+        chosen = next((one for one in ruled if one is not None), self.given)
+        if chosen is None:
+            return {}
+        return {"readers": None if chosen.readers is None else list(chosen.readers)}
+
+
 def _write(
-    lines: IO[bytes], source: "SourceFile", converter: "Converter", read: _Read, size: int, overlap: int
+    lines: IO[bytes],
+    source: "SourceFile",
+    converter: "Converter",
+    read: _Read,
+    chosen: _Readers,
+    size: int,
+    overlap: int,
 ) -> None:
     """Write a file's passages, all or none."""
     from engram.wings.importing.conversion.documents import UnreadableError
@@ -128,7 +172,8 @@ def _write(
     read.sources.add(source.name)
     read.ids.update(passage.id for passage in conversion.passages)
     lines.writelines(
-        json.dumps(passage.as_json(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        json.dumps(passage.as_json() | chosen.find(source.name), ensure_ascii=False).encode("utf-8", "replace")
+        + b"\n"
         for passage in conversion.passages
     )
 
