@@ -317,6 +317,31 @@ COMMENT ON COLUMN staged_embedding.encoder IS 'Fingerprint of the encoder.';
 COMMENT ON COLUMN staged_embedding.passage_id IS 'The embedded row; with no id the vector is of a caller''s text.';
 COMMENT ON COLUMN staged_embedding.digest IS 'Hash of the passage''s content and key building, or of the caller''s text.';
 
+CREATE TABLE erasure (
+    collection_id BIGINT NOT NULL,
+    id UUID NOT NULL,
+    kind TEXT NOT NULL,
+    salt BYTEA,
+    digest BYTEA,
+    queries UUID[] DEFAULT '{}' NOT NULL,
+    since TIMESTAMP WITH TIME ZONE,
+    before TIMESTAMP WITH TIME ZONE,
+    anonymised BOOLEAN NOT NULL,
+    removed JSONB NOT NULL,
+    backups JSONB NOT NULL,
+    erased_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+    CONSTRAINT erasure_pkey PRIMARY KEY (collection_id, id),
+    CONSTRAINT erasure_kind_check CHECK (kind IN ('query', 'judge', 'principal', 'span'))
+);
+COMMENT ON TABLE erasure IS 'Receipts of erasures, without personal data.';
+COMMENT ON COLUMN erasure.id IS 'Id of the job that erased.';
+COMMENT ON COLUMN erasure.salt IS 'Random; with the name it gives the digest.';
+COMMENT ON COLUMN erasure.digest IS 'SHA-256 of salt and name of the judge or principal; null: none was named.';
+COMMENT ON COLUMN erasure.queries IS 'The erased queries, where these were named.';
+COMMENT ON COLUMN erasure.anonymised IS 'Whether what verdicts taught stayed, under a random judge.';
+COMMENT ON COLUMN erasure.removed IS 'Table -> rows that were removed or made anonymous.';
+COMMENT ON COLUMN erasure.backups IS 'Backups of before, as the audit log names them, with their times.';
+
 CREATE TABLE episode (
     collection_id BIGINT NOT NULL,
     id UUID NOT NULL,
@@ -392,6 +417,7 @@ CREATE TABLE judged_query (
     reranker TEXT,
     reranked BYTEA,
     space INTEGER DEFAULT 0 NOT NULL,
+    principal TEXT DEFAULT 'local' NOT NULL,
     CONSTRAINT judged_query_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT judged_query_profile_check CHECK (profile IN ('paper', 'default'))
 );
@@ -405,6 +431,7 @@ COMMENT ON COLUMN judged_query.sufficiency IS 'Probability that the first five p
 COMMENT ON COLUMN judged_query.reranker IS 'Fingerprint of the belief in the reranker that was used; null: none.';
 COMMENT ON COLUMN judged_query.reranked IS 'For each candidate its own score and the log odds: (n, 2) float32.';
 COMMENT ON COLUMN judged_query.space IS 'The collection''s space when the vectors were made.';
+COMMENT ON COLUMN judged_query.principal IS 'The principal who asked.';
 
 CREATE TABLE feedback_event (
     collection_id BIGINT NOT NULL,
@@ -1229,6 +1256,7 @@ ALTER TABLE staged_embedding ADD CONSTRAINT staged_embedding_entity_fkey FOREIGN
 ALTER TABLE staged_embedding ADD CONSTRAINT staged_embedding_passage_fkey FOREIGN KEY(collection_id, passage_id) REFERENCES passage (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE staged_embedding ADD CONSTRAINT staged_embedding_sentence_fkey FOREIGN KEY(collection_id, sentence_id) REFERENCES sentence (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE staged_embedding ADD CONSTRAINT staged_embedding_time_expression_fkey FOREIGN KEY(collection_id, time_expression_id) REFERENCES time_expression (collection_id, id) ON DELETE CASCADE;
+ALTER TABLE erasure ADD CONSTRAINT erasure_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE judged_query ADD CONSTRAINT judged_query_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE feedback_event ADD CONSTRAINT feedback_event_judged_query_fkey FOREIGN KEY(collection_id, query_id) REFERENCES judged_query (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE verdict_sentence ADD CONSTRAINT verdict_sentence_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE;

@@ -18,7 +18,7 @@ from engram.api.schemas import (
     DEFAULT_COLLECTION,
     AskedFor,
     CollectionName,
-    JsonObject,
+    MetadataFilter,
     Model,
     Question,
     ResponseModel,
@@ -97,9 +97,7 @@ class QueryIn(Model):
         max_length=200,
         description="Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.",
     )
-    filter: JsonObject | None = Field(
-        default=None, description="Only passages whose metadata contain this JSON object."
-    )
+    filter: MetadataFilter | None = None
     time_constraint: Storable | None = Field(
         default=None,
         max_length=500,
@@ -167,7 +165,7 @@ class QueryIn(Model):
             strategy=self.arm.strategy,
             stop_rule=self.stop_rule,
             min_sufficiency=self.min_sufficiency,
-            metadata=self.filter,
+            filter=self.filter,
             time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
             include=frozenset(self.include),
             expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
@@ -439,10 +437,7 @@ class EpisodeOut(QueryOut):
     expansions: list[QueryExpansionOut] = Field(
         default_factory=list, description="What the question came with, as a verdict takes it."
     )
-    filter: dict[str, Any] | None = Field(default=None, description="What passages' metadata had to contain.")
-    conditions: str | None = Field(
-        default=None, description="What passages' metadata had to meet, as a predicate of SQL/JSON path."
-    )
+    filter: dict[str, Any] | None = Field(default=None, description="What passages' metadata had to meet.")
     judged: int = Field(description="Feedback events accepted for it.")
     created_at: datetime
 

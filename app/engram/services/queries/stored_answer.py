@@ -47,7 +47,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         memory=answer.memory,
         profile=answer.profile,
         strategy=answer.strategy,
-        filter=plan.query.metadata,
+        filter=plan.query.filter,
         activated=shown.list_activated(retrieved.walk, ranking),
         shown=[ids[hit.passage_id] for hit in answer.passages],
         explored=list(shown.explored),
@@ -71,8 +71,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
             "collapse_duplicates": answer.collapse_duplicates,
             "passages": [_passage(hit, ids) for hit in answer.passages],
         }
-        | _format_duplicates(ranking)
-        | ({} if plan.focus.conditions is None else {"conditions": plan.focus.conditions}),
+        | _format_duplicates(ranking),
         trace={
             "time_constraint": trace.time_constraint,
             "entities": [_drop_fields(_json(entity), "name") for entity in trace.entities],

@@ -68,7 +68,7 @@ class RevocationService:
             if event.principal != scope.principal.name:
                 scope.need(MODERATE, "To revoke what another brought")
         with tenancy.allow_all_readers(), self._database.write() as writer:
-            revoked = self._revoke(writer, target.id, [event_id])
+            revoked = self.take_back(writer, target.id, [event_id])
             event = feedback_events.find(writer, target.id, event_id)
         if event is None:
             raise missing
@@ -90,7 +90,7 @@ class RevocationService:
         if not earlier:
             return 0
         with tenancy.allow_all_readers(), self._database.write() as writer:
-            revoked = self._revoke(writer, collection_id, earlier)
+            revoked = len(self.take_back(writer, collection_id, earlier))
         log.info("ratings replaced", event_id=event.id, judge=event.judge, revoked=revoked)
         return revoked
 
@@ -145,19 +145,19 @@ class RevocationService:
             raise ClaimLostError
         batch = revocations.list_next(writer, collection_id, current.payload, current.position, self._batch_size)
         if batch:
-            work.advance(writer, updated=self._revoke(writer, collection_id, batch), position=batch[-1])
+            work.advance(writer, updated=len(self.take_back(writer, collection_id, batch)), position=batch[-1])
         else:
             work.advance(writer, unchanged=current.waiting)
             work.finish(writer)
 
-    def _revoke(self, writer: Writer, collection_id: int, events: Sequence[int]) -> int:
-        """Revoke those of the events that are not yet; how many there were.
+    def take_back(self, writer: Writer, collection_id: int, events: Sequence[int]) -> list[int]:
+        """Revoke those of the events that are not yet; which.
 
         Locks are taken in the order in which a worker takes them: the collection, the right to learn, events,
         sentences, keys, weights. While it lasts, no event of the collection is applied.
         """
         if not collections.lock_against_deletion(writer, collection_id):
-            return 0
+            return []
         collections.lock_learning(writer, collection_id, alone=True)
         status_by_event = feedback_events.lock_unrevoked(writer, collection_id, events)
         feedback_events.mark_revoked(writer, collection_id, list(status_by_event))
@@ -175,7 +175,7 @@ class RevocationService:
                 learned_weights.replace(
                     writer, collection_id, believed, log_replay.belief(writer, collection_id, believed)
                 )
-        return len(status_by_event)
+        return list(status_by_event)
 
 
 def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:

@@ -111,10 +111,10 @@ def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list
         ), copied AS (
             INSERT INTO judged_query
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
-                 activated, ranked, answer_features, sufficiency, reranker, reranked, space)
+                 activated, ranked, answer_features, sufficiency, reranker, reranked, space, principal)
             SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
                    e.profile, e.filter, e.activated, e.ranked, e.answer_features,
-                   (e.answer ->> '{SUFFICIENCY}')::float8, e.reranker, e.reranked, e.space
+                   (e.answer ->> '{SUFFICIENCY}')::float8, e.reranker, e.reranked, e.space, e.principal
             FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
             CROSS JOIN LATERAL (
                 SELECT * FROM episode WHERE collection_id = asked.collection_id AND id = asked.query_id OFFSET 0

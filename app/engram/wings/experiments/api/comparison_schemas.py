@@ -10,7 +10,7 @@ from engram.api.schemas import (
     DEFAULT_COLLECTION,
     AskedFor,
     CollectionName,
-    JsonObject,
+    MetadataFilter,
     Model,
     Question,
     ResponseModel,
@@ -51,9 +51,7 @@ class CompareIn(Model):
     )
     a: ArmIn = Field(default_factory=lambda: ArmIn(memory="off"), description="Absent: without memory.")
     b: ArmIn = Field(default_factory=ArmIn, description="Absent: with memory.")
-    filter: JsonObject | None = Field(
-        default=None, description="Only passages whose metadata contain this JSON object."
-    )
+    filter: MetadataFilter | None = None
     time_constraint: Storable | None = Field(default=None, max_length=500, description="As of POST /query.")
 
     def to_queries(self, scope: Scope) -> tuple[Query, Query]:
@@ -70,7 +68,7 @@ class CompareIn(Model):
             memory=arm.memory,
             profile=arm.profile,
             strategy=arm.strategy,
-            metadata=self.filter,
+            filter=self.filter,
             time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
         )
 

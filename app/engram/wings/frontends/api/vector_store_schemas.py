@@ -8,15 +8,7 @@ from typing import Annotated, Any, Literal, Protocol, Self, Union
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
 from engram.api.schemas import AskedFor, Question, Storable, Whole
-from engram.core.text.conditions import (
-    Combination,
-    Comparator,
-    Comparison,
-    Condition,
-    Negation,
-    Scalar,
-    build_equal_to_any,
-)
+from engram.core.text.filters import read_filter
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
@@ -28,7 +20,6 @@ MAX_FILTERS = 100
 
 AttributeValue = Annotated[Storable, Field(max_length=10_000)] | StrictBool | StrictInt | StrictFloat
 AttributeName = Annotated[Storable, Field(min_length=1, max_length=512)]
-ORDER_COMPARATORS: dict[str, Comparator] = {"gt": "more", "gte": "at-least", "lt": "less", "lte": "at-most"}
 
 
 class ComparisonFilter(BaseModel):
@@ -44,15 +35,12 @@ class ComparisonFilter(BaseModel):
     def _fits(self) -> Self:
         if isinstance(self.value, list) is not (self.type in {"in", "nin"}):
             raise ValueError(f"{self.type!r} takes {'a list' if self.type in {'in', 'nin'} else 'one value'}")
+        read_filter(self.filter())
         return self
 
-    def condition(self) -> Condition:
-        """The filter as the query service takes it."""
-        values: list[Scalar] = list(self.value) if isinstance(self.value, list) else [self.value]
-        if self.type in ORDER_COMPARATORS:
-            return Comparison(self.key, ORDER_COMPARATORS[self.type], values[0])
-        equal = build_equal_to_any(self.key, tuple(values))
-        return equal if self.type in {"eq", "in"} else Negation(equal)
+    def filter(self) -> dict[str, Any]:
+        """The filter as a query takes it."""
+        return {self.key: {f"${self.type}": self.value}}
 
 
 class CompoundFilter(BaseModel):
@@ -63,9 +51,9 @@ class CompoundFilter(BaseModel):
     type: Literal["and", "or"]
     filters: list["SearchFilter"] = Field(min_length=1, max_length=MAX_FILTERS)
 
-    def condition(self) -> Condition:
-        """The filter as the query service takes it."""
-        return Combination("all" if self.type == "and" else "any", tuple(one.condition() for one in self.filters))
+    def filter(self) -> dict[str, Any]:
+        """The filter as a query takes it."""
+        return {f"${self.type}": [one.filter() for one in self.filters]}
 
     def depth(self) -> int:
         """Levels of compound filters, at least 1."""
@@ -140,7 +128,7 @@ class SearchIn(BaseModel):
             text=self.question(),
             scope=scope,
             top_k=self.max_num_results,
-            conditions=None if self.filters is None else self.filters.condition(),
+            filter=None if self.filters is None else self.filters.filter(),
             memory="off" if is_plain else "read",
             strategy="dense" if is_plain else "graph",
             caller_chose_arm=is_plain,

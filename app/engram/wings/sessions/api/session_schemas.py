@@ -13,7 +13,7 @@ from engram.api.schemas import (
     DEFAULT_COLLECTION,
     CollectionName,
     Flag,
-    JsonObject,
+    MetadataFilter,
     Model,
     Question,
     ResponseModel,
@@ -117,9 +117,7 @@ class SessionIn(Model):
     )
     options: OptionsIn | None = Field(default=None, description="Of the planner.")
     unit: Text | None = Field(default=None, max_length=200, description="As of a query: stays in one arm.")
-    filter: JsonObject | None = Field(
-        default=None, description="Only passages whose metadata contain this JSON object."
-    )
+    filter: MetadataFilter | None = None
     trace_id: TraceId | None = Field(
         default=None,
         description=(
@@ -143,7 +141,7 @@ class SessionIn(Model):
             request=SessionRequest(
                 top_k=self.top_k,
                 arm=None if self.arm is None else self.arm.model_dump(),
-                metadata=self.filter,
+                filter=self.filter,
                 unit=self.unit,
                 stop=self.stop.rule,
                 threshold=self.stop.threshold,
