@@ -19,8 +19,9 @@ NOT_FOUND = "I find no answer"
 def ask(url: str, collection: str, question: str) -> dict[str, Any]:
     """Return the completion for one question."""
     body = json.dumps({"model": collection, "messages": [{"role": "user", "content": question}]}).encode()
-    request = urllib.request.Request(f"{url}/v1/chat/completions", body, {"content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    headers = {"content-type": "application/json"}
+    request = urllib.request.Request(f"{url}/v1/chat/completions", body, headers)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
         completion: dict[str, Any] = json.load(answer)
     return completion
 

@@ -15,13 +15,18 @@ from engram.services.retrieval.withholding_level import WithholdingLevel
 
 @dataclass(frozen=True, slots=True)
 class SentenceAnswer:
-    """A sentence of an answered passage; ``score`` is None for one that no hop selected."""
+    """A sentence of an answered passage.
+
+    ``score`` is None for one that no hop selected. ``recall``: probability, by what verdicts said of past
+    questions, that it is evidence; 0 without such verdicts.
+    """
 
     sentence_id: int
     position: int
     text: str
     score: float | None
     hops: list[int]
+    recall: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

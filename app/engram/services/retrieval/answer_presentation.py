@@ -121,11 +121,13 @@ class _SelectedSentences:
         of_passage: passage -> its selected sentences.
         hops: sentence -> numbers of the hops that selected it, from 1.
         best: sentence -> its best score in these hops, or its recall prior if that is higher.
+        recall: sentence -> its recall prior, in [0, 1].
     """
 
     of_passage: Mapping[int, Sequence[SelectedSentence]]
     hops: Mapping[int, list[int]]
     best: Mapping[int, float]
+    recall: Mapping[int, float]
 
 
 def _collect_selected(walk: Walk) -> _SelectedSentences:
@@ -139,7 +141,7 @@ def _collect_selected(walk: Walk) -> _SelectedSentences:
         for sentence in hop.selected:
             hops.setdefault(sentence, []).append(number)
             best[sentence] = max(best.get(sentence, 0.0), hop.score(sentence), walk.priors.get(sentence, 0.0))
-    return _SelectedSentences(of_passage, hops, best)
+    return _SelectedSentences(of_passage, hops, best, walk.priors)
 
 
 def _passage(
@@ -164,7 +166,12 @@ def _passage(
         score,
         [
             SentenceAnswer(
-                identity, position, text, selected.best.get(identity), list(selected.hops.get(identity, ()))
+                identity,
+                position,
+                text,
+                selected.best.get(identity),
+                list(selected.hops.get(identity, ())),
+                selected.recall.get(identity, 0.0),
             )
             for identity, position, text in sorted(passage_sentences, key=lambda row: row[1])
         ],

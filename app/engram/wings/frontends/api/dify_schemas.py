@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
-from engram.api.schemas import CollectionName, Question, Storable, Whole
+from engram.api.retrieval.expansion_schemas import WarningOut
+from engram.api.schemas import CollectionName, Storable, Text, Whole
 from engram.core.text.conditions import Combination, Comparator, Comparison, Condition, Negation, Scalar
 from engram.core.text.numerals import parse_number
 from engram.services.auth.scope import Scope
@@ -158,7 +159,7 @@ class RetrievalIn(BaseModel):
     )
 
     knowledge_id: CollectionName = Field(description="The collection.")
-    query: Question
+    query: Text = Field(description="Of one that is too long the beginning and the end are read.")
     retrieval_setting: RetrievalSettingIn
     metadata_condition: MetadataConditionIn | None = None
 
@@ -195,6 +196,10 @@ class RecordsOut(BaseModel):
     """The passages, best first."""
 
     records: list[RecordOut]
+    warnings: list[WarningOut] = Field(
+        default_factory=list,
+        description="What was not read of the question, or had to be done without: not in Dify's shape.",
+    )
 
     @classmethod
     def from_service(cls, answer: Answer, threshold: float) -> Self:
@@ -215,5 +220,6 @@ class RecordsOut(BaseModel):
                 )
                 for passage, score in zip(answer.passages, scores, strict=True)
                 if score >= threshold
-            ]
+            ],
+            warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
         )
