@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from engram.services.retrieval.answer import PassageAnswer, SentenceAnswer
+from engram.services.retrieval.passage_source import PassageSource
 from engram.wings.frontends.services.quotations import QUOTE_CHARACTERS, Quotations, cut_table, quote
 
+SOURCE = PassageSource("manual.md", (), None, None, "en")
 CODES = [
     "Exit codes",
     "Exit code | Meaning",
@@ -32,7 +34,7 @@ class QuotableAnswer:
 
 def passage(first: int, texts: list[str], recall: float = 0.0, **metadata: Any) -> PassageAnswer:
     sentences = [SentenceAnswer(first + at, at, text, None, [], recall) for at, text in enumerate(texts)]
-    return PassageAnswer(f"p{first}", None, " ".join(texts), "en", metadata, 1.0, sentences)
+    return PassageAnswer(f"p{first}", None, " ".join(texts), "en", metadata, 1.0, SOURCE, sentences)
 
 
 def ask(answer: Any, terms: set[str], similarities: dict[int, float]) -> Quotations:

@@ -9,6 +9,7 @@ from engram.core.ranking.profiles import ProfileName
 from engram.services.retrieval.answer_trace import EntityAnswer, Trace
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import StopReason, Walk
+from engram.services.retrieval.passage_source import PassageSource
 from engram.services.retrieval.query import HopStopRule, Memory, Strategy
 from engram.services.retrieval.withholding_level import WithholdingLevel
 
@@ -36,6 +37,7 @@ class DuplicateAnswer:
     passage_id: str
     title: str | None
     metadata: dict[str, Any]
+    source: PassageSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class PassageAnswer:
     language: str
     metadata: dict[str, Any]
     score: float
+    source: PassageSource
     sentences: list[SentenceAnswer]
     explored: bool = False
     duplicates: list[DuplicateAnswer] = field(default_factory=list)

@@ -16,6 +16,7 @@ from engram.services.retrieval.answer_trace import (
     Trace,
 )
 from engram.services.retrieval.graph_walk import Walk, WalkHop
+from engram.services.retrieval.passage_source import PassageSource, read_source
 from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.retrieval.graph_hops import SelectedSentence
@@ -44,6 +45,7 @@ def answer(retrieved: RetrievalResult) -> Answer:
                 _passage(
                     retrieved.passages[passage],
                     score,
+                    read_source(retrieved.passages[passage], plan.collection),
                     selected,
                     retrieved.sentences.get(passage),
                     duplicates.get(passage, []),
@@ -74,7 +76,12 @@ def _duplicates(retrieved: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
         if duplicate in retrieved.passages:
             stored = retrieved.passages[duplicate]
             duplicates.setdefault(passage, []).append(
-                DuplicateAnswer(stored.external_id, stored.title, stored.metadata)
+                DuplicateAnswer(
+                    stored.external_id,
+                    stored.title,
+                    stored.metadata,
+                    read_source(stored, retrieved.plan.collection),
+                )
             )
     return duplicates
 
@@ -147,6 +154,7 @@ def _collect_selected(walk: Walk) -> _SelectedSentences:
 def _passage(
     stored: StoredPassage,
     score: float,
+    source: PassageSource,
     selected: _SelectedSentences,
     sentences: Sequence[StoredSentence] | None,
     duplicates: list[DuplicateAnswer],
@@ -164,6 +172,7 @@ def _passage(
         stored.language,
         stored.metadata,
         score,
+        source,
         [
             SentenceAnswer(
                 identity,

@@ -10,17 +10,19 @@ from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import CitationOut
 from engram.api.schemas import CollectionName, Storable, TraceId
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.answer import PassageAnswer
 from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.passage_source import PassageSource
 from engram.services.retrieval.query import Query
 from engram.wings.frontends.services.chat_answer import ChatAnswer, ChatTurn
-from engram.wings.frontends.services.quotations import Quotation
 
 MAX_MESSAGES = 500
 MAX_CONTENT = 4_000_000
 """Characters of a message; a body ends at 4 MiB anyway."""
 SPEAKER_ROLES = ("user", "assistant")
 NO_ANSWER_TEXT = "I find no answer to that in this collection."
+NEAREST_HEADING = "The nearest passages are in:"
+NEAREST = 3
+"""Passages that are named where none answers."""
 QUOTATION_HEADING = "The collection says:"
 UNWORDED = "The language model gave no answer. What was found:"
 
@@ -219,13 +221,17 @@ class ModelsOut(BaseModel):
 def _content(answer: ChatAnswer) -> str:
     """The answer with its sources; without one, what was found or that there is nothing."""
     worded = answer.worded
+    if answer.quotes:
+        quotes = "\n".join(f'"{one.text}" [{number}]' for number, one in enumerate(answer.quotes, 1))
+        return f"{QUOTATION_HEADING}\n\n{quotes}\n\n{_list_sources([one.passage.source for one in answer.quotes])}"
     if answer.quotes is not None:
-        return _format_quotes(answer.quotes) if answer.quotes else NO_ANSWER_TEXT
+        nearest = list(dict.fromkeys(passage.source for passage in worded.retrieval.passages[:NEAREST]))
+        return f"{NO_ANSWER_TEXT} {NEAREST_HEADING}\n\n{_list_sources(nearest)}" if nearest else NO_ANSWER_TEXT
     if worded.text:
-        return _add_sources(worded.text, [(cited.passage_id, cited.text) for cited in worded.citations])
+        return _add_sources(worded.text, [(cited.source, cited.text) for cited in worded.citations])
     if any(warning.type == "not-answered" for warning in worded.warnings):
         texts = [
-            (passage.passage_id, sentence.text)
+            (passage.source, sentence.text)
             for passage in worded.retrieval.passages
             for sentence in passage.sentences
         ]
@@ -233,18 +239,16 @@ def _content(answer: ChatAnswer) -> str:
     return NO_ANSWER_TEXT
 
 
-def _format_source(passage: PassageAnswer) -> str:
-    return f"{passage.title} ({passage.passage_id})" if passage.title else passage.passage_id
+def _format_source(source: PassageSource) -> str:
+    return str(source) if source.link is None else f"{source} {source.link}"
 
 
-def _format_quotes(quotes: Sequence[Quotation]) -> str:
-    """Quotes, each with a number, and below them the source that each number stands for."""
-    texts = "\n".join(f'"{one.text}" [{number}]' for number, one in enumerate(quotes, 1))
-    sources = "\n".join(f"[{number}] {_format_source(one.passage)}" for number, one in enumerate(quotes, 1))
-    return f"{QUOTATION_HEADING}\n\n{texts}\n\n{sources}"
+def _list_sources(sources: Sequence[PassageSource]) -> str:
+    return "\n".join(f"[{number}] {_format_source(source)}" for number, source in enumerate(sources, 1))
 
 
-def _add_sources(words: str, sources: list[tuple[str, str]]) -> str:
+def _add_sources(words: str, sources: Sequence[tuple[PassageSource, str]]) -> str:
     if not sources:
         return words
-    return words + "\n\n" + "\n".join(f"[{n}] {passage}: {text}" for n, (passage, text) in enumerate(sources, 1))
+    lines = "\n".join(f"[{n}] {_format_source(source)}: {text}" for n, (source, text) in enumerate(sources, 1))
+    return f"{words}\n\n{lines}"

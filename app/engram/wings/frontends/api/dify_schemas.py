@@ -13,6 +13,7 @@ from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.wings.frontends.services.answer_reference import AnswerReference
 from engram.wings.frontends.services.relevance import relevance_scores
+from engram.wings.frontends.services.source_fields import list_source_fields
 
 MAX_CONDITIONS = 100
 MAX_NAMES = 20
@@ -186,8 +187,9 @@ class RecordOut(BaseModel):
     title: str
     metadata: dict[str, Any] = Field(
         description=(
-            "The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a "
-            "colon between them: the one field that Dify keeps with a message."
+            "The passage's own, with `document`, `heading`, `page`, `link` and `language` of its source "
+            "where they have no such fields, and `query_id` and `passage_id` for a verdict. `document_id` is both, "
+            "with a colon between them: the one field that Dify keeps with a message."
         )
     )
 
@@ -211,7 +213,8 @@ class RecordsOut(BaseModel):
                     content=passage.text,
                     score=score,
                     title=passage.title or passage.passage_id,
-                    metadata=passage.metadata
+                    metadata=list_source_fields(passage.source)
+                    | passage.metadata
                     | {
                         "document_id": str(AnswerReference(answer.query_id, passage.passage_id)),
                         "query_id": str(answer.query_id),

@@ -104,7 +104,10 @@ class ChatService:
         if level == "auto" and quotations.probability is not None and quotations.probability < LEAST_PROBABILITY:
             quotes = ()
         reaches = retrieval.sufficiency is not None and retrieval.sufficiency >= self._threshold
-        cited = [Citation(one.sentence.sentence_id, one.passage.passage_id, one.sentence.text) for one in quotes]
+        cited = [
+            Citation(one.sentence.sentence_id, one.passage.passage_id, one.sentence.text, one.passage.source)
+            for one in quotes
+        ]
         warnings = (*warnings, *retrieval.warnings)
         worded = WordedAnswer("", reaches and bool(quotes), cited, retrieval, warnings)
         return ChatAnswer(worded, quotes)
