@@ -207,11 +207,14 @@ class ConditionIn(TypedDict):
 
 class ContentPart(TypedDict):
     """
-    A piece of a message; only text can be answered.
+    A piece of a message. Only text is read; a warning names the other pieces.
     """
 
-    text: str
-    type: Literal["text"]
+    text: NotRequired[str | None]
+    """
+    Needed in a piece of text.
+    """
+    type: str
 
 
 class CountIn(TypedDict):
@@ -1079,6 +1082,10 @@ class CollectionPatch(TypedDict):
     """
     The language of passages that come without one from now on. Null: theirs is recognised.
     """
+    link_template: NotRequired[str | None]
+    """
+    Makes the link of each passage in answers: a URL of http or https with any of {source}, {heading} (the innermost), {page}, {title} and {id} behind the host. Values are URL-encoded. Null: there are no links.
+    """
     passage_facts: NotRequired[Literal["on", "off"] | None]
     """
     Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
@@ -1216,6 +1223,9 @@ class RetrievalIn(TypedDict):
     """
     metadata_condition: NotRequired[MetadataConditionIn | None]
     query: str
+    """
+    Of one that is too long the beginning and the end are read.
+    """
     retrieval_setting: RetrievalSettingIn
 
 
@@ -1316,6 +1326,10 @@ class ChatIn(TypedDict):
     """
 
     messages: list[ChatMessage]
+    min_sufficiency: NotRequired[float | Literal["auto"] | None]
+    """
+    As of a query: below it the answer says that the collection has none. Null: without a language model 'auto', and the quotes have to hold the answer more probably than not; else no level.
+    """
     model: str
     """
     The collection that is asked.
