@@ -116,6 +116,7 @@ CREATE TABLE collection (
     passage_facts TEXT DEFAULT 'off' NOT NULL,
     question_share REAL,
     question_count INTEGER DEFAULT 0 NOT NULL,
+    link_template TEXT,
     CONSTRAINT collection_pkey PRIMARY KEY (id),
     CONSTRAINT collection_passage_facts_check CHECK (passage_facts IN ('on', 'off')),
     CONSTRAINT collection_fixed_kind_check CHECK (fixed_kind IN ('encyclopedic', 'general')),
@@ -147,6 +148,7 @@ COMMENT ON COLUMN collection.fixed_kind IS 'The kind of corpus that somebody set
 COMMENT ON COLUMN collection.passage_facts IS 'Passages that facts are read from: on (those about their title), off (none).';
 COMMENT ON COLUMN collection.question_share IS 'Share of questions that name a candidate''s title; null until enough were asked.';
 COMMENT ON COLUMN collection.question_count IS 'Different questions that question_share was measured on.';
+COMMENT ON COLUMN collection.link_template IS 'Template of links to passages; null: they have none.';
 
 CREATE TABLE encoder (
     fingerprint TEXT NOT NULL,

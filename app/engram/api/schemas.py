@@ -49,7 +49,7 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
     @classmethod
-    def combine(cls, source: object, **computed: Any) -> Self:
+    def combine(cls, source: object, /, **computed: Any) -> Self:
         """Make the response of the attributes of ``source``, but for the fields that are computed.
 
         Raises:

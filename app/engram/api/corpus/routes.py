@@ -26,11 +26,13 @@ from engram.api.jobs.schemas import AcceptedJob
 from engram.api.operations import operation
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
 from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, EncoderName, ExternalId, Storable
+from engram.api.source_schema import SourceOut
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
 from engram.core.auth.reader_names import MOST_READERS
 from engram.core.ranking.corpus_kind import PassageFacts
 from engram.services.corpus.passage_intake import PassageReception
+from engram.services.retrieval.passage_source import read_source
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
 
@@ -113,6 +115,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
         text=passage.text,
         language=passage.language,
         metadata=passage.metadata,
+        source=SourceOut.model_validate(read_source(passage, scope.collection)),
         sentences=sentences,
     )
 
@@ -193,7 +196,10 @@ def get_passages(
     """List passages in the order of their ids, without their sentences."""
     page = app.corpus.ingest.passages(scope, after, limit)
     return PassagesOut(
-        passages=[ListedPassageOut.model_validate(passage) for passage in page],
+        passages=[
+            ListedPassageOut.combine(passage, id=passage.external_id, source=read_source(passage, scope.collection))
+            for passage in page
+        ],
         next_after=page[-1].external_id if len(page) == limit else None,
     )
 

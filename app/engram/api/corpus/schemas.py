@@ -27,6 +27,7 @@ from engram.api.schemas import (
     Text,
     check_storable_json,
 )
+from engram.api.source_schema import SourceOut
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.text.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
 
@@ -205,6 +206,7 @@ class PassageOut(BaseModel):
     text: str
     language: str = Field(description="As it was given or recognised; by it words are analysed.")
     metadata: dict[str, Any]
+    source: SourceOut
     sentences: list["StoredSentenceOut"]
 
 
@@ -224,6 +226,7 @@ class ListedPassageOut(ResponseModel):
     text: str
     language: str
     metadata: dict[str, Any]
+    source: SourceOut
 
 
 class PassagesOut(BaseModel):

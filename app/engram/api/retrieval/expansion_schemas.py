@@ -77,10 +77,10 @@ class ExpansionOut(ResponseModel):
 
 
 class WarningOut(ResponseModel):
-    """A step that the LLM endpoint failed, and that was done without it or left out."""
+    """A step that the LLM endpoint failed and that was done without it, or what was not read of a question."""
 
     type: FallbackType
-    detail: str = Field(description="How the endpoint failed.")
+    detail: str = Field(description="How the endpoint failed, or what was left out.")
 
 
 class ExpandOut(BaseModel):

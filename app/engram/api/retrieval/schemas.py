@@ -27,6 +27,7 @@ from engram.api.schemas import (
     TraceId,
     Whole,
 )
+from engram.api.source_schema import SourceOut
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Scope
@@ -206,6 +207,7 @@ class DuplicateOut(ResponseModel):
     passage_id: str
     title: str | None
     metadata: dict[str, Any]
+    source: SourceOut
 
 
 class PassageHit(ResponseModel):
@@ -217,6 +219,7 @@ class PassageHit(ResponseModel):
     language: str = Field(description="Of its text, as it was given or recognised.")
     metadata: dict[str, Any]
     score: float
+    source: SourceOut
     sentences: list[SentenceOut]
     explored: bool = Field(
         default=False, description="Whether it is there by chance, from below the passages wanted."
@@ -468,6 +471,7 @@ class CitationOut(ResponseModel):
     sentence_id: int
     passage_id: str
     text: str
+    source: SourceOut
 
 
 class AnswerOut(BaseModel):

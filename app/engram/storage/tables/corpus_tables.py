@@ -121,6 +121,7 @@ collection = Table(
     require(
         "question_count", Integer, default="0", comment="Different questions that question_share was measured on."
     ),
+    Column("link_template", Text, comment="Template of links to passages; null: they have none."),
     CheckConstraint("passage_facts IN ('on', 'off')", name="passage_facts"),
     CheckConstraint("fixed_kind IN ('encyclopedic', 'general')", name="fixed_kind"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),

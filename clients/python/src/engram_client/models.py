@@ -65,10 +65,6 @@ class AccessKeyOut(Struct):
     key_id: int
     llm_tokens: int | None
     name: str
-    principals: list[str]
-    """
-    What it is among the readers of passages.
-    """
     revoked_at: str | None
     scopes: dict[str, list[str]]
     """
@@ -212,16 +208,6 @@ class ChatReplyMessage(Struct):
     role: Literal["assistant"] = "assistant"
 
 
-class CitationOut(Struct):
-    """
-    A sentence that the answer rests on.
-    """
-
-    passage_id: str
-    sentence_id: int
-    text: str
-
-
 class ComparedPassageOut(Struct):
     """
     A passage among the first of either arm.
@@ -333,29 +319,6 @@ class DifferenceOut(Struct):
     value: float
 
 
-class DocumentReadersOut(Struct):
-    """
-    A document whose readers were set.
-    """
-
-    changed: int
-    """
-    Passages that had other readers before.
-    """
-    collection: str
-    source: str
-
-
-class DuplicateOut(Struct):
-    """
-    A passage that the answer leaves out, since another one has nearly its text.
-    """
-
-    metadata: dict[str, Any]
-    passage_id: str
-    title: str | None
-
-
 class EncoderOut(Struct):
     """
     The encoder of a collection's vectors.
@@ -404,23 +367,6 @@ class EventOut(Struct):
     received_at: str
     revoked_at: str | None
     status: Literal["applied", "revoked"]
-
-
-class EvidenceOut(Struct):
-    """
-    A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap.
-    """
-
-    gap: str | None
-    passage_id: str
-    query: str | None
-    """
-    Null: the caller brought it, or an agent kept it of a document that went by.
-    """
-    round: int
-    score: float | None
-    sentence_id: int
-    text: str
 
 
 class ExpansionOut(Struct):
@@ -707,7 +653,7 @@ class FoundFileOut(Struct):
 
     attributes: dict[str, str | float | bool]
     """
-    The passage's metadata. A list or an object is written as JSON, and null is left out.
+    The passage's metadata, with `document`, `heading`, `page`, `link` and `language` of its source where they have no such fields. A list or an object is written as JSON, and null is left out.
     """
     content: list[ContentOut]
     file_id: str
@@ -716,7 +662,7 @@ class FoundFileOut(Struct):
     """
     filename: str
     """
-    The passage's title, or its id.
+    The passage's document: its title, or its id, if it names none.
     """
     score: float
 
@@ -846,10 +792,6 @@ class IssuedAccessKey(Struct):
     key_id: int
     llm_tokens: int | None
     name: str
-    principals: list[str]
-    """
-    What it is among the readers of passages.
-    """
     revoked_at: str | None
     scopes: dict[str, list[str]]
     """
@@ -981,18 +923,6 @@ class LineError(Struct):
 
     line: int
     reason: str
-
-
-class ListedPassageOut(Struct):
-    """
-    A passage in a list.
-    """
-
-    id: str
-    language: str
-    metadata: dict[str, Any]
-    text: str
-    title: str | None
 
 
 class ListedSessionOut(Struct):
@@ -1196,18 +1126,6 @@ class PassageInfluenceOut(Struct):
     """
     By all of the following together, which need not be their sum.
     """
-
-
-class PassagesOut(Struct):
-    """
-    A page of passages, in the order of their ids.
-    """
-
-    next_after: str | None
-    """
-    Pass as after for the next page; null at the end.
-    """
-    passages: list[ListedPassageOut]
 
 
 class PastOut(Struct):
@@ -1426,37 +1344,6 @@ class RankedDocument(Struct):
     text: str
 
 
-class ReaderExplanationOut(Struct):
-    """
-    Whether somebody sees a passage, and why.
-    """
-
-    asked: list[str]
-    matched: list[str]
-    """
-    Readers of the passage that the somebody is.
-    """
-    passage_id: str
-    readers: list[str] | None
-    """
-    Of the passage. Null: everyone who may query the collection.
-    """
-    reason: str
-    visible: bool
-
-
-class ReadersOut(Struct):
-    """
-    Who may read a passage from now on.
-    """
-
-    collection: str
-    readers: list[str] | None
-    """
-    Null: everyone who may query the collection.
-    """
-
-
 class ReadinessOut(Struct):
     """
     State of the servers that the process depends on, and of the backlog.
@@ -1547,18 +1434,10 @@ class RecordOut(Struct):
     content: str
     metadata: dict[str, Any]
     """
-    The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
+    The passage's own, with `document`, `heading`, `page`, `link` and `language` of its source where they have no such fields, and `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
     """
     score: float
     title: str
-
-
-class RecordsOut(Struct):
-    """
-    The passages, best first.
-    """
-
-    records: list[RecordOut]
 
 
 class ReplayOut(Struct):
@@ -1579,23 +1458,6 @@ class RerankMetaOut(Struct):
     """
 
     api_version: ApiVersionOut
-
-
-class RerankedOut(Struct):
-    """
-    A text by its place in the request.
-    """
-
-    index: int
-    passage_id: str | None
-    """
-    The passage of the collection that has this text; null: none has.
-    """
-    relevance_score: float
-    document: RankedDocument | None = None
-    """
-    Null where the texts were not wanted back.
-    """
 
 
 class RetryOut(Struct):
@@ -1783,18 +1645,6 @@ class SessionFeedbackOut(Struct):
     """
 
 
-class SessionPassageOut(Struct):
-    """
-    A passage that the session read; `evidence`: its sentences in the pool.
-    """
-
-    evidence: list[int]
-    metadata: dict[str, Any]
-    passage_id: str
-    text: str
-    title: str | None
-
-
 class SessionWarningOut(Struct):
     """
     Failure of the LLM in a round, and the substitute for it.
@@ -1816,30 +1666,6 @@ class SessionsOut(Struct):
     Pass as before for the next page; null at the end.
     """
     sessions: list[ListedSessionOut]
-
-
-class SourceOut(Struct):
-    """
-    A verdict behind a unit of a passage's expansion memory.
-    """
-
-    feedback_id: int
-    gain: float
-    """
-    Alignment gain: how much nearer the unit brings the passage's base key to the question.
-    """
-    generation: int | None
-    """
-    The evolution that took it in; null while it waits.
-    """
-    judge: str
-    query_id: str
-    question: str
-    status: Literal["taken in", "waiting", "rolled back"]
-    weight: float
-    """
-    The unit's share among those of the same verdict that help.
-    """
 
 
 class StandingOut(Struct):
@@ -1978,33 +1804,6 @@ class TracedQueryOut(Struct):
     query_id: str
 
 
-class UnitOut(Struct):
-    """
-    A unit of a passage's expansion memory.
-    """
-
-    event_count: int
-    events: list[SourceOut]
-    """
-    The 20 latest verdicts behind it, the latest first.
-    """
-    in_key: bool
-    """
-    Whether the serving key is composed of it, among others.
-    """
-    method: str
-    score: float | None
-    """
-    Gain times weight, summed over the verdicts that count, those that wait included; null for a unit of the key that the memory let go for better ones, which wait.
-    """
-    terms: list[AddedTermOut]
-    """
-    What it adds to the serving lexical key: the 50 most raised.
-    """
-    text: str
-    unit_id: int
-
-
 class VectorStoreOut(Struct):
     """
     A collection, as a vector store.
@@ -2045,12 +1844,12 @@ class VectorStoresOut(Struct):
 
 class WarningOut(Struct):
     """
-    A step that the LLM endpoint failed, and that was done without it or left out.
+    A step that the LLM endpoint failed and that was done without it, or what was not read of a question.
     """
 
     detail: str
     """
-    How the endpoint failed.
+    How the endpoint failed, or what was left out.
     """
     type: Literal[
         "sufficiency-not-judged",
@@ -2065,6 +1864,8 @@ class WarningOut(Struct):
         "acted-by-rules",
         "not-read",
         "updated-by-rules",
+        "question-shortened",
+        "parts-not-read",
     ]
 
 
@@ -2079,16 +1880,63 @@ class WhoOut(Struct):
     """
     llm_tokens: int | None
     name: str
-    principals: list[str]
-    """
-    What you are among the readers of passages.
-    """
     scopes: dict[str, list[str]]
     tenant: str
     trusted: bool
     wings: list[str]
     """
     Wings that are on. Routes of another wing answer 404.
+    """
+
+
+class EngramApiPassageKeysSchemasSourceOut(Struct):
+    """
+    A verdict behind a unit of a passage's expansion memory.
+    """
+
+    feedback_id: int
+    gain: float
+    """
+    Alignment gain: how much nearer the unit brings the passage's base key to the question.
+    """
+    generation: int | None
+    """
+    The evolution that took it in; null while it waits.
+    """
+    judge: str
+    query_id: str
+    question: str
+    status: Literal["taken in", "waiting", "rolled back"]
+    weight: float
+    """
+    The unit's share among those of the same verdict that help.
+    """
+
+
+class EngramApiSourceSchemaSourceOut(Struct):
+    """
+    Where a passage comes from.
+    """
+
+    document: str
+    """
+    Name of its document, from `metadata.source`; of a passage without one its title, else its id.
+    """
+    heading: list[str]
+    """
+    The headings above it, outermost first, from `metadata.heading`.
+    """
+    language: str
+    """
+    Of its text, as it was given or recognised.
+    """
+    link: str | None
+    """
+    Where people read it, by the collection's `link_template`; null without a template, or if the passage lacks a value that the template needs.
+    """
+    page: int | None
+    """
+    Its page or slide, from 1.
     """
 
 
@@ -2162,43 +2010,15 @@ class ChatChoice(Struct):
     index: Literal[0] = 0
 
 
-class ChatGrounds(Struct):
+class CitationOut(Struct):
     """
-    Basis of the answer, beyond OpenAI's shape; a verdict needs it.
-    """
-
-    citations: list[CitationOut]
-    query_id: str
-    """
-    For `POST /feedback`.
-    """
-    question: str
-    """
-    As it was asked of the collection, where earlier messages had a say restated.
-    """
-    sufficiency: float | None
-    sufficient: bool
-    warnings: list[WarningOut]
-    trace_id: str | None = None
-    """
-    By which scores find the query.
+    A sentence that the answer rests on.
     """
 
-
-class ChatOut(Struct):
-    """
-    A chat completion.
-    """
-
-    choices: list[ChatChoice]
-    created: int
-    """
-    Unix time in seconds.
-    """
-    engram: ChatGrounds
-    id: str
-    model: str
-    object: Literal["chat.completion"] = "chat.completion"
+    passage_id: str
+    sentence_id: int
+    source: EngramApiSourceSchemaSourceOut
+    text: str
 
 
 class CollectionOut(Struct):
@@ -2245,6 +2065,10 @@ class CollectionOut(Struct):
     """
     How many of its passages have each language. A question is read in its own, and in those that one passage in a hundred has.
     """
+    link_template: str | None
+    """
+    Template of the links to its passages; null: they have none.
+    """
     name: str
     passage_count: int
     passage_facts: Literal["on", "off"]
@@ -2284,6 +2108,35 @@ class CollectionsOut(Struct):
     """
     Pass as after for the next page; null at the end.
     """
+
+
+class DuplicateOut(Struct):
+    """
+    A passage that the answer leaves out, since another one has nearly its text.
+    """
+
+    metadata: dict[str, Any]
+    passage_id: str
+    source: EngramApiSourceSchemaSourceOut
+    title: str | None
+
+
+class EvidenceOut(Struct):
+    """
+    A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap.
+    """
+
+    gap: str | None
+    passage_id: str
+    query: str | None
+    """
+    Null: the caller brought it, or an agent kept it of a document that went by.
+    """
+    round: int
+    score: float | None
+    sentence_id: int
+    source: EngramApiSourceSchemaSourceOut
+    text: str
 
 
 class EvolveOut(Struct):
@@ -2601,50 +2454,6 @@ class JudgesOut(Struct):
     """
 
 
-class KeyOut(Struct):
-    """
-    A passage's key as it serves, and why.
-    """
-
-    collection: str
-    cosine: float
-    """
-    Of the serving key and the base key.
-    """
-    displacement: float
-    """
-    Distance of the serving key from the base key, both of length 1.
-    """
-    displacement_bound: float
-    """
-    What the displacement cannot exceed.
-    """
-    evolved: bool
-    generation: int
-    """
-    The collection's serving generation; 0: base keys.
-    """
-    key_building: Literal["full", "title", "abstract", "keywords"]
-    """
-    What the base key is made of.
-    """
-    key_generation: int | None
-    """
-    The latest evolution that took in evidence for this key; null for a base key.
-    """
-    passage_id: str
-    term_count: int
-    terms: list[AddedTermOut]
-    """
-    What the units add to the lexical key: the 50 most raised.
-    """
-    unit_count: int
-    units: list[UnitOut]
-    """
-    The passage's expansion memory, best first.
-    """
-
-
 class KeyTraceOut(Struct):
     """
     The evolved key that a passage was found by.
@@ -2761,6 +2570,19 @@ class ListedFeedbackOut(Struct):
     """
 
 
+class ListedPassageOut(Struct):
+    """
+    A passage in a list.
+    """
+
+    id: str
+    language: str
+    metadata: dict[str, Any]
+    source: EngramApiSourceSchemaSourceOut
+    text: str
+    title: str | None
+
+
 class PassageHit(Struct):
     """
     A ranked passage with the sentences that speak for it.
@@ -2774,6 +2596,7 @@ class PassageHit(Struct):
     passage_id: str
     score: float
     sentences: list[SentenceOut]
+    source: EngramApiSourceSchemaSourceOut
     text: str
     title: str | None
     duplicates: list[DuplicateOut] | None = None
@@ -2798,6 +2621,7 @@ class PassageOut(Struct):
     """
     metadata: dict[str, Any]
     sentences: list[StoredSentenceOut]
+    source: EngramApiSourceSchemaSourceOut
     text: str
     title: str | None
 
@@ -2843,19 +2667,49 @@ class PassageTraceOut(Struct):
     """
 
 
-class RerankOut(Struct):
+class PassagesOut(Struct):
     """
-    The texts, best first.
+    A page of passages, in the order of their ids.
     """
 
-    id: str
+    next_after: str | None
     """
-    The `query_id`, for `POST /feedback`.
+    Pass as after for the next page; null at the end.
     """
-    meta: RerankMetaOut
-    model: str
-    results: list[RerankedOut]
-    object: Literal["list"] = "list"
+    passages: list[ListedPassageOut]
+
+
+class RecordsOut(Struct):
+    """
+    The passages, best first.
+    """
+
+    records: list[RecordOut]
+    warnings: list[WarningOut] | None = None
+    """
+    What was not read of the question, or had to be done without: not in Dify's shape.
+    """
+
+
+class RerankedOut(Struct):
+    """
+    A text by its place in the request.
+    """
+
+    index: int
+    passage_id: str | None
+    """
+    The passage of the collection that has this text; null: none has.
+    """
+    relevance_score: float
+    source: EngramApiSourceSchemaSourceOut | None
+    """
+    Where this passage comes from.
+    """
+    document: RankedDocument | None = None
+    """
+    Null where the texts were not wanted back.
+    """
 
 
 class RoundOut(Struct):
@@ -2887,70 +2741,17 @@ class RoundOut(Struct):
     warnings: list[SessionWarningOut]
 
 
-class SessionOut(Struct):
+class SessionPassageOut(Struct):
     """
-    A session whole.
+    A passage that the session read; `evidence`: its sentences in the pool.
     """
 
-    answer: ConclusionOut | None
-    budget: dict[str, float]
-    collection: str
-    cost: CostOut
-    covered: float | None
-    """
-    Share of what the question names and asks for that the pool has.
-    """
-    created_at: str
-    evidence: list[EvidenceOut]
-    """
-    The pool, in the order in which it came.
-    """
-    finished_at: str | None
-    job_id: str | None
-    notes: list[NoteOut]
-    """
-    The working memory.
-    """
-    passages: list[SessionPassageOut]
-    """
-    Best first.
-    """
-    plan: dict[str, Any]
-    """
-    The planner's own state.
-    """
-    planner: str
-    question: str
-    rounds: list[RoundOut]
-    session_id: str
-    status: Literal["running", "stopped", "cancelled", "failed"]
-    stop_reason: (
-        Literal[
-            "sufficiency",
-            "covered",
-            "found",
-            "answered",
-            "sufficient",
-            "not_found",
-            "no_gap",
-            "nothing_new",
-            "asked",
-            "rounds",
-            "llm_calls",
-            "tokens",
-            "seconds",
-            "passages",
-            "cancelled",
-            "failed",
-            "erased",
-        ]
-        | None
-    )
-    sufficiency: float | None
-    """
-    Probability that the first five passages hold all the evidence; null where it ended not_found.
-    """
-    warnings: list[SessionWarningOut]
+    evidence: list[int]
+    metadata: dict[str, Any]
+    passage_id: str
+    source: EngramApiSourceSchemaSourceOut
+    text: str
+    title: str | None
 
 
 class SideOut(Struct):
@@ -3010,6 +2811,72 @@ class TracedQueriesOut(Struct):
     collection: str
     queries: list[TracedQueryOut]
     trace_id: str
+
+
+class UnitOut(Struct):
+    """
+    A unit of a passage's expansion memory.
+    """
+
+    event_count: int
+    events: list[EngramApiPassageKeysSchemasSourceOut]
+    """
+    The 20 latest verdicts behind it, the latest first.
+    """
+    in_key: bool
+    """
+    Whether the serving key is composed of it, among others.
+    """
+    method: str
+    score: float | None
+    """
+    Gain times weight, summed over the verdicts that count, those that wait included; null for a unit of the key that the memory let go for better ones, which wait.
+    """
+    terms: list[AddedTermOut]
+    """
+    What it adds to the serving lexical key: the 50 most raised.
+    """
+    text: str
+    unit_id: int
+
+
+class ChatGrounds(Struct):
+    """
+    Basis of the answer, beyond OpenAI's shape; a verdict needs it.
+    """
+
+    citations: list[CitationOut]
+    query_id: str
+    """
+    For `POST /feedback`.
+    """
+    question: str
+    """
+    As it was asked of the collection, where earlier messages had a say restated.
+    """
+    sufficiency: float | None
+    sufficient: bool
+    warnings: list[WarningOut]
+    trace_id: str | None = None
+    """
+    By which scores find the query.
+    """
+
+
+class ChatOut(Struct):
+    """
+    A chat completion.
+    """
+
+    choices: list[ChatChoice]
+    created: int
+    """
+    Unix time in seconds.
+    """
+    engram: ChatGrounds
+    id: str
+    model: str
+    object: Literal["chat.completion"] = "chat.completion"
 
 
 class CompareOut(Struct):
@@ -3117,6 +2984,50 @@ class FeedbackPage(Struct):
     """
 
 
+class KeyOut(Struct):
+    """
+    A passage's key as it serves, and why.
+    """
+
+    collection: str
+    cosine: float
+    """
+    Of the serving key and the base key.
+    """
+    displacement: float
+    """
+    Distance of the serving key from the base key, both of length 1.
+    """
+    displacement_bound: float
+    """
+    What the displacement cannot exceed.
+    """
+    evolved: bool
+    generation: int
+    """
+    The collection's serving generation; 0: base keys.
+    """
+    key_building: Literal["full", "title", "abstract", "keywords"]
+    """
+    What the base key is made of.
+    """
+    key_generation: int | None
+    """
+    The latest evolution that took in evidence for this key; null for a base key.
+    """
+    passage_id: str
+    term_count: int
+    terms: list[AddedTermOut]
+    """
+    What the units add to the lexical key: the 50 most raised.
+    """
+    unit_count: int
+    units: list[UnitOut]
+    """
+    The passage's expansion memory, best first.
+    """
+
+
 class QueryOut(Struct):
     """
     The answer to a query; feedback refers to it by ``query_id``.
@@ -3171,6 +3082,87 @@ class QueryOut(Struct):
     """
     What the LLM endpoint failed, and was done without it. Not kept.
     """
+
+
+class RerankOut(Struct):
+    """
+    The texts, best first.
+    """
+
+    id: str
+    """
+    The `query_id`, for `POST /feedback`.
+    """
+    meta: RerankMetaOut
+    model: str
+    results: list[RerankedOut]
+    object: Literal["list"] = "list"
+
+
+class SessionOut(Struct):
+    """
+    A session whole.
+    """
+
+    answer: ConclusionOut | None
+    budget: dict[str, float]
+    collection: str
+    cost: CostOut
+    covered: float | None
+    """
+    Share of what the question names and asks for that the pool has.
+    """
+    created_at: str
+    evidence: list[EvidenceOut]
+    """
+    The pool, in the order in which it came.
+    """
+    finished_at: str | None
+    job_id: str | None
+    notes: list[NoteOut]
+    """
+    The working memory.
+    """
+    passages: list[SessionPassageOut]
+    """
+    Best first.
+    """
+    plan: dict[str, Any]
+    """
+    The planner's own state.
+    """
+    planner: str
+    question: str
+    rounds: list[RoundOut]
+    session_id: str
+    status: Literal["running", "stopped", "cancelled", "failed"]
+    stop_reason: (
+        Literal[
+            "sufficiency",
+            "covered",
+            "found",
+            "answered",
+            "sufficient",
+            "not_found",
+            "no_gap",
+            "nothing_new",
+            "asked",
+            "rounds",
+            "llm_calls",
+            "tokens",
+            "seconds",
+            "passages",
+            "cancelled",
+            "failed",
+            "erased",
+        ]
+        | None
+    )
+    sufficiency: float | None
+    """
+    Probability that the first five passages hold all the evidence; null where it ended not_found.
+    """
+    warnings: list[SessionWarningOut]
 
 
 class AnswerOut(Struct):

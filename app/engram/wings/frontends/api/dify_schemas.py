@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
-from engram.api.schemas import AskedFor, CollectionName, Question, Storable, Whole
+from engram.api.retrieval.expansion_schemas import WarningOut
+from engram.api.schemas import AskedFor, CollectionName, Storable, Text, Whole
 from engram.core.text.conditions import Scalar
 from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
 from engram.core.text.numerals import parse_number
@@ -13,6 +14,7 @@ from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.wings.frontends.services.answer_reference import AnswerReference
 from engram.wings.frontends.services.relevance import relevance_scores
+from engram.wings.frontends.services.source_fields import list_source_fields
 
 MAX_CONDITIONS = 100
 MAX_NAMES = 20
@@ -165,7 +167,7 @@ class RetrievalIn(BaseModel):
 
     knowledge_id: CollectionName = Field(description="The collection.")
     as_: AskedFor = None
-    query: Question
+    query: Text = Field(description="Of one that is too long the beginning and the end are read.")
     retrieval_setting: RetrievalSettingIn
     metadata_condition: MetadataConditionIn | None = None
 
@@ -192,8 +194,9 @@ class RecordOut(BaseModel):
     title: str
     metadata: dict[str, Any] = Field(
         description=(
-            "The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a "
-            "colon between them: the one field that Dify keeps with a message."
+            "The passage's own, with `document`, `heading`, `page`, `link` and `language` of its source "
+            "where they have no such fields, and `query_id` and `passage_id` for a verdict. `document_id` is both, "
+            "with a colon between them: the one field that Dify keeps with a message."
         )
     )
 
@@ -202,6 +205,10 @@ class RecordsOut(BaseModel):
     """The passages, best first."""
 
     records: list[RecordOut]
+    warnings: list[WarningOut] = Field(
+        default_factory=list,
+        description="What was not read of the question, or had to be done without: not in Dify's shape.",
+    )
 
     @classmethod
     def from_service(cls, answer: Answer, threshold: float) -> Self:
@@ -213,7 +220,8 @@ class RecordsOut(BaseModel):
                     content=passage.text,
                     score=score,
                     title=passage.title or passage.passage_id,
-                    metadata=passage.metadata
+                    metadata=list_source_fields(passage.source)
+                    | passage.metadata
                     | {
                         "document_id": str(AnswerReference(answer.query_id, passage.passage_id)),
                         "query_id": str(answer.query_id),
@@ -222,5 +230,6 @@ class RecordsOut(BaseModel):
                 )
                 for passage, score in zip(answer.passages, scores, strict=True)
                 if score >= threshold
-            ]
+            ],
+            warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
         )

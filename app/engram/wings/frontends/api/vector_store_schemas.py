@@ -13,6 +13,7 @@ from engram.services.auth.scope import Scope
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.wings.frontends.services.relevance import relevance_scores
+from engram.wings.frontends.services.source_fields import list_source_fields
 
 MAX_DEPTH = 5
 MAX_QUESTIONS = 20
@@ -146,10 +147,13 @@ class FoundFileOut(BaseModel):
     """A passage."""
 
     file_id: str = Field(description="The `passage_id`.")
-    filename: str = Field(description="The passage's title, or its id.")
+    filename: str = Field(description="The passage's document: its title, or its id, if it names none.")
     score: float = Field(ge=0, le=1)
     attributes: dict[str, str | float | bool] = Field(
-        description="The passage's metadata. A list or an object is written as JSON, and null is left out."
+        description=(
+            "The passage's metadata, with `document`, `heading`, `page`, `link` and `language` of its source where "
+            "they have no such fields. A list or an object is written as JSON, and null is left out."
+        )
     )
     content: list[ContentOut]
 
@@ -173,9 +177,9 @@ class SearchPageOut(BaseModel):
             data=[
                 FoundFileOut(
                     file_id=passage.passage_id,
-                    filename=passage.title or passage.passage_id,
+                    filename=passage.source.document,
                     score=score,
-                    attributes=_attributes(passage.metadata),
+                    attributes=_attributes(list_source_fields(passage.source) | passage.metadata),
                     content=[ContentOut(text=passage.text)],
                 )
                 for passage, score in zip(answer.passages, scores, strict=True)

@@ -21,6 +21,7 @@ from engram.api.schemas import (
     TraceId,
     Whole,
 )
+from engram.api.source_schema import SourceOut
 from engram.core.budget import Budget
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram.wings.sessions.api.option_schemas import OptionsIn
@@ -277,6 +278,7 @@ class EvidenceOut(ResponseModel):
     sentence_id: int
     passage_id: str
     text: str
+    source: SourceOut
     round: int
     query: str | None = Field(
         description="Null: the caller brought it, or an agent kept it of a document that went by."
@@ -301,6 +303,7 @@ class SessionPassageOut(ResponseModel):
     title: str | None
     text: str
     metadata: dict[str, Any]
+    source: SourceOut
     evidence: list[int]
 
 
