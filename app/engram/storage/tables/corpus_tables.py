@@ -1,4 +1,4 @@
-"""Tables of the corpus: passages, sentences, entities, times, and terms of the lexical index."""
+"""Tables of the corpus: documents, passages, sentences, entities, times, and terms of the lexical index."""
 
 from sqlalchemy import (
     ARRAY,
@@ -141,11 +141,28 @@ encoder = Table(
     comment="Encoders behind a server that shows no weights; their vectors of fixed texts identify them.",
 )
 
+document = Table(
+    "document",
+    metadata,
+    build_collection_column(),
+    build_id_column(),
+    require("source", Text, comment="Its name, chosen by whoever imports it."),
+    Column("folder", Text, comment="The folder that it was imported from; null: it came by itself."),
+    Column("digest", Text, comment="Hash of the file, by which the importer knows it again."),
+    Column("pages", Integer),
+    require("notes", JSONB, default="'[]'", comment="How it was read and what was left out."),
+    build_timestamp_column("imported_at"),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "source"),
+    comment="Documents that passages were made of.",
+)
+
 passage = Table(
     "passage",
     metadata,
     build_collection_column(),
     build_id_column(),
+    Column("document_id", BigInteger, comment="The document that it was made of; null: it came by itself."),
     require("external_id", Text),
     Column("title", Text),
     require("text", Text),
@@ -157,6 +174,9 @@ passage = Table(
     build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
+    # No cascade: the graph has to lose a passage first.
+    ForeignKeyConstraint(["collection_id", "document_id"], ["document.collection_id", "document.id"]),
+    build_partial_index("passage_document_idx", "collection_id", "document_id", where="document_id IS NOT NULL"),
     Index("passage_text_idx", "collection_id", text("hashtextextended(text, 0)")),
     Index(
         "passage_metadata_gin",

@@ -164,9 +164,21 @@ def _ids(reader: Reader, copy: Copy, table: str, condition: str, after: int, lim
 
 
 def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
-    """Copy these passages, their sentences and what these say of times."""
+    """Copy these passages, their documents and sentences, and what these say of times."""
     parameters = copy.parameters(ids=list(ids))
     current_vectors.renew_base_version(writer, copy.target)
+    writer.execute(
+        build_copy_statement(
+            "document",
+            f"""
+            FROM (
+                SELECT DISTINCT p.document_id AS id FROM {IDS} {build_source_join("passage p", "p.id = wanted.id")}
+            ) AS named {build_source_join("document held", "held.id = named.id")}
+            ORDER BY held.id ON CONFLICT DO NOTHING
+            """,
+        ),
+        parameters,
+    )
     writer.execute(
         build_copy_statement("passage", f"FROM {IDS} {build_source_join('passage held', 'held.id = wanted.id')}"),
         parameters,
