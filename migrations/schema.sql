@@ -189,6 +189,7 @@ CREATE TABLE passage (
     embedding VECTOR NOT NULL,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+    text_since TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT passage_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT passage_collection_id_external_id_key UNIQUE (collection_id, external_id)
 );
@@ -198,6 +199,7 @@ CREATE INDEX passage_metadata_gin ON passage USING gin (metadata jsonb_path_ops)
 CREATE INDEX passage_text_idx ON passage (collection_id, hashtextextended(text, 0));
 COMMENT ON COLUMN passage.document_id IS 'The document that it was made of; null: it came by itself.';
 COMMENT ON COLUMN passage.language IS 'ISO 639 code; by it words are analysed and sentences split.';
+COMMENT ON COLUMN passage.text_since IS 'When its text became what it is; what was learned before belongs to an earlier text.';
 
 CREATE TABLE time_expression (
     collection_id BIGINT NOT NULL,
@@ -884,7 +886,7 @@ CREATE TABLE ingest_document (
     description JSONB NOT NULL,
     CONSTRAINT ingest_document_pkey PRIMARY KEY (collection_id, job_id, source)
 );
-COMMENT ON TABLE ingest_document IS 'Documents that a job has whole; one leaves in the transaction that takes leave of its earlier version.';
+COMMENT ON TABLE ingest_document IS 'Documents that a job has whole; one leaves in the transaction that prepares its replacement.';
 COMMENT ON COLUMN ingest_document.missing IS 'The importer no longer has it; another document may be its new version.';
 COMMENT ON COLUMN ingest_document.description IS 'Its folder, digest, pages and notes.';
 

@@ -160,7 +160,8 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
         ON CONFLICT (collection_id, external_id) DO UPDATE SET
             title = excluded.title, text = excluded.text, language = excluded.language,
             metadata = excluded.metadata, content_hash = excluded.content_hash, embedding = excluded.embedding,
-            document_id = excluded.document_id, updated_at = excluded.updated_at
+            document_id = excluded.document_id, updated_at = excluded.updated_at,
+            text_since = CASE WHEN passage.text = excluded.text THEN passage.text_since ELSE excluded.updated_at END
         RETURNING external_id, id
         """,
         {

@@ -172,6 +172,13 @@ passage = Table(
     build_vector_column("embedding"),
     build_timestamp_column("created_at"),
     build_timestamp_column("updated_at"),
+    Column(
+        "text_since",
+        TIMESTAMP(timezone=True),
+        nullable=False,
+        server_default=text("now()"),
+        comment="When its text became what it is; what was learned before belongs to an earlier text.",
+    ),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
     # No cascade: the graph has to lose a passage first.
