@@ -1,6 +1,7 @@
 """What was learned of a document follows its text into a new version, another name and another cut."""
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -98,6 +99,20 @@ def test_a_changed_sentence_loses_what_was_learned_of_it_and_its_neighbours_do_n
     put("a.md", TRAVEL.format("It is slow."))
     assert taught(application, collection) == ["Take the train to Basel."]
     assert_sound(application, collection)
+
+
+def test_why_tells_verdicts_on_an_earlier_text_apart(
+    put: Import, application: Application, collection: str, http: TestClient
+) -> None:
+    put("a.md", TRAVEL.format("It is fast."))
+    teach(application, collection, "Take the train to Basel.", "Nobody flies to Bern.")
+    (applied_at,) = (row["applied_at"] for row in state.rows(application, collection, "feedback_event"))
+    put("a.md", "New words.\n\n" + TRAVEL.format("It is slow."))
+    body = {"query": "Who takes the train to Basel or flies to Bern?", "collection": collection, "trace": True}
+    passages = http.post("/query", json=body).raise_for_status().json()["trace"]["passages"]
+    since = {one["passage_id"]: datetime.fromisoformat(one["text_since"]) for one in passages}
+    applied = datetime.fromisoformat(applied_at)
+    assert since["a.md#2"] > applied > since["a.md#3"]
 
 
 @pytest.mark.parametrize(("first", "second"), [(1_000, 100), (100, 1_000)], ids=["smaller", "larger"])
