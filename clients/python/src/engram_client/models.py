@@ -24,7 +24,7 @@ class AcceptedDocument(Struct):
     """
     source: str
     """
-    The name that passages cite as `metadata.source`; their ids begin with it.
+    The document's name, which its passages cite as `metadata.source`; their ids begin with it.
     """
     status_url: str
 
@@ -327,6 +327,51 @@ class DifferenceOut(Struct):
     high: float | None
     low: float | None
     value: float
+
+
+class DocumentOut(Struct):
+    """
+    A document of a collection.
+    """
+
+    digest: str | None
+    """
+    Hash of its file, as the importer gave it.
+    """
+    folder: str | None
+    """
+    The folder that it was imported from; null: it came by itself.
+    """
+    imported_at: str
+    """
+    When it last came.
+    """
+    notes: list[str]
+    """
+    How it was read and what was left out.
+    """
+    pages: int | None
+    passages: int
+    """
+    How many passages are made of it.
+    """
+    source: str
+    """
+    Its name, which is unique in the collection.
+    """
+
+
+class DocumentsOut(Struct):
+    """
+    A page of documents, in the order of their sources.
+    """
+
+    collection: str
+    documents: list[DocumentOut]
+    next_after: str | None
+    """
+    Pass as after for the next page; null at the end.
+    """
 
 
 class DuplicateOut(Struct):
@@ -2784,6 +2829,10 @@ class PassageTraceOut(Struct):
     score: float
     """
     The sum of value times weight over the features, and recall.
+    """
+    text_since: str
+    """
+    When its text became what it is. Verdicts applied before were on an earlier text.
     """
 
 
