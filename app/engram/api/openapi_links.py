@@ -12,7 +12,8 @@ from engram.composition.wings import Flow
 BODY = "$response.body#"
 COLLECTION_PARAMETER = "collection"
 SETTINGS = (
-    "get_collection", "patch_collection", "get_passages", "get_jobs", "get_judges", "get_keys", "get_generations",
+    "get_collection", "patch_collection", "get_passages", "get_documents", "get_jobs",
+    "get_judges", "get_keys", "get_generations",
     "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
     "list_feedback", "delete_collection", "patch_readers",
 )  # fmt: skip
@@ -63,6 +64,7 @@ FLOWS = (
     Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", COLLECTION_PARAMETER: "/jobs/0/collection"}, WORK),
     Flow(("get_collections",), {COLLECTION_PARAMETER: "/collections/0/name"}, SETTINGS),
     Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),
+    Flow(("get_documents",), {"source": "/documents/0/source", **COLLECTION_LINK}, ("delete_document",)),
     Flow(("get_judges",), {"judge": "/judges/0/judge", **IN_PATH}, ("put_judge", "post_revoke", "post_retry")),
     Flow(("get_generations",), {"generation": "/generations/0/number", **COLLECTION_LINK}, ("post_rollback",)),
     Flow(("post_access_key",), {"key_id": "/key_id"}, ("post_rotate_access_key", "delete_access_key")),

@@ -1,6 +1,7 @@
 """The verdicts behind an answer, as lines of its trace."""
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from engram.cli.terminal import quote_text, say, shorten
@@ -28,12 +29,13 @@ def say_passage_causes(passages: list[dict[str, Any]] | None) -> None:
             f"{row['passage_id']}: rank {row['rank']}, {without}; score {row['score']:.3f}, of it recall "
             f"{row['recall']:+.3f}"
         )
-        for line in _key_lines(row["key"]):
+        since = row["text_since"]
+        for line in _key_lines(row["key"], since):
             say(f"     {line}")
         for influence in row["influences"]:
             parts = ((name, influence[name]) for name in ("memory", "recall"))
             changes = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
-            say(f"     {influence['score']:+.3f} {_format_cause(influence)} ({changes})")
+            say(f"     {influence['score']:+.3f} {_format_cause(influence, since)} ({changes})")
         if row["influences_cut"]:
             say("     and more")
         for line in _factor_lines(row["features"], row["completes"]):
@@ -53,18 +55,21 @@ def _factor_lines(features: Mapping[str, Mapping[str, float]], completes: str | 
         yield f"completes {completes}"
 
 
-def _key_lines(key: Mapping[str, Any] | None) -> Iterator[str]:
+def _key_lines(key: Mapping[str, Any] | None, since: str) -> Iterator[str]:
     if key is None:
         return
     yield f"key: similarity {key['similarity']:.3f}, of the base key {key['base_similarity']:.3f}"
     for unit in key["units"]:
         yield f"     {unit['share']:.0%} unit {unit['unit_id']}, {unit['method']}: {quote_text(unit['text'])}"
         for event in unit["events"]:
-            yield f"          credit {event['gain'] * event['weight']:.3f} {_format_cause(event)}"
+            yield f"          credit {event['gain'] * event['weight']:.3f} {_format_cause(event, since)}"
         if unit["event_count"] > len(unit["events"]):
             yield f"          and {unit['event_count'] - len(unit['events'])} more verdicts"
 
 
-def _format_cause(cause: Mapping[str, Any]) -> str:
+def _format_cause(cause: Mapping[str, Any], text_since: str | None = None) -> str:
+    """The verdict in words; ``text_since``: when the text that it bears on became what it is."""
     judge, question = shorten(cause["judge"], 40), quote_text(cause["question"])
-    return f"by feedback {cause['feedback_id']} of judge {judge}: {question}"
+    is_earlier = text_since and datetime.fromisoformat(cause["applied_at"]) < datetime.fromisoformat(text_since)
+    earlier = ", on an earlier text of the passage" if is_earlier else ""
+    return f"by feedback {cause['feedback_id']} of judge {judge}: {question}{earlier}"

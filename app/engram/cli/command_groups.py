@@ -14,6 +14,7 @@ def _group(name: str, panel: str, purpose: str) -> typer.Typer:
 session_group = _group("session", ASK, "List the sessions of a collection.")
 fact_group = _group("fact", ASK, "Add, search, revise and retract facts.")
 collection_group = _group("collection", STOCK, "List, show, change and delete collections.")
+document_group = _group("document", STOCK, "List and delete documents.")
 passage_group = _group("passage", STOCK, "List, show and delete passages.")
 job_group = _group("job", STOCK, "List jobs, or cancel one.")
 judges_group = _group("judges", LEARNT, "List judges, and set how far each counts.")

@@ -16,8 +16,8 @@ from engram.api.auth import routes as access
 from engram.api.authentication_middleware import AuthenticationMiddleware, is_public
 from engram.api.body_limit import BodyLimit
 from engram.api.client_presence import ClientPresence
+from engram.api.corpus import document_routes, settings_routes
 from engram.api.corpus import routes as corpus_routes
-from engram.api.corpus import settings_routes
 from engram.api.corpus.schemas import PassagesIn
 from engram.api.dependencies import RequiredScope, find_need, require_wing
 from engram.api.draining import DrainMiddleware
@@ -51,6 +51,7 @@ ROUTERS = tuple(
         judge_routes,
         erasure_routes,
         corpus_routes,
+        document_routes,
         jobs_routes,
         settings_routes,
         passage_keys_routes,

@@ -587,7 +587,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List documents
+         * @description List documents in the order of their sources, each with its passages, pages, date and notes.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_documents"];
         put?: never;
         /**
          * Ingest a document
@@ -600,6 +606,28 @@ export interface paths {
          */
         post: operations["post_documents"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/documents/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete a document
+         * @description Remove a document with its passages and everything that only these held.
+         *
+         *     Scope: `ingest`.
+         */
+        delete: operations["delete_document"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1725,7 +1753,7 @@ export interface components {
             passages: number;
             /**
              * Source
-             * @description The name that passages cite as `metadata.source`; their ids begin with it.
+             * @description The document's name, which its passages cite as `metadata.source`; their ids begin with it.
              */
             source: string;
             /** Status Url */
@@ -3024,6 +3052,99 @@ export interface components {
             type: string;
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * DocumentIn
+         * @description A document that the body has whole. Passages of it that the body lacks are removed.
+         */
+        DocumentIn: {
+            /**
+             * Digest
+             * @description A hash of the file, by which you know it again.
+             * @default null
+             */
+            digest?: string | null;
+            /**
+             * Folder
+             * @description The folder that it was read from.
+             * @default null
+             */
+            folder?: string | null;
+            /**
+             * Missing
+             * @description The importer no longer has it. It stays, unless another document of the body is its new version: a new one with most of its text, or with its digest.
+             * @default false
+             */
+            missing?: boolean;
+            /**
+             * Notes
+             * @description How it was read and what was left out.
+             */
+            notes?: string[];
+            /**
+             * Pages
+             * @default null
+             */
+            pages?: number | null;
+            /**
+             * Source
+             * @description Its name, which its passages give as `document`.
+             */
+            source: string;
+        };
+        /**
+         * DocumentOut
+         * @description A document of a collection.
+         */
+        DocumentOut: {
+            /**
+             * Digest
+             * @description Hash of its file, as the importer gave it.
+             */
+            digest: string | null;
+            /**
+             * Folder
+             * @description The folder that it was imported from; null: it came by itself.
+             */
+            folder: string | null;
+            /**
+             * Imported At
+             * Format: date-time
+             * @description When it last came.
+             */
+            imported_at: string;
+            /**
+             * Notes
+             * @description How it was read and what was left out.
+             */
+            notes: string[];
+            /** Pages */
+            pages: number | null;
+            /**
+             * Passages
+             * @description How many passages are made of it.
+             */
+            passages: number;
+            /**
+             * Source
+             * @description Its name, which is unique in the collection.
+             */
+            source: string;
+        };
+        /**
+         * DocumentsOut
+         * @description A page of documents, in the order of their sources.
+         */
+        DocumentsOut: {
+            /** Collection */
+            collection: string;
+            /** Documents */
+            documents: components["schemas"]["DocumentOut"][];
+            /**
+             * Next After
+             * @description Pass as after for the next page; null at the end.
+             */
+            next_after: string | null;
         };
         /**
          * DuplicateOut
@@ -5694,6 +5815,12 @@ export interface components {
          */
         PassageIn: {
             /**
+             * Document
+             * @description The document that it is made of.
+             * @default null
+             */
+            document?: string | null;
+            /**
              * Id
              * @description Yours; the same id again replaces the passage.
              */
@@ -5831,6 +5958,12 @@ export interface components {
              * @description The sum of value times weight over the features, and recall.
              */
             score: number;
+            /**
+             * Text Since
+             * Format: date-time
+             * @description When its text became what it is. Verdicts applied before were on an earlier text.
+             */
+            text_since: string;
         };
         /**
          * PassagesIn
@@ -5855,6 +5988,11 @@ export interface components {
              * @default null
              */
             collection?: string | null;
+            /**
+             * Documents
+             * @description Documents that the passages are the whole of.
+             */
+            documents?: components["schemas"]["DocumentIn"][];
             /** Passages */
             passages: components["schemas"]["PassageIn"][];
         };
@@ -10732,6 +10870,88 @@ export interface operations {
             };
         };
     };
+    get_documents: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+                after?: string | null;
+                /** @description Only those whose source begins so. */
+                prefix?: string;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentsOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_documents: {
         parameters: {
             query: {
@@ -10739,6 +10959,8 @@ export interface operations {
                 collection?: string;
                 /** @description The file's name, as `handbook/travel.docx`; its ending says how the body is read. */
                 name: string;
+                /** @description The document's name; by default its file's. It replaces the document of this name. */
+                source?: string | null;
                 /** @description Characters of a passage at most. */
                 size?: number;
                 /** @description Characters that a passage repeats of the one before it, at most. */
@@ -10851,6 +11073,84 @@ export interface operations {
             };
             /** @description Not installed */
             501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_document: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The document's source. */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { Await, Choice, counted, Dialog, Empty, Head, moment, Panel, Problem } from "../parts/basic";
+import { Documents } from "../parts/documents";
 import { Ingest } from "../parts/ingest";
 import { Jobs } from "../parts/jobs";
 import { read, type Schemas } from "../service";
@@ -29,6 +30,7 @@ export function Collections() {
           {may("ingest") && <Ingest onSent={changed} />}
         </div>
         {may("read") && <Jobs turn={turn} onDone={changed} />}
+        {may("read") && <Documents turn={turn} onDeleted={changed} />}
         {may("read") && <Passages turn={turn} />}
       </div>
     </>

@@ -123,7 +123,7 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
           )}
           <Panel title="Verdicts behind it">
             <Causes
-              causes={(traced?.influences ?? []).map(ofPassage)}
+              causes={(traced?.influences ?? []).map((one) => ofPassage(one, traced?.text_since))}
               cut={traced?.influences_cut ?? false}
               nothing={isMemoryRead ? "No verdict moved this passage." : "Memory was not read."}
             />

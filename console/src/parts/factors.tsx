@@ -129,8 +129,11 @@ export function Causes({ causes, cut, nothing }: { causes: readonly Cause[]; cut
   );
 }
 
-export function ofPassage(one: Schemas["PassageInfluenceOut"]): Cause {
+/** `textSince`: when the passage's text became what it is. */
+export function ofPassage(one: Schemas["PassageInfluenceOut"], textSince?: string): Cause {
+  const earlier = textSince !== undefined && new Date(one.applied_at) < new Date(textSince);
   const parts = [
+    earlier && "on an earlier text of the passage",
     one.memory && `memories ${signed(one.memory, 3)}`,
     one.recall && `recall ${signed(one.recall, 3)}`,
   ];

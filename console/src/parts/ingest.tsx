@@ -19,6 +19,7 @@ export function Ingest({ onSent }: { onSent: () => void }) {
   const [lines, setLines] = useState(last.into === collection ? last.lines : []);
   const [error, setError] = useState<unknown>(last.into === collection ? last.error : undefined);
   const picker = useRef<HTMLInputElement>(null);
+  const folderPicker = useRef<HTMLInputElement>(null);
   const send = async (files: readonly File[]) => {
     const done: string[] = [];
     const refused: string[] = [];
@@ -66,6 +67,10 @@ export function Ingest({ onSent }: { onSent: () => void }) {
             Drop files here, or{" "}
             <button type="button" class="small" onClick={() => picker.current?.click()}>
               choose files
+            </button>{" "}
+            or{" "}
+            <button type="button" class="small" onClick={() => folderPicker.current?.click()}>
+              a folder
             </button>
           </p>
           <p class="quiet">
@@ -81,6 +86,15 @@ export function Ingest({ onSent }: { onSent: () => void }) {
             accept={has("importing") ? KINDS : PASSAGES}
             onChange={(event) => void send([...(event.currentTarget.files ?? [])])}
           />
+          <input
+            ref={folderPicker}
+            type="file"
+            class="hidden"
+            tabIndex={-1}
+            aria-label="Folder to send"
+            {...{ webkitdirectory: true }}
+            onChange={(event) => void send([...(event.currentTarget.files ?? [])].filter(isReadable))}
+          />
         </div>
         <div role="status">
           {lines.map((line) => (
@@ -91,6 +105,18 @@ export function Ingest({ onSent }: { onSent: () => void }) {
       </div>
     </Panel>
   );
+}
+
+/** Whether a file of a folder is of a kind that can be sent, and not hidden. */
+function isReadable(file: File): boolean {
+  const kind = /\.[^./]+$/.exec(file.name)?.[0].toLowerCase() ?? "";
+  const hidden = file.webkitRelativePath.split("/").some((part) => part.startsWith(".") || part.startsWith("~$"));
+  return KINDS.split(",").includes(kind) && !hidden;
+}
+
+/** What the document of a file is called: its path below the chosen folder, else its name. */
+function source(file: File): string {
+  return file.webkitRelativePath.split("/").slice(1).join("/") || file.name;
 }
 
 /** Send one file; what became of it, in a line. */
@@ -109,13 +135,13 @@ async function sent(engram: Engram, collection: string, file: File): Promise<str
   }
   const taken = await read<Schemas["AcceptedDocument"]>(
     engram.api.POST("/documents", {
-      params: { query: { collection, name: file.name }, header },
+      params: { query: { collection, name: source(file) }, header },
       body: (await file.arrayBuffer()) as never, // bytes, which the description shows as text
       bodySerializer: (body: unknown) => body as ArrayBuffer,
       headers: { "content-type": "application/octet-stream" },
     }),
   );
-  return [`${file.name}: ${counted(taken.passages, "passage")}; its job is below.`, ...taken.notes].join(" ");
+  return [`${taken.source}: ${counted(taken.passages, "passage")}; its job is below.`, ...taken.notes].join(" ");
 }
 
 export function progress(job: Schemas["JobOut"]): string {

@@ -1,6 +1,6 @@
 """Observers of passages: when they are called, in which order, and what they see."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -39,6 +39,9 @@ class Recorder:
         self.calls.append((self.name, "enter", list_texts(writer, collection_id, passage)))
         yield
         self.calls.append((self.name, "leave", list_texts(writer, collection_id, passage)))
+
+    def follow(self, writer: Writer, collection_id: int, places: Mapping[int, int]) -> None:
+        self.calls.append((self.name, "follow", len(places)))
 
 
 @dataclass

@@ -45,31 +45,31 @@ def ids(cli: Cli, collection: str) -> list[str]:
 def test_a_folder_is_imported_found_and_kept_in_step(cli: Cli, folder: Path, collection: str) -> None:
     done = cli("import", str(folder), "-c", collection)
     assert done.returncode == 0, done.stderr
-    assert "left alone, being of other kinds: notes/photo.png" in done.stderr
+    assert "left alone, being of other kinds: photo.png" in done.stderr
     assert "3 files, 4 passages" in done.stdout
     assert ids(cli, collection) == [
-        "notes/deep/lakes.html#1",
-        "notes/rivers.md#1",
-        "notes/rivers.md#2",
-        "notes/towns.csv#b",
+        "deep/lakes.html#1",
+        "rivers.md#1",
+        "rivers.md#2",
+        "towns.csv#b",
     ]
 
     found = json.loads(cli("query", "Where does the Rhine end?", "-c", collection, "--json").stdout)
     best = found["passages"][0]
-    assert (best["passage_id"], best["title"]) == ("notes/rivers.md#2", "Rivers")
-    assert best["metadata"]["source"] == "notes/rivers.md"
+    assert (best["passage_id"], best["title"]) == ("rivers.md#2", "Rivers")
+    assert best["metadata"]["source"] == "rivers.md"
     assert best["metadata"]["heading"] == ["Rhine"]
 
     # A section went, a file went: the one by itself, the other when asked for.
     (folder / "rivers.md").write_text("# Rivers\n\nThe Danube is long.\n")
     (folder / "towns.csv").unlink()
     again = cli("import", str(folder), "-c", collection)
-    assert "1 removed that the files no longer have" in again.stdout
-    assert ids(cli, collection) == ["notes/deep/lakes.html#1", "notes/rivers.md#1", "notes/towns.csv#b"]
+    assert "no longer in the folder (--delete removes them): towns.csv" in again.stdout
+    assert ids(cli, collection) == ["deep/lakes.html#1", "rivers.md#1", "towns.csv#b"]
     told = json.loads(cli("import", str(folder), "-c", collection, "--delete", "--json").stdout)
-    assert told["removed"] == ["notes/towns.csv#b"]
+    assert (told["removed"], told["orphans"]) == (["towns.csv"], [])
     assert told["jobs"][0]["unchanged"] == 2
-    assert ids(cli, collection) == ["notes/deep/lakes.html#1", "notes/rivers.md#1"]
+    assert ids(cli, collection) == ["deep/lakes.html#1", "rivers.md#1"]
 
 
 def test_unreadable_file_neither_stops_the_import_nor_deletes_passages(
@@ -81,15 +81,20 @@ def test_unreadable_file_neither_stops_the_import_nor_deletes_passages(
     (folder / "more.txt").write_text("The Elbe rises in the Giant Mountains.")
     done = cli("import", str(folder), "-c", collection, "--delete")
     assert done.returncode == 1
-    assert "notes/towns.csv has no text." in done.stderr
-    assert ids(cli, collection) == sorted([*before, "notes/more.txt#1"])
+    assert "towns.csv has no text." in done.stderr
+    assert ids(cli, collection) == sorted([*before, "more.txt#1"])
 
 
 def test_passages_can_be_written_to_a_file_instead(cli: Cli, folder: Path, tmp_path: Path) -> None:
     lines = tmp_path / "corpus.jsonl"
     done = cli("import", str(folder / "rivers.md"), "--out", str(lines), ENGRAM_URL=UNREACHABLE_URL)
     assert done.returncode == 0, done.stderr
-    assert [json.loads(line)["id"] for line in lines.read_text().splitlines()] == ["rivers.md#1", "rivers.md#2"]
+    document, *passages = map(json.loads, lines.read_text().splitlines())
+    assert (document["source"], document["pages"], document["folder"]) == ("rivers.md", None, None)
+    assert [(passage["id"], passage["document"]) for passage in passages] == [
+        ("rivers.md#1", "rivers.md"),
+        ("rivers.md#2", "rivers.md"),
+    ]
 
 
 def test_sizes_are_those_of_the_service() -> None:
@@ -109,19 +114,17 @@ def test_broken_files_links_and_encodings_cost_a_line_each(
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     for line in (
-        "not followed, being links that leave the folder: notes/away.txt",
-        "notes/cafe.txt: read as Windows-1252, because it is not UTF-8",
-        "notes/deep.html nests more than 300 elements in each other.",
-        "notes/report.docx is not what its name says: it is no zip file.",
+        "not followed, being links that leave the folder: away.txt",
+        "cafe.txt: read as Windows-1252, because it is not UTF-8",
+        "deep.html nests more than 300 elements in each other.",
+        "report.docx is not what its name says: it is no zip file.",
     ):
         assert lines.count(line) == 1, done.stderr
     listed = json.loads(cli("passage", "list", "-c", collection, "--json").stdout)["passages"]
     assert not any("Secret" in passage["text"] for passage in listed)
     assert [passage["metadata"]["page"] for passage in listed if "staff.pdf" in passage["id"]] == [1, 1, 2, 3]
     below = cli("query", "allowance", "-c", collection, "--filter", 'heading=["Travel"]', "--json")
-    assert {passage["metadata"]["source"] for passage in json.loads(below.stdout)["passages"]} == {
-        "notes/staff.pdf"
-    }
+    assert {passage["metadata"]["source"] for passage in json.loads(below.stdout)["passages"]} == {"staff.pdf"}
 
 
 def test_import_errors_are_one_line(cli: Cli, folder: Path) -> None:

@@ -18,9 +18,10 @@ def texts(text: str, name: str = "f.csv") -> list[str]:
 
 def test_a_row_with_a_text_column() -> None:
     made = rows("ID;Title;Text;Year\nd;Danube;It is long. It is blue.;1999\n;;;\n")
-    assert [passage.as_json() for passage in made] == [
+    assert [passage.as_json("f.csv") for passage in made] == [
         {
             "id": "f.csv#d",
+            "document": "f.csv",
             "title": "Danube",
             "text": "It is long. It is blue.\nID: d | Year: 1999",
             "sentences": ["It is long.", "It is blue.", "ID: d | Year: 1999"],

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from engram.api.body_reading import BODIES, receive_whole
-from engram.api.corpus.schemas import PassageIn, PassagesIn
+from engram.api.corpus.schemas import DocumentIn, PassageIn, PassagesIn
 from engram.api.request_principal import holder
 from engram.context.errors import InvalidRequestError, MalformedRequestError
 from engram.core.text.long_numbers import may_hold_long_number
@@ -34,6 +34,9 @@ BOM = b"\xef\xbb\xbf"
 
 Lines = list[tuple[int, dict[str, Any]]]
 Mistakes = list[tuple[int, str]]
+Documents = list[dict[str, Any]]
+Batch = tuple[Lines, Mistakes, Documents]
+"""What is staged at once."""
 
 
 async def receive_document(
@@ -45,12 +48,12 @@ async def receive_document(
         InvalidRequestError: it is not what it should be, or they name two collections.
     """
     body = await receive_whole(request, MAX_JSON_BYTES, f"JSON bodies end at {MAX_JSON_BYTES} bytes; send NDJSON.")
-    named, lines = await BODIES.do(holder(request.scope), _read_document, body)
+    named, lines, documents = await BODIES.do(holder(request.scope), _read_document, body)
     if None not in (named, collection) and named != collection:
         raise InvalidRequestError(f"body.collection: the query says {collection!r}, the body {named!r}")
     reception = receive(collection or named)
     await BODIES.do(holder(request.scope), reception.digest, body)
-    await run_in_threadpool(_stage_document, lines, reception)
+    await run_in_threadpool(_stage_document, lines, documents, reception)
     return reception
 
 
@@ -75,23 +78,23 @@ def _parse(body: bytes) -> Any:
     return value
 
 
-def _read_document(body: bytes) -> tuple[str | None, Lines]:
+def _read_document(body: bytes) -> tuple[str | None, Lines, Documents]:
     try:
         document = PassagesIn.model_validate(_parse(body))
     except orjson.JSONDecodeError as error:
         raise MalformedRequestError(f"The body is not JSON: {error}.") from error
     except ValidationError as error:
         raise InvalidRequestError(reason(error, "body")) from error
-    return document.collection, [
-        (number, passage.body()) for number, passage in enumerate(document.passages, start=1)
-    ]
+    lines = [(number, passage.body()) for number, passage in enumerate(document.passages, start=1)]
+    return document.collection, lines, [one.body() for one in document.documents]
 
 
-def _stage_document(lines: Lines, reception: PassageReception) -> None:
+def _stage_document(lines: Lines, documents: Documents, reception: PassageReception) -> None:
     """Stage a document in pieces, each in a transaction of its own: none of it counts before all of it is there."""
     try:
         for piece in pieces(lines):
-            reception.add(piece, [])
+            reception.add(piece, [], documents)
+            documents = []
     except BaseException:
         reception.abort()
         raise
@@ -118,10 +121,10 @@ async def _stage_lines(request: Request, reception: PassageReception) -> None:
             batches = await BODIES.do(holder(request.scope), reader.take, chunk)
         else:
             batches = reader.take(chunk)
-        for lines, errors in batches:
-            await run_in_threadpool(reception.add, lines, errors)
-    for lines, errors in await BODIES.do(holder(request.scope), reader.end):
-        await run_in_threadpool(reception.add, lines, errors)
+        for batch in batches:
+            await run_in_threadpool(reception.add, *batch)
+    for batch in await BODIES.do(holder(request.scope), reader.end):
+        await run_in_threadpool(reception.add, *batch)
     if not reader.has_lines:
         raise InvalidRequestError("The body holds no line.")
 
@@ -142,28 +145,31 @@ class _LineReader:
         self._size = 0
         self._lines: Lines = []
         self._errors: Mistakes = []
+        self._documents: Documents = []
 
-    def take(self, chunk: bytes) -> list[tuple[Lines, Mistakes]]:
+    def take(self, chunk: bytes) -> list[Batch]:
         """The batches that this piece made whole."""
         self._reception.digest(chunk)
         return list(self._batches(chunk))
 
-    def end(self) -> list[tuple[Lines, Mistakes]]:
+    def end(self) -> list[Batch]:
         """Return the remaining lines at the end of the body."""
         if self._rest or self._overlong:
             self._read(self._rest)
-        return [(self._lines, self._errors)] if self._lines or self._errors else []
+        batch = self._lines, self._errors, self._documents
+        return [batch] if any(batch) else []
 
-    def _batches(self, chunk: bytes) -> Iterator[tuple[Lines, Mistakes]]:
+    def _batches(self, chunk: bytes) -> Iterator[Batch]:
         *whole, self._rest = (self._rest + chunk).split(b"\n")
         for line in whole:
             if not line and not self._overlong:  # a body may hold millions of these
                 self._number += 1
                 continue
             self._read(line)
-            if len(self._lines) + len(self._errors) >= LINES_PER_WRITE or self._size >= BYTES_PER_WRITE:
-                yield self._lines, self._errors
-                self._lines, self._errors, self._size = [], [], 0
+            taken = len(self._lines) + len(self._errors) + len(self._documents)
+            if taken >= LINES_PER_WRITE or self._size >= BYTES_PER_WRITE:
+                yield self._lines, self._errors, self._documents
+                self._lines, self._errors, self._documents, self._size = [], [], [], 0
         if len(self._rest) > MAX_LINE_BYTES:
             self._rest, self._overlong = b"", True
 
@@ -175,15 +181,20 @@ class _LineReader:
             self._errors.append((self._number, f"longer than {MAX_LINE_BYTES} bytes"))
         elif raw.strip():
             self._size += len(raw)
-            _read_line(self._number, raw, self._lines, self._errors)
+            _read_line(self._number, raw, self._lines, self._errors, self._documents)
         else:
             return
         self.has_lines = True
 
 
-def _read_line(number: int, raw: bytes, lines: Lines, errors: Mistakes) -> None:
+def _read_line(number: int, raw: bytes, lines: Lines, errors: Mistakes, documents: Documents) -> None:
+    """Read a passage, or a document: an object with ``source`` and without ``text``."""
     try:
-        lines.append((number, PassageIn.model_validate(_parse(raw)).body()))
+        value = _parse(raw)
+        if isinstance(value, dict) and "source" in value and "text" not in value:
+            documents.append(DocumentIn.model_validate(value).body())
+        else:
+            lines.append((number, PassageIn.model_validate(value).body()))
     except orjson.JSONDecodeError as error:
         errors.append((number, f"not JSON: {error}"))
     except ValidationError as error:

@@ -1,13 +1,17 @@
-"""Passages and collections on the wire."""
+"""Documents, passages and collections on the wire."""
 
+import unicodedata
+from datetime import datetime
 from typing import Annotated, Any, Self
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     ConfigDict,
     Field,
     JsonValue,
+    StrictInt,
     TypeAdapter,
     ValidationError,
     model_validator,
@@ -32,6 +36,9 @@ from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.text.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
 
 MAX_PASSAGES = 1_000
+MAX_NOTES = 1_000
+SOURCE_CHARACTERS = 400
+"""Ids of a document's passages begin with its source and end at 512 characters."""
 
 
 Sentence = Annotated[Text, Field(max_length=SENTENCE_CHARACTERS)]
@@ -44,6 +51,38 @@ PASSAGE_EXAMPLE: dict[str, JsonValue] = {
 }
 
 
+def normalise_source(source: str) -> str:
+    """The source as Unicode composes it (NFC), so that a name is the same from all file systems."""
+    return unicodedata.normalize("NFC", source)
+
+
+DocumentSource = Annotated[Text, Field(max_length=SOURCE_CHARACTERS), AfterValidator(normalise_source)]
+"""The name of a document."""
+
+
+class DocumentIn(Model):
+    """A document that the body has whole. Passages of it that the body lacks are removed."""
+
+    source: DocumentSource = Field(description="Its name, which its passages give as `document`.")
+    missing: bool = Field(
+        default=False,
+        description="The importer no longer has it. It stays, unless another document of the body is its new "
+        "version: a new one with most of its text, or with its digest.",
+    )
+    folder: Storable | None = Field(default=None, max_length=4_096, description="The folder that it was read from.")
+    digest: Storable | None = Field(
+        default=None, max_length=128, description="A hash of the file, by which you know it again."
+    )
+    pages: Annotated[StrictInt, Field(ge=0, le=2**31 - 1)] | None = None
+    notes: list[Storable] = Field(
+        default_factory=list, max_length=MAX_NOTES, description="How it was read and what was left out."
+    )
+
+    def body(self) -> dict[str, Any]:
+        """The document as the job keeps it."""
+        return self.model_dump()
+
+
 class PassageIn(Model):
     """A passage to ingest; the BEIR layout (``_id``, ``metadata.sentences``) is understood as well."""
 
@@ -54,6 +93,7 @@ class PassageIn(Model):
     )
     title: Storable | None = Field(default=None, max_length=2_000)
     text: Text = Field(max_length=TEXT_CHARACTERS)
+    document: DocumentSource | None = Field(default=None, description="The document that it is made of.")
     language: LanguageCode | None = Field(
         default=None, description="Of its text. Null: the collection's `language`, else as Engram recognises it."
     )
@@ -118,6 +158,7 @@ class PassageIn(Model):
             "id": self.id,
             "title": self.title if self.title and self.title.strip() else None,
             "text": self.text,
+            "document": self.document,
             "language": self.language,
             "metadata": self.metadata,
             "sentences": self.sentences,
@@ -136,6 +177,9 @@ class PassagesIn(Model):
 
     collection: CollectionName | None = Field(
         default=None, description="The collection's name; absent: as the request's query says, else `default`."
+    )
+    documents: list[DocumentIn] = Field(
+        default_factory=list, max_length=MAX_PASSAGES, description="Documents that the passages are the whole of."
     )
     passages: list[PassageIn] = Field(min_length=1, max_length=MAX_PASSAGES)
 
@@ -216,6 +260,26 @@ class StoredSentenceOut(ResponseModel):
     sentence_id: int = Field(validation_alias="id")
     position: int
     text: str
+
+
+class DocumentOut(ResponseModel):
+    """A document of a collection."""
+
+    source: str = Field(description="Its name, which is unique in the collection.")
+    passages: int = Field(description="How many passages are made of it.")
+    pages: int | None
+    imported_at: datetime = Field(description="When it last came.")
+    notes: list[str] = Field(description="How it was read and what was left out.")
+    folder: str | None = Field(description="The folder that it was imported from; null: it came by itself.")
+    digest: str | None = Field(description="Hash of its file, as the importer gave it.")
+
+
+class DocumentsOut(BaseModel):
+    """A page of documents, in the order of their sources."""
+
+    collection: str
+    documents: list[DocumentOut]
+    next_after: str | None = Field(description="Pass as after for the next page; null at the end.")
 
 
 class ListedPassageOut(ResponseModel):

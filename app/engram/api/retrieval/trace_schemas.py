@@ -98,3 +98,6 @@ class PassageTraceOut(ResponseModel):
     key: KeyTraceOut | None = Field(description="Null where the passage has its base key.")
     influences: list[PassageInfluenceOut] = Field(description="At most 10, the strongest first.")
     influences_cut: bool = Field(description="Whether there may be more.")
+    text_since: datetime = Field(
+        description="When its text became what it is. Verdicts applied before were on an earlier text."
+    )

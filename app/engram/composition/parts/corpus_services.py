@@ -8,6 +8,7 @@ from engram.composition.models import Models
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.config.settings import Settings
 from engram.services.corpus.collection_settings import CollectionSettingsService
+from engram.services.corpus.document_service import DocumentService
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.corpus.kind_measurement import KindService
@@ -38,6 +39,11 @@ class CorpusServices:
     def readers(self) -> PassageReadersService:
         """Readers of passages."""
         return PassageReadersService(self.database)
+
+    @locked_property
+    def documents(self) -> DocumentService:
+        """Documents that passages were made of."""
+        return DocumentService(self.database, self.hooks.passage_observers)
 
     @locked_property
     def collection_settings(self) -> CollectionSettingsService:

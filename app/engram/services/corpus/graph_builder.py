@@ -15,6 +15,7 @@ from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, BATCH_TOKENS, c
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, choose_languages, terms
 from engram.providers.llm import Llm
+from engram.services.corpus.document_replacement import DocumentReplacement
 from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_drafts import (
     PassageDraft,
@@ -33,12 +34,20 @@ from engram.services.corpus.passage_observer import (
     PlacedSentences,
     TextChange,
 )
-from engram.services.corpus.passage_removal import remove_passage
 from engram.services.corpus.sentence_times import TimeExtraction, TimesByRules
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.rekey import Rebase
-from engram.storage.corpus import collections, graph_writer, lexical_index, passages, reader_sets, staged_lines
+from engram.storage.corpus import (
+    collections,
+    documents,
+    graph_writer,
+    lexical_index,
+    passages,
+    reader_sets,
+    staged_documents,
+    staged_lines,
+)
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.graph_writer import SentenceRow, TimeRow
 from engram.storage.corpus.lexical_index import TermCounts
@@ -65,7 +74,7 @@ class _Plan:
     lines: list[int]
     versions: dict[str, tuple[int, bytes]]
     drafts: list[PassageDraft]
-    metadata_only: dict[int, dict[str, Any]]
+    metadata_only: dict[int, tuple[dict[str, Any], str | None]]
     readers: dict[str, Readers | None]
     terms: dict[str, Counter[str]] = field(default_factory=dict)
     texts: Vectors = field(default_factory=dict)
@@ -95,6 +104,7 @@ class IndexService:
         self._language = language
         self._kinds = kinds
         self._observers = observers
+        self._replacement = DocumentReplacement(database, observers)
         self._batch_size = batch_size
         self._times = None if time_llm is None else TimeExtraction(time_llm)
         self._rebase = rebase
@@ -108,8 +118,7 @@ class IndexService:
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         job = work.job
-        if not (job.created or job.updated or job.unchanged or job.rejected):  # all of its lines are still there
-            self._remove_replaced(job)
+        self._replacement.prepare(job, work.must_stop)
         self._kinds.measure_waiting(job)
         with ThreadPoolExecutor(1, thread_name_prefix="plan") as ahead:
             planned = ahead.submit(copy_context().run, self._plan, job, 0)
@@ -126,19 +135,9 @@ class IndexService:
                 planned = ahead.submit(copy_context().run, self._plan, job, plan.lines[-1])
                 self._write(work, plan)
 
-    def _remove_replaced(self, job: Job) -> None:
-        """Remove the passages that an earlier version of a document had and this one has not."""
-        source = job.payload.get("source")
-        if source is None:
-            return
-        with self._database.write() as writer:
-            if not collections.lock_graph(writer, job.collection_id):
-                return  # it was deleted, which ends the job
-            for passage in staged_lines.list_replaced(writer, job.collection_id, job.id, source):
-                remove_passage(writer, job.collection_id, passage, self._observers)
-
     def let_go(self, writer: Writer, job: Job) -> None:
-        """Forget the lines that it did not come to."""
+        """Forget the documents and lines that it did not come to."""
+        staged_documents.take(writer, job.collection_id, job.id)
         staged_lines.let_go(writer, job.collection_id, job.id)
 
     def _write(self, work: Work, plan: _Plan) -> None:
@@ -205,7 +204,9 @@ class IndexService:
                 if line in analyses
             ],
             metadata_only={
-                versions[body["id"]][0]: body["metadata"] for line, body in staged if line not in analyses
+                versions[body["id"]][0]: (body["metadata"], body.get("document"))
+                for line, body in staged
+                if line not in analyses
             },
             readers={body["id"]: _readers(body) for _, body in staged if "readers" in body},
         )
@@ -269,7 +270,13 @@ class IndexService:
         ids = [draft.external_id for draft in plan.drafts]
         if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
             raise _StaleError
-        changed = passages.set_metadata(writer, collection_id, plan.metadata_only) if plan.metadata_only else set()
+        named = {draft.document for draft in plan.drafts} | {source for _, source in plan.metadata_only.values()}
+        sources = documents.add_missing(writer, collection_id, {source for source in named if source is not None})
+        placed = {
+            passage: (metadata, None if source is None else sources[source])
+            for passage, (metadata, source) in plan.metadata_only.items()
+        }
+        changed = passages.set_metadata(writer, collection_id, placed) if placed else set()
         changed |= _set_readers(
             writer,
             collection_id,
@@ -280,13 +287,15 @@ class IndexService:
         unchanged = len(plan.metadata_only) - updated
         created = sum(external_id not in plan.versions for external_id in ids)
         if plan.drafts:
-            self._write_drafts(writer, collection_id, plan, created)
+            self._write_drafts(writer, collection_id, plan, created, sources)
         staged_lines.take(writer, collection_id, work.job.id, plan.lines)
         work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
         if plan.by_rules.sentences:
             work.warn(writer, "time-by-rules", plan.by_rules.sentences, plan.by_rules.detail)
 
-    def _write_drafts(self, writer: Writer, collection_id: int, plan: _Plan, created: int) -> None:
+    def _write_drafts(
+        self, writer: Writer, collection_id: int, plan: _Plan, created: int, sources: Mapping[str, int]
+    ) -> None:
         entities = graph_writer.insert_entities(writer, collection_id, plan.names)
         graph_writer.insert_times(writer, collection_id, list(plan.times.values()))
         _count_languages(writer, collection_id, plan)
@@ -302,6 +311,7 @@ class IndexService:
                     d.metadata,
                     d.content_hash,
                     plan.texts[d.key_text],
+                    None if d.document is None else sources[d.document],
                 )
                 for d in plan.drafts
             ],

@@ -18,6 +18,7 @@ class PassageDraft:
     """A staged passage that differs from what is stored.
 
     Attributes:
+        document: source of the document that it is made of.
         key_text: what it is searched by: its dense key is the embedding of this, its terms are words of this.
     """
 
@@ -30,6 +31,7 @@ class PassageDraft:
     content_hash: bytes
     sentences: list[SentenceAnalysis]
     key_text: str
+    document: str | None = None
 
 
 def draft_of(
@@ -52,6 +54,7 @@ def draft_of(
         content_hash,
         _limit_expressions(sentences),
         key,
+        body.get("document"),
     )
 
 

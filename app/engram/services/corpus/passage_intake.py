@@ -18,7 +18,7 @@ from engram.services.corpus.passage_removal import remove_passage
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_kinds import INGEST
-from engram.storage.corpus import collections, passages, reader_sets, staged_lines
+from engram.storage.corpus import collections, passages, reader_sets, staged_documents, staged_lines
 from engram.storage.corpus.collections import Collection, EncoderId, OpenedCollection
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database
@@ -42,10 +42,7 @@ class PassageReception:
         encoder: Encoder,
         opening: CollectionOpening,
         key: str | None,
-        source: str | None = None,
     ) -> None:
-        """``source``: the document whose passages they all are; the job removes its other passages."""
-        self._payload = {} if source is None else {"source": source}
         self._database = database
         self._encoder = encoder
         self._opening = opening
@@ -64,8 +61,16 @@ class PassageReception:
         """Count raw body bytes towards the fingerprint that the Idempotency-Key guards."""
         self._digest.update(chunk)
 
-    def add(self, lines: Sequence[tuple[int, Mapping[str, Any]]], errors: Sequence[tuple[int, str]]) -> None:
+    def add(
+        self,
+        lines: Sequence[tuple[int, Mapping[str, Any]]],
+        errors: Sequence[tuple[int, str]],
+        documents: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         """Stage (line number, passage) pairs and record (line number, reason) of rejected lines.
+
+        Args:
+            documents: that these lines and those to come have whole, or that their importer no longer has.
 
         Raises:
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
@@ -76,6 +81,7 @@ class PassageReception:
             raise build_passage_quota_error(self._opening.room)
         collection_id = self._open().collection.id
         with self._database.write() as writer:
+            staged_documents.add(writer, collection_id, self.job_id, documents)
             staged_lines.add(writer, collection_id, self.job_id, lines, errors)
             jobs.receive(
                 writer, collection_id, self.job_id, received=len(lines) + len(errors), rejected=len(errors)
@@ -137,7 +143,7 @@ class PassageReception:
                 self.job_id,
                 kind=INGEST.name,
                 lane=INGEST.lane,
-                payload=self._payload,
+                payload={},
                 receiving=True,
             )
         return opened
@@ -151,11 +157,9 @@ class IngestService:
         self._encoder = encoder
         self._observers = observers
 
-    def receive(
-        self, opening: CollectionOpening, key: str | None = None, *, source: str | None = None
-    ) -> PassageReception:
-        """Passages for a collection, which is made if it does not exist; ``source`` as for ``PassageReception``."""
-        return PassageReception(self._database, self._encoder, opening, key, source)
+    def receive(self, opening: CollectionOpening, key: str | None = None) -> PassageReception:
+        """Passages for a collection, which is made if it does not exist."""
+        return PassageReception(self._database, self._encoder, opening, key)
 
     def discard_abandoned(self) -> int:
         """Forget jobs whose sender vanished with the API process that was receiving them; how many there were."""

@@ -82,3 +82,11 @@ class PassageObserver(Protocol):
         Entered while they stand and the collection's graph is locked, left once they are gone.
         """
         ...
+
+    def follow(self, writer: Writer, collection_id: int, places: Mapping[int, int]) -> None:
+        """Follow sentences into the passages that they are about to stand in; the collection's graph is locked.
+
+        Args:
+            places: sentence -> its passage from now on.
+        """
+        ...

@@ -168,6 +168,7 @@ class PassageTrace:
         recall: what recalled sentences add to the score.
         key: None where the passage was found by its base key.
         influences: the strongest; ``influences_cut`` says that there may be more.
+        text_since: when the passage's text became what it is; verdicts applied before were on an earlier text.
     """
 
     passage_id: str
@@ -180,6 +181,7 @@ class PassageTrace:
     key: KeyTrace | None
     influences: list[PassageInfluence]
     influences_cut: bool
+    text_since: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ class PassageRow:
     metadata: Mapping[str, Any]
     content_hash: bytes
     embedding: Vector
+    document_id: int | None = None
 
 
 def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) -> dict[str, tuple[int, bytes]]:
@@ -151,15 +152,16 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
     rows = writer.rows(
         """
         INSERT INTO passage (collection_id, external_id, title, text, language, metadata, content_hash, embedding,
-                             updated_at)
+                             document_id, updated_at)
         SELECT %(collection)s, row.*, now() FROM unnest(
             %(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(languages)s::text[],
-            %(metadata)s::jsonb[], %(hashes)s::bytea[], %(embeddings)s::vector[]
+            %(metadata)s::jsonb[], %(hashes)s::bytea[], %(embeddings)s::vector[], %(documents)s::bigint[]
         ) AS row
         ON CONFLICT (collection_id, external_id) DO UPDATE SET
             title = excluded.title, text = excluded.text, language = excluded.language,
             metadata = excluded.metadata, content_hash = excluded.content_hash, embedding = excluded.embedding,
-            updated_at = excluded.updated_at
+            document_id = excluded.document_id, updated_at = excluded.updated_at,
+            text_since = CASE WHEN passage.text = excluded.text THEN passage.text_since ELSE excluded.updated_at END
         RETURNING external_id, id
         """,
         {
@@ -171,26 +173,35 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
             "metadata": [Jsonb(dict(row.metadata)) for row in passages],
             "hashes": [row.content_hash for row in passages],
             "embeddings": vectors([row.embedding for row in passages]),
+            "documents": [row.document_id for row in passages],
         },
     )
     current_vectors.renew_base_version(writer, collection_id)
     return {row.external_id: row.id for row in rows}
 
 
-def set_metadata(writer: Writer, collection_id: int, metadata: Mapping[int, Mapping[str, Any]]) -> set[int]:
-    """Replace the metadata of passages where they differ; the passages where they did."""
+def set_metadata(
+    writer: Writer, collection_id: int, placed: Mapping[int, tuple[Mapping[str, Any], int | None]]
+) -> set[int]:
+    """Replace the metadata and the document of passages where they differ; the passages where they did."""
     rows = writer.rows(
         f"""
-        UPDATE passage SET metadata = new.metadata, updated_at = now()
-        FROM {alias_rows("unnest(%(ids)s::bigint[], %(metadata)s::jsonb[]) AS given(id, metadata)")}
+        UPDATE passage SET metadata = new.metadata, document_id = new.document_id, updated_at = now()
+        FROM {
+            alias_rows(
+                "unnest(%(ids)s::bigint[], %(metadata)s::jsonb[], %(documents)s::bigint[])"
+                " AS given(id, metadata, document_id)"
+            )
+        }
         WHERE passage.collection_id = new.collection_id AND passage.id = new.id
-          AND passage.metadata <> new.metadata
+          AND (passage.metadata, passage.document_id) IS DISTINCT FROM (new.metadata, new.document_id)
         RETURNING passage.id
         """,
         {
             "collection": collection_id,
-            "ids": list(metadata),
-            "metadata": [Jsonb(dict(one)) for one in metadata.values()],
+            "ids": list(placed),
+            "metadata": [Jsonb(dict(metadata)) for metadata, _ in placed.values()],
+            "documents": [document for _, document in placed.values()],
         },
     )
     return {row.id for row in rows}

@@ -25,11 +25,16 @@ def add(
     if lines:
         writer.execute(
             """
-            INSERT INTO ingest_line (collection_id, job_id, line, passage)
-            SELECT %(collection)s, %(job)s, row.* FROM unnest(%(lines)s::bigint[], %(passages)s::jsonb[]) AS row
+            INSERT INTO ingest_line (collection_id, job_id, line, passage, document)
+            SELECT %(collection)s, %(job)s, row.*
+            FROM unnest(%(lines)s::bigint[], %(passages)s::jsonb[], %(documents)s::text[]) AS row
             """,
             parameters
-            | {"lines": [line for line, _ in lines], "passages": [Jsonb(dict(body)) for _, body in lines]},
+            | {
+                "lines": [line for line, _ in lines],
+                "passages": [Jsonb(dict(body)) for _, body in lines],
+                "documents": [body.get("document") for _, body in lines],
+            },
         )
     if errors:
         writer.execute(
@@ -101,20 +106,19 @@ def sample(
     return [(row.title, row.text) for row in rows]
 
 
-def list_replaced(reader: Reader, collection_id: int, job: UUID, source: str) -> list[int]:
-    """Ids of the passages of a document that are not among the job's staged lines."""
+def list_of_document(
+    reader: Reader, collection_id: int, job: UUID, document: str, after: int, limit: int
+) -> list[tuple[int, dict[str, Any]]]:
+    """The next staged lines of a document after line ``after``, in line order."""
     rows = reader.rows(
         """
-        SELECT p.id FROM passage p
-        WHERE p.collection_id = %(collection)s AND starts_with(p.external_id, %(prefix)s) AND NOT EXISTS (
-            SELECT FROM ingest_line l
-            WHERE l.collection_id = p.collection_id AND l.job_id = %(job)s AND l.passage ->> 'id' = p.external_id
-        )
-        ORDER BY p.id
+        SELECT line, passage FROM ingest_line
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND document = %(document)s AND line > %(after)s
+        ORDER BY line LIMIT %(limit)s
         """,
-        {"collection": collection_id, "job": job, "prefix": f"{source}#"},
+        {"collection": collection_id, "job": job, "document": document, "after": after, "limit": limit},
     )
-    return [row.id for row in rows]
+    return [(row.line, row.passage) for row in rows]
 
 
 def take(writer: Writer, collection_id: int, job: UUID, lines: Sequence[int]) -> None:

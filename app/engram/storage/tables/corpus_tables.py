@@ -1,4 +1,4 @@
-"""Tables of the corpus: passages, sentences, entities, times, and terms of the lexical index."""
+"""Tables of the corpus: documents, passages, sentences, entities, times, and terms of the lexical index."""
 
 from sqlalchemy import (
     ARRAY,
@@ -156,11 +156,28 @@ reader_set = Table(
     comment="Lists of readers that passages have; a list never changes, and a passage takes another one.",
 )
 
+document = Table(
+    "document",
+    metadata,
+    build_collection_column(),
+    build_id_column(),
+    require("source", Text, comment="Its name, chosen by whoever imports it."),
+    Column("folder", Text, comment="The folder that it was imported from; null: it came by itself."),
+    Column("digest", Text, comment="Hash of the file, by which the importer knows it again."),
+    Column("pages", Integer),
+    require("notes", JSONB, default="'[]'", comment="How it was read and what was left out."),
+    build_timestamp_column("imported_at"),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "source"),
+    comment="Documents that passages were made of.",
+)
+
 passage = Table(
     "passage",
     metadata,
     build_collection_column(),
     build_id_column(),
+    Column("document_id", BigInteger, comment="The document that it was made of; null: it came by itself."),
     require("external_id", Text),
     Column("title", Text),
     require("text", Text),
@@ -170,10 +187,20 @@ passage = Table(
     build_vector_column("embedding"),
     build_timestamp_column("created_at"),
     build_timestamp_column("updated_at"),
+    Column(
+        "text_since",
+        TIMESTAMP(timezone=True),
+        nullable=False,
+        server_default=text("now()"),
+        comment="When its text became what it is; what was learned before belongs to an earlier text.",
+    ),
     build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
     Index(None, "collection_id", "reader_set_id", "id"),
+    # No cascade: the graph has to lose a passage first.
+    ForeignKeyConstraint(["collection_id", "document_id"], ["document.collection_id", "document.id"]),
+    build_partial_index("passage_document_idx", "collection_id", "document_id", where="document_id IS NOT NULL"),
     Index("passage_text_idx", "collection_id", text("hashtextextended(text, 0)")),
     Index(
         "passage_metadata_gin",

@@ -24,7 +24,7 @@ class AcceptedDocument(Struct):
     """
     source: str
     """
-    The name that passages cite as `metadata.source`; their ids begin with it.
+    The document's name, which its passages cite as `metadata.source`; their ids begin with it.
     """
     status_url: str
 
@@ -208,6 +208,16 @@ class ChatReplyMessage(Struct):
     role: Literal["assistant"] = "assistant"
 
 
+class CitationOut(Struct):
+    """
+    A sentence that the answer rests on.
+    """
+
+    passage_id: str
+    sentence_id: int
+    text: str
+
+
 class ComparedPassageOut(Struct):
     """
     A passage among the first of either arm.
@@ -319,6 +329,61 @@ class DifferenceOut(Struct):
     value: float
 
 
+class DocumentOut(Struct):
+    """
+    A document of a collection.
+    """
+
+    digest: str | None
+    """
+    Hash of its file, as the importer gave it.
+    """
+    folder: str | None
+    """
+    The folder that it was imported from; null: it came by itself.
+    """
+    imported_at: str
+    """
+    When it last came.
+    """
+    notes: list[str]
+    """
+    How it was read and what was left out.
+    """
+    pages: int | None
+    passages: int
+    """
+    How many passages are made of it.
+    """
+    source: str
+    """
+    Its name, which is unique in the collection.
+    """
+
+
+class DocumentsOut(Struct):
+    """
+    A page of documents, in the order of their sources.
+    """
+
+    collection: str
+    documents: list[DocumentOut]
+    next_after: str | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+
+
+class DuplicateOut(Struct):
+    """
+    A passage that the answer leaves out, since another one has nearly its text.
+    """
+
+    metadata: dict[str, Any]
+    passage_id: str
+    title: str | None
+
+
 class EncoderOut(Struct):
     """
     The encoder of a collection's vectors.
@@ -367,6 +432,23 @@ class EventOut(Struct):
     received_at: str
     revoked_at: str | None
     status: Literal["applied", "revoked"]
+
+
+class EvidenceOut(Struct):
+    """
+    A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap.
+    """
+
+    gap: str | None
+    passage_id: str
+    query: str | None
+    """
+    Null: the caller brought it, or an agent kept it of a document that went by.
+    """
+    round: int
+    score: float | None
+    sentence_id: int
+    text: str
 
 
 class ExpansionOut(Struct):
@@ -653,7 +735,7 @@ class FoundFileOut(Struct):
 
     attributes: dict[str, str | float | bool]
     """
-    The passage's metadata, with `document`, `heading`, `page`, `link` and `language` of its source where they have no such fields. A list or an object is written as JSON, and null is left out.
+    The passage's metadata. A list or an object is written as JSON, and null is left out.
     """
     content: list[ContentOut]
     file_id: str
@@ -662,7 +744,7 @@ class FoundFileOut(Struct):
     """
     filename: str
     """
-    The passage's document: its title, or its id, if it names none.
+    The passage's title, or its id.
     """
     score: float
 
@@ -925,6 +1007,18 @@ class LineError(Struct):
     reason: str
 
 
+class ListedPassageOut(Struct):
+    """
+    A passage in a list.
+    """
+
+    id: str
+    language: str
+    metadata: dict[str, Any]
+    text: str
+    title: str | None
+
+
 class ListedSessionOut(Struct):
     """
     A session in a list; `GET /sessions/{session_id}` has what it found.
@@ -1126,6 +1220,18 @@ class PassageInfluenceOut(Struct):
     """
     By all of the following together, which need not be their sum.
     """
+
+
+class PassagesOut(Struct):
+    """
+    A page of passages, in the order of their ids.
+    """
+
+    next_after: str | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+    passages: list[ListedPassageOut]
 
 
 class PastOut(Struct):
@@ -1434,10 +1540,18 @@ class RecordOut(Struct):
     content: str
     metadata: dict[str, Any]
     """
-    The passage's own, with `document`, `heading`, `page`, `link` and `language` of its source where they have no such fields, and `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
+    The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
     """
     score: float
     title: str
+
+
+class RecordsOut(Struct):
+    """
+    The passages, best first.
+    """
+
+    records: list[RecordOut]
 
 
 class ReplayOut(Struct):
@@ -1458,6 +1572,23 @@ class RerankMetaOut(Struct):
     """
 
     api_version: ApiVersionOut
+
+
+class RerankedOut(Struct):
+    """
+    A text by its place in the request.
+    """
+
+    index: int
+    passage_id: str | None
+    """
+    The passage of the collection that has this text; null: none has.
+    """
+    relevance_score: float
+    document: RankedDocument | None = None
+    """
+    Null where the texts were not wanted back.
+    """
 
 
 class RetryOut(Struct):
@@ -1645,6 +1776,18 @@ class SessionFeedbackOut(Struct):
     """
 
 
+class SessionPassageOut(Struct):
+    """
+    A passage that the session read; `evidence`: its sentences in the pool.
+    """
+
+    evidence: list[int]
+    metadata: dict[str, Any]
+    passage_id: str
+    text: str
+    title: str | None
+
+
 class SessionWarningOut(Struct):
     """
     Failure of the LLM in a round, and the substitute for it.
@@ -1666,6 +1809,30 @@ class SessionsOut(Struct):
     Pass as before for the next page; null at the end.
     """
     sessions: list[ListedSessionOut]
+
+
+class SourceOut(Struct):
+    """
+    A verdict behind a unit of a passage's expansion memory.
+    """
+
+    feedback_id: int
+    gain: float
+    """
+    Alignment gain: how much nearer the unit brings the passage's base key to the question.
+    """
+    generation: int | None
+    """
+    The evolution that took it in; null while it waits.
+    """
+    judge: str
+    query_id: str
+    question: str
+    status: Literal["taken in", "waiting", "rolled back"]
+    weight: float
+    """
+    The unit's share among those of the same verdict that help.
+    """
 
 
 class StandingOut(Struct):
@@ -1804,6 +1971,33 @@ class TracedQueryOut(Struct):
     query_id: str
 
 
+class UnitOut(Struct):
+    """
+    A unit of a passage's expansion memory.
+    """
+
+    event_count: int
+    events: list[SourceOut]
+    """
+    The 20 latest verdicts behind it, the latest first.
+    """
+    in_key: bool
+    """
+    Whether the serving key is composed of it, among others.
+    """
+    method: str
+    score: float | None
+    """
+    Gain times weight, summed over the verdicts that count, those that wait included; null for a unit of the key that the memory let go for better ones, which wait.
+    """
+    terms: list[AddedTermOut]
+    """
+    What it adds to the serving lexical key: the 50 most raised.
+    """
+    text: str
+    unit_id: int
+
+
 class VectorStoreOut(Struct):
     """
     A collection, as a vector store.
@@ -1844,12 +2038,12 @@ class VectorStoresOut(Struct):
 
 class WarningOut(Struct):
     """
-    A step that the LLM endpoint failed and that was done without it, or what was not read of a question.
+    A step that the LLM endpoint failed, and that was done without it or left out.
     """
 
     detail: str
     """
-    How the endpoint failed, or what was left out.
+    How the endpoint failed.
     """
     type: Literal[
         "sufficiency-not-judged",
@@ -1864,8 +2058,6 @@ class WarningOut(Struct):
         "acted-by-rules",
         "not-read",
         "updated-by-rules",
-        "question-shortened",
-        "parts-not-read",
     ]
 
 
@@ -1886,57 +2078,6 @@ class WhoOut(Struct):
     wings: list[str]
     """
     Wings that are on. Routes of another wing answer 404.
-    """
-
-
-class EngramApiPassageKeysSchemasSourceOut(Struct):
-    """
-    A verdict behind a unit of a passage's expansion memory.
-    """
-
-    feedback_id: int
-    gain: float
-    """
-    Alignment gain: how much nearer the unit brings the passage's base key to the question.
-    """
-    generation: int | None
-    """
-    The evolution that took it in; null while it waits.
-    """
-    judge: str
-    query_id: str
-    question: str
-    status: Literal["taken in", "waiting", "rolled back"]
-    weight: float
-    """
-    The unit's share among those of the same verdict that help.
-    """
-
-
-class EngramApiSourceSchemaSourceOut(Struct):
-    """
-    Where a passage comes from.
-    """
-
-    document: str
-    """
-    Name of its document, from `metadata.source`; of a passage without one its title, else its id.
-    """
-    heading: list[str]
-    """
-    The headings above it, outermost first, from `metadata.heading`.
-    """
-    language: str
-    """
-    Of its text, as it was given or recognised.
-    """
-    link: str | None
-    """
-    Where people read it, by the collection's `link_template`; null without a template, or if the passage lacks a value that the template needs.
-    """
-    page: int | None
-    """
-    Its page or slide, from 1.
     """
 
 
@@ -2010,15 +2151,43 @@ class ChatChoice(Struct):
     index: Literal[0] = 0
 
 
-class CitationOut(Struct):
+class ChatGrounds(Struct):
     """
-    A sentence that the answer rests on.
+    Basis of the answer, beyond OpenAI's shape; a verdict needs it.
     """
 
-    passage_id: str
-    sentence_id: int
-    source: EngramApiSourceSchemaSourceOut
-    text: str
+    citations: list[CitationOut]
+    query_id: str
+    """
+    For `POST /feedback`.
+    """
+    question: str
+    """
+    As it was asked of the collection, where earlier messages had a say restated.
+    """
+    sufficiency: float | None
+    sufficient: bool
+    warnings: list[WarningOut]
+    trace_id: str | None = None
+    """
+    By which scores find the query.
+    """
+
+
+class ChatOut(Struct):
+    """
+    A chat completion.
+    """
+
+    choices: list[ChatChoice]
+    created: int
+    """
+    Unix time in seconds.
+    """
+    engram: ChatGrounds
+    id: str
+    model: str
+    object: Literal["chat.completion"] = "chat.completion"
 
 
 class CollectionOut(Struct):
@@ -2065,10 +2234,6 @@ class CollectionOut(Struct):
     """
     How many of its passages have each language. A question is read in its own, and in those that one passage in a hundred has.
     """
-    link_template: str | None
-    """
-    Template of the links to its passages; null: they have none.
-    """
     name: str
     passage_count: int
     passage_facts: Literal["on", "off"]
@@ -2108,35 +2273,6 @@ class CollectionsOut(Struct):
     """
     Pass as after for the next page; null at the end.
     """
-
-
-class DuplicateOut(Struct):
-    """
-    A passage that the answer leaves out, since another one has nearly its text.
-    """
-
-    metadata: dict[str, Any]
-    passage_id: str
-    source: EngramApiSourceSchemaSourceOut
-    title: str | None
-
-
-class EvidenceOut(Struct):
-    """
-    A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap.
-    """
-
-    gap: str | None
-    passage_id: str
-    query: str | None
-    """
-    Null: the caller brought it, or an agent kept it of a document that went by.
-    """
-    round: int
-    score: float | None
-    sentence_id: int
-    source: EngramApiSourceSchemaSourceOut
-    text: str
 
 
 class EvolveOut(Struct):
@@ -2454,6 +2590,50 @@ class JudgesOut(Struct):
     """
 
 
+class KeyOut(Struct):
+    """
+    A passage's key as it serves, and why.
+    """
+
+    collection: str
+    cosine: float
+    """
+    Of the serving key and the base key.
+    """
+    displacement: float
+    """
+    Distance of the serving key from the base key, both of length 1.
+    """
+    displacement_bound: float
+    """
+    What the displacement cannot exceed.
+    """
+    evolved: bool
+    generation: int
+    """
+    The collection's serving generation; 0: base keys.
+    """
+    key_building: Literal["full", "title", "abstract", "keywords"]
+    """
+    What the base key is made of.
+    """
+    key_generation: int | None
+    """
+    The latest evolution that took in evidence for this key; null for a base key.
+    """
+    passage_id: str
+    term_count: int
+    terms: list[AddedTermOut]
+    """
+    What the units add to the lexical key: the 50 most raised.
+    """
+    unit_count: int
+    units: list[UnitOut]
+    """
+    The passage's expansion memory, best first.
+    """
+
+
 class KeyTraceOut(Struct):
     """
     The evolved key that a passage was found by.
@@ -2570,19 +2750,6 @@ class ListedFeedbackOut(Struct):
     """
 
 
-class ListedPassageOut(Struct):
-    """
-    A passage in a list.
-    """
-
-    id: str
-    language: str
-    metadata: dict[str, Any]
-    source: EngramApiSourceSchemaSourceOut
-    text: str
-    title: str | None
-
-
 class PassageHit(Struct):
     """
     A ranked passage with the sentences that speak for it.
@@ -2596,7 +2763,6 @@ class PassageHit(Struct):
     passage_id: str
     score: float
     sentences: list[SentenceOut]
-    source: EngramApiSourceSchemaSourceOut
     text: str
     title: str | None
     duplicates: list[DuplicateOut] | None = None
@@ -2621,7 +2787,6 @@ class PassageOut(Struct):
     """
     metadata: dict[str, Any]
     sentences: list[StoredSentenceOut]
-    source: EngramApiSourceSchemaSourceOut
     text: str
     title: str | None
 
@@ -2665,51 +2830,25 @@ class PassageTraceOut(Struct):
     """
     The sum of value times weight over the features, and recall.
     """
-
-
-class PassagesOut(Struct):
+    text_since: str
     """
-    A page of passages, in the order of their ids.
-    """
-
-    next_after: str | None
-    """
-    Pass as after for the next page; null at the end.
-    """
-    passages: list[ListedPassageOut]
-
-
-class RecordsOut(Struct):
-    """
-    The passages, best first.
-    """
-
-    records: list[RecordOut]
-    warnings: list[WarningOut] | None = None
-    """
-    What was not read of the question, or had to be done without: not in Dify's shape.
+    When its text became what it is. Verdicts applied before were on an earlier text.
     """
 
 
-class RerankedOut(Struct):
+class RerankOut(Struct):
     """
-    A text by its place in the request.
+    The texts, best first.
     """
 
-    index: int
-    passage_id: str | None
+    id: str
     """
-    The passage of the collection that has this text; null: none has.
+    The `query_id`, for `POST /feedback`.
     """
-    relevance_score: float
-    source: EngramApiSourceSchemaSourceOut | None
-    """
-    Where this passage comes from.
-    """
-    document: RankedDocument | None = None
-    """
-    Null where the texts were not wanted back.
-    """
+    meta: RerankMetaOut
+    model: str
+    results: list[RerankedOut]
+    object: Literal["list"] = "list"
 
 
 class RoundOut(Struct):
@@ -2741,17 +2880,70 @@ class RoundOut(Struct):
     warnings: list[SessionWarningOut]
 
 
-class SessionPassageOut(Struct):
+class SessionOut(Struct):
     """
-    A passage that the session read; `evidence`: its sentences in the pool.
+    A session whole.
     """
 
-    evidence: list[int]
-    metadata: dict[str, Any]
-    passage_id: str
-    source: EngramApiSourceSchemaSourceOut
-    text: str
-    title: str | None
+    answer: ConclusionOut | None
+    budget: dict[str, float]
+    collection: str
+    cost: CostOut
+    covered: float | None
+    """
+    Share of what the question names and asks for that the pool has.
+    """
+    created_at: str
+    evidence: list[EvidenceOut]
+    """
+    The pool, in the order in which it came.
+    """
+    finished_at: str | None
+    job_id: str | None
+    notes: list[NoteOut]
+    """
+    The working memory.
+    """
+    passages: list[SessionPassageOut]
+    """
+    Best first.
+    """
+    plan: dict[str, Any]
+    """
+    The planner's own state.
+    """
+    planner: str
+    question: str
+    rounds: list[RoundOut]
+    session_id: str
+    status: Literal["running", "stopped", "cancelled", "failed"]
+    stop_reason: (
+        Literal[
+            "sufficiency",
+            "covered",
+            "found",
+            "answered",
+            "sufficient",
+            "not_found",
+            "no_gap",
+            "nothing_new",
+            "asked",
+            "rounds",
+            "llm_calls",
+            "tokens",
+            "seconds",
+            "passages",
+            "cancelled",
+            "failed",
+            "erased",
+        ]
+        | None
+    )
+    sufficiency: float | None
+    """
+    Probability that the first five passages hold all the evidence; null where it ended not_found.
+    """
+    warnings: list[SessionWarningOut]
 
 
 class SideOut(Struct):
@@ -2811,72 +3003,6 @@ class TracedQueriesOut(Struct):
     collection: str
     queries: list[TracedQueryOut]
     trace_id: str
-
-
-class UnitOut(Struct):
-    """
-    A unit of a passage's expansion memory.
-    """
-
-    event_count: int
-    events: list[EngramApiPassageKeysSchemasSourceOut]
-    """
-    The 20 latest verdicts behind it, the latest first.
-    """
-    in_key: bool
-    """
-    Whether the serving key is composed of it, among others.
-    """
-    method: str
-    score: float | None
-    """
-    Gain times weight, summed over the verdicts that count, those that wait included; null for a unit of the key that the memory let go for better ones, which wait.
-    """
-    terms: list[AddedTermOut]
-    """
-    What it adds to the serving lexical key: the 50 most raised.
-    """
-    text: str
-    unit_id: int
-
-
-class ChatGrounds(Struct):
-    """
-    Basis of the answer, beyond OpenAI's shape; a verdict needs it.
-    """
-
-    citations: list[CitationOut]
-    query_id: str
-    """
-    For `POST /feedback`.
-    """
-    question: str
-    """
-    As it was asked of the collection, where earlier messages had a say restated.
-    """
-    sufficiency: float | None
-    sufficient: bool
-    warnings: list[WarningOut]
-    trace_id: str | None = None
-    """
-    By which scores find the query.
-    """
-
-
-class ChatOut(Struct):
-    """
-    A chat completion.
-    """
-
-    choices: list[ChatChoice]
-    created: int
-    """
-    Unix time in seconds.
-    """
-    engram: ChatGrounds
-    id: str
-    model: str
-    object: Literal["chat.completion"] = "chat.completion"
 
 
 class CompareOut(Struct):
@@ -2984,50 +3110,6 @@ class FeedbackPage(Struct):
     """
 
 
-class KeyOut(Struct):
-    """
-    A passage's key as it serves, and why.
-    """
-
-    collection: str
-    cosine: float
-    """
-    Of the serving key and the base key.
-    """
-    displacement: float
-    """
-    Distance of the serving key from the base key, both of length 1.
-    """
-    displacement_bound: float
-    """
-    What the displacement cannot exceed.
-    """
-    evolved: bool
-    generation: int
-    """
-    The collection's serving generation; 0: base keys.
-    """
-    key_building: Literal["full", "title", "abstract", "keywords"]
-    """
-    What the base key is made of.
-    """
-    key_generation: int | None
-    """
-    The latest evolution that took in evidence for this key; null for a base key.
-    """
-    passage_id: str
-    term_count: int
-    terms: list[AddedTermOut]
-    """
-    What the units add to the lexical key: the 50 most raised.
-    """
-    unit_count: int
-    units: list[UnitOut]
-    """
-    The passage's expansion memory, best first.
-    """
-
-
 class QueryOut(Struct):
     """
     The answer to a query; feedback refers to it by ``query_id``.
@@ -3082,87 +3164,6 @@ class QueryOut(Struct):
     """
     What the LLM endpoint failed, and was done without it. Not kept.
     """
-
-
-class RerankOut(Struct):
-    """
-    The texts, best first.
-    """
-
-    id: str
-    """
-    The `query_id`, for `POST /feedback`.
-    """
-    meta: RerankMetaOut
-    model: str
-    results: list[RerankedOut]
-    object: Literal["list"] = "list"
-
-
-class SessionOut(Struct):
-    """
-    A session whole.
-    """
-
-    answer: ConclusionOut | None
-    budget: dict[str, float]
-    collection: str
-    cost: CostOut
-    covered: float | None
-    """
-    Share of what the question names and asks for that the pool has.
-    """
-    created_at: str
-    evidence: list[EvidenceOut]
-    """
-    The pool, in the order in which it came.
-    """
-    finished_at: str | None
-    job_id: str | None
-    notes: list[NoteOut]
-    """
-    The working memory.
-    """
-    passages: list[SessionPassageOut]
-    """
-    Best first.
-    """
-    plan: dict[str, Any]
-    """
-    The planner's own state.
-    """
-    planner: str
-    question: str
-    rounds: list[RoundOut]
-    session_id: str
-    status: Literal["running", "stopped", "cancelled", "failed"]
-    stop_reason: (
-        Literal[
-            "sufficiency",
-            "covered",
-            "found",
-            "answered",
-            "sufficient",
-            "not_found",
-            "no_gap",
-            "nothing_new",
-            "asked",
-            "rounds",
-            "llm_calls",
-            "tokens",
-            "seconds",
-            "passages",
-            "cancelled",
-            "failed",
-            "erased",
-        ]
-        | None
-    )
-    sufficiency: float | None
-    """
-    Probability that the first five passages hold all the evidence; null where it ended not_found.
-    """
-    warnings: list[SessionWarningOut]
 
 
 class AnswerOut(Struct):

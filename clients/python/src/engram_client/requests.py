@@ -229,6 +229,34 @@ class CountIn(TypedDict):
     """
 
 
+class DocumentIn(TypedDict):
+    """
+    A document that the body has whole. Passages of it that the body lacks are removed.
+    """
+
+    digest: NotRequired[str | None]
+    """
+    A hash of the file, by which you know it again.
+    """
+    folder: NotRequired[str | None]
+    """
+    The folder that it was read from.
+    """
+    missing: NotRequired[bool]
+    """
+    The importer no longer has it. It stays, unless another document of the body is its new version: a new one with most of its text, or with its digest.
+    """
+    notes: NotRequired[list[str]]
+    """
+    How it was read and what was left out.
+    """
+    pages: NotRequired[int | None]
+    source: str
+    """
+    Its name, which its passages give as `document`.
+    """
+
+
 class ExpandIn(TypedDict):
     """
     A question to widen.
@@ -552,6 +580,10 @@ class PassageIn(TypedDict):
     A passage to ingest; the BEIR layout (``_id``, ``metadata.sentences``) is understood as well.
     """
 
+    document: NotRequired[str | None]
+    """
+    The document that it is made of.
+    """
     id: Id | Id1
     """
     Yours; the same id again replaces the passage.
@@ -580,6 +612,10 @@ class PassagesIn(TypedDict):
     collection: NotRequired[str | None]
     """
     The collection's name; absent: as the request's query says, else `default`.
+    """
+    documents: NotRequired[list[DocumentIn]]
+    """
+    Documents that the passages are the whole of.
     """
     passages: list[PassageIn]
 

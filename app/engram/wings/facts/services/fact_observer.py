@@ -48,6 +48,14 @@ class FactObserver:
         if facts:
             fact_learning.settle_facts(writer, collection_id, facts)
 
+    def follow(self, writer: Writer, collection_id: int, places: Mapping[int, int]) -> None:
+        """Have the sentences' facts come from the passages that the sentences move to."""
+        fact_graph.lock(writer, collection_id)
+        fact_graph.move_sources(writer, collection_id, places)
+        facts = fact_learning.find_sentence_facts(writer, collection_id, list(places))
+        if facts:
+            fact_learning.settle_facts(writer, collection_id, facts)
+
 
 class FactBatch(ObservedBatch):
     """Facts of one batch of passages.

@@ -1,12 +1,12 @@
 """Writing the graph of facts: entities, facts and their sources, and the graphs that hold them."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, join_by_index
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, join_by_index
 from engram.wings.facts.core.alignment import ends
 from engram.wings.facts.core.claims import ALWAYS, NEVER
 
@@ -212,6 +212,18 @@ def find_sentence_sources(
         {"collection": collection_id, "ids": list(sentences)},
     )
     return {(row.sentence_id, row.fact_id): row.id for row in rows}
+
+
+def move_sources(writer: Writer, collection_id: int, places: Mapping[int, int]) -> None:
+    """Have sources that are sentences stand in other passages: sentence -> passage."""
+    rows = alias_rows("unnest(%(ids)s::bigint[], %(passages)s::bigint[]) AS given(sentence_id, passage_id)")
+    writer.execute(
+        f"""
+        UPDATE fact_source SET passage_id = new.passage_id FROM {rows}
+        WHERE fact_source.collection_id = new.collection_id AND fact_source.sentence_id = new.sentence_id
+        """,
+        {"collection": collection_id, "ids": list(places), "passages": list(places.values())},
+    )
 
 
 def statements_of_passage(reader: Reader, collection_id: int, passage_id: int) -> list[int]:

@@ -166,22 +166,22 @@ def _ids(reader: Reader, copy: Copy, table: str, condition: str, after: int, lim
 
 
 def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
-    """Copy these passages, their sentences and what these say of times."""
+    """Copy these passages, their readers, documents and sentences, and what these say of times."""
     parameters = copy.parameters(ids=list(ids))
     current_vectors.renew_base_version(writer, copy.target)
-    writer.execute(
-        build_copy_statement(
-            "reader_set",
-            f"""
-            FROM (
-                SELECT DISTINCT p.reader_set_id AS id
-                FROM {IDS} {build_source_join("passage p", "p.id = wanted.id AND p.reader_set_id IS NOT NULL")}
-            ) AS named {build_source_join("reader_set held", "held.id = named.id")}
-            ORDER BY held.id ON CONFLICT DO NOTHING
-            """,
-        ),
-        parameters,
-    )
+    for table in ("reader_set", "document"):
+        of_passages = build_source_join("passage p", f"p.id = wanted.id AND p.{table}_id IS NOT NULL")
+        writer.execute(
+            build_copy_statement(
+                table,
+                f"""
+                FROM (SELECT DISTINCT p.{table}_id AS id FROM {IDS} {of_passages}) AS named
+                {build_source_join(f"{table} held", "held.id = named.id")}
+                ORDER BY held.id ON CONFLICT DO NOTHING
+                """,
+            ),
+            parameters,
+        )
     writer.execute(
         build_copy_statement("passage", f"FROM {IDS} {build_source_join('passage held', 'held.id = wanted.id')}"),
         parameters,

@@ -1,7 +1,7 @@
 """Documents: files that the service converts into passages."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response, status
@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from engram.api.body_reading import Route, receive_whole
 from engram.api.corpus.passage_bodies import Lines, Mistakes, pieces, reason
-from engram.api.corpus.schemas import PassageIn
+from engram.api.corpus.schemas import DocumentIn, DocumentSource, PassageIn
 from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, build_opener, needs
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
@@ -27,6 +27,7 @@ from engram.services.corpus.passage_intake import PassageReception
 from engram.wings.importing.conversion import chunks
 from engram.wings.importing.conversion.documents import Conversion
 from engram.wings.importing.conversion.folder import escape_name
+from engram.wings.importing.conversion.formats import find_kind
 from engram.wings.importing.parts import ImportingServices
 from engram.wings.importing.services.document_conversion import DocumentsService
 
@@ -49,11 +50,29 @@ BODY: dict[str, Any] = {
 class AcceptedDocument(AcceptedJob):
     """A document that was converted, and the job that ingests its passages."""
 
-    source: str = Field(description="The name that passages cite as `metadata.source`; their ids begin with it.")
+    source: str = Field(
+        description="The document's name, which its passages cite as `metadata.source`; their ids begin with it."
+    )
     passages: int = Field(description="Passages made of it.")
     notes: list[str] = Field(
         description="How it was read and what was left out, with its place: an encoding, hidden sheets."
     )
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file that was sent.
+
+    Attributes:
+        kind: the ending that says how it is read.
+        size, overlap: how it is cut.
+    """
+
+    source: str
+    kind: str
+    data: bytes
+    size: int
+    overlap: int
 
 
 @router.post(
@@ -77,6 +96,10 @@ async def post_documents(
             description="The file's name, as `handbook/travel.docx`; its ending says how the body is read.",
         ),
     ],
+    source: Annotated[
+        DocumentSource | None,
+        Query(description="The document's name; by default its file's. It replaces the document of this name."),
+    ] = None,
     collection: InCollection = DEFAULT_COLLECTION,
     size: Annotated[int, Query(ge=100, le=20_000, description="Characters of a passage at most.")] = chunks.SIZE,
     overlap: Annotated[
@@ -94,9 +117,9 @@ async def post_documents(
         raise UnsupportedMediaTypeError(f"Send the file as {BINARY_TYPE}.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise UnsupportedMediaTypeError("Compressed bodies are not read; send the body as it is.")
-    source = escape_name(name)
+    source = escape_name(name if source is None else source)
     if len(source) > NAME_CHARACTERS:
-        raise InvalidRequestError(f"query.name: must not be longer than {NAME_CHARACTERS} characters")
+        raise InvalidRequestError(f"query.source: must not be longer than {NAME_CHARACTERS} characters")
     if overlap >= size:
         raise InvalidRequestError("query.overlap: must be smaller than size")
     opening = (await build_opener(app, asker, need))(collection)  # refused before the body is read
@@ -104,11 +127,10 @@ async def post_documents(
     documents.check()
     most = documents.limits.file_bytes
     data = await receive_whole(request, most, f"Documents end at {most} bytes.")
-    reception = app.corpus.ingest.receive(replace(opening, encoder=encoder), key, source=source)
+    reception = app.corpus.ingest.receive(replace(opening, encoder=encoder), key)
+    file = _File(source, find_kind(name), data, size, overlap)
     try:
-        conversion = await CONVERSION_THREADS.do(
-            holder(request.scope), _stage_passages, documents, reception, source, data, size, overlap
-        )
+        conversion = await CONVERSION_THREADS.do(holder(request.scope), _stage_passages, documents, reception, file)
     except BaseException:
         await run_in_threadpool(reception.abort)
         raise
@@ -118,27 +140,26 @@ async def post_documents(
     )
 
 
-def _stage_passages(
-    documents: DocumentsService, reception: PassageReception, source: str, data: bytes, size: int, overlap: int
-) -> Conversion:
+def _stage_passages(documents: DocumentsService, reception: PassageReception, file: _File) -> Conversion:
     """Convert a document, then stage its passages."""
-    conversion = documents.convert(source, data, size=size, overlap=overlap)
-    reception.digest(json.dumps([source, size, overlap]).encode())
-    reception.digest(data)
-    lines, errors = _check_passages(conversion)
+    conversion = documents.convert(file.source, file.data, kind=file.kind, size=file.size, overlap=file.overlap)
+    described = [DocumentIn.model_validate(conversion.describe(file.source, file.data)).body()]
+    reception.digest(json.dumps([file.source, file.kind, file.size, file.overlap]).encode())
+    reception.digest(file.data)
+    lines, errors = _check_passages(file.source, conversion)
     for piece in pieces(lines):
-        reception.add(piece, errors)
-        errors = []
+        reception.add(piece, errors, described)
+        errors, described = [], []
     return conversion
 
 
-def _check_passages(conversion: Conversion) -> tuple[Lines, Mistakes]:
+def _check_passages(source: str, conversion: Conversion) -> tuple[Lines, Mistakes]:
     """The passages by their numbers, and what is wrong with those that cannot be ingested."""
     lines: Lines = []
     errors: Mistakes = []
     for number, passage in enumerate(conversion.passages, 1):
         try:
-            lines.append((number, PassageIn.model_validate(passage.as_json()).body()))
+            lines.append((number, PassageIn.model_validate(passage.as_json(source)).body()))
         except ValidationError as error:
             errors.append((number, reason(error, "passage")))
     return lines, errors

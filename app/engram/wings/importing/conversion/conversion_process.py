@@ -32,7 +32,8 @@ def _answer(header: dict[str, Any], data: bytes) -> dict[str, Any]:
     limits, source = ConversionLimits(**header["limits"]), header["source"]
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     try:
-        conversion = convert(source, data, size=header["size"], overlap=header["overlap"], limits=limits)
+        options = {name: header[name] for name in ("kind", "size", "overlap")}
+        conversion = convert(source, data, limits=limits, **options)
     except EngramError as error:
         return {"error": type(error).__name__, "detail": error.detail}
     except MemoryError:

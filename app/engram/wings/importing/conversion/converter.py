@@ -41,9 +41,15 @@ class Converter:
         self._process: subprocess.Popen[bytes] | None = None
 
     def convert(
-        self, source: str, data: bytes, *, size: int = chunks.SIZE, overlap: int = chunks.OVERLAP
+        self,
+        source: str,
+        data: bytes,
+        *,
+        kind: str | None = None,
+        size: int = chunks.SIZE,
+        overlap: int = chunks.OVERLAP,
     ) -> Conversion:
-        """Read a file and cut it into passages.
+        """Read a file and cut it into passages; ``kind`` as for ``formats.convert``.
 
         Raises:
             UnreadableError: as ``formats.convert``, or it took too long or too much memory.
@@ -51,7 +57,7 @@ class Converter:
         """
         if len(data) > self.limits.file_bytes:
             raise UnreadableError(f"{source} is larger than {self.limits.file_bytes >> 20} MiB.")
-        header = {"source": source, "size": size, "overlap": overlap, "limits": asdict(self.limits)}
+        header = {"source": source, "kind": kind, "size": size, "overlap": overlap, "limits": asdict(self.limits)}
         with self._lock:
             answer = self._ask_process(source, json.dumps(header).encode(), data)
         if "error" in answer:

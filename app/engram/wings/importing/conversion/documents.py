@@ -1,5 +1,6 @@
 """Content of a document, whatever its format."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,9 @@ __all__ = [
     "NotInstalledError",
     "UnreadableError",
 ]
+
+MOST_NOTES = 1_000
+"""Notes that a document keeps."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,16 @@ class ImportedPassage:
     sentences: tuple[str, ...]
     metadata: Mapping[str, object] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, object]:
-        """The passage as a line of NDJSON for ``POST /passages``."""
-        document = {"id": self.id, "title": self.title, "text": self.text, "sentences": list(self.sentences)}
-        return {**document, "metadata": dict(self.metadata)}
+    def as_json(self, source: str) -> dict[str, object]:
+        """The passage of a document as a line of NDJSON for ``POST /passages``."""
+        return {
+            "id": self.id,
+            "document": source,
+            "title": self.title,
+            "text": self.text,
+            "sentences": list(self.sentences),
+            "metadata": dict(self.metadata),
+        }
 
 
 @dataclass(frozen=True)
@@ -99,3 +109,25 @@ class Conversion:
 
     passages: tuple[ImportedPassage, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def pages(self) -> int | None:
+        """The last page or slide that has text; None where the format has no pages."""
+        pages = [page for passage in self.passages if isinstance(page := passage.metadata.get("page"), int)]
+        return max(pages, default=None)
+
+    def describe(self, source: str, data: bytes, folder: str | None = None) -> dict[str, object]:
+        """The document as a line of NDJSON for ``POST /passages``, before its passages.
+
+        Args:
+            data: the file.
+            folder: the folder that it was read from.
+        """
+        digest = hashlib.sha256(data).hexdigest()
+        return {
+            "source": source,
+            "folder": folder,
+            "digest": digest,
+            "pages": self.pages,
+            "notes": list(self.notes[:MOST_NOTES]),
+        }

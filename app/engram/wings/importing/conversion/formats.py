@@ -61,6 +61,7 @@ def convert(
     source: str,
     data: bytes,
     *,
+    kind: str | None = None,
     size: int = chunks.SIZE,
     overlap: int = chunks.OVERLAP,
     limits: ConversionLimits = ConversionLimits(),  # noqa: B008 - frozen
@@ -69,12 +70,15 @@ def convert(
 
     Any failure of a parser is this file's failure only.
 
+    Args:
+        kind: the ending that says how it is read; None: that of the source.
+
     Raises:
         UnreadableError: the file is of no known kind, too large, damaged, locked or has no text.
         NotInstalledError: a library that reads it is not installed.
         ValueError: as ``chunks.passages``.
     """
-    kind = find_kind(source)
+    kind = find_kind(source) if kind is None else kind
     if kind not in READERS:
         raise UnreadableError(f"{source} is of none of the kinds {', '.join(KINDS)}.")
     if len(data) > limits.file_bytes:
@@ -83,14 +87,15 @@ def convert(
         raise UnreadableError(f"{source} is empty.")
     if not 0 <= overlap < size:
         raise ValueError("overlap must be at least 0 and smaller than size")
-    conversion = _convert(source, data, size, overlap, limits, depth=0)
+    conversion = _convert(source, data, kind, size, overlap, limits, depth=0)
     if sum(len(passage.text) for passage in conversion.passages) > limits.characters:
         raise UnreadableError(f"{source} has more than {limits.characters:,} characters of text.")
     return conversion
 
 
-def _convert(source: str, data: bytes, size: int, overlap: int, limits: ConversionLimits, depth: int) -> Conversion:
-    kind = find_kind(source)
+def _convert(
+    source: str, data: bytes, kind: str, size: int, overlap: int, limits: ConversionLimits, depth: int
+) -> Conversion:
     try:
         read = READERS[kind](source, data, limits)
         rows, document = (
@@ -122,11 +127,12 @@ def _convert_attachments(
     notes: list[str] = []
     unread: list[str] = []
     for attachment in document.attachments:
-        if find_kind(attachment.name) not in READERS or not attachment.data.strip() or depth > ATTACHMENT_DEPTH:
+        kind = find_kind(attachment.name)
+        if kind not in READERS or not attachment.data.strip() or depth > ATTACHMENT_DEPTH:
             unread.append(attachment.name)
             continue
         try:
-            converted = _convert(attachment.name, attachment.data, size, overlap, limits, depth)
+            converted = _convert(attachment.name, attachment.data, kind, size, overlap, limits, depth)
         except UnreadableError as error:
             notes.append(f"{document.source}: attachment not read: {error.detail}")
             continue

@@ -25,20 +25,18 @@ class ReadersOf:
 
 @dataclass(frozen=True, slots=True)
 class ReaderRules:
-    """Rules of one folder, called ``folder``."""
+    """Rules of one folder."""
 
-    folder: str
+    folder: Path
     rules: tuple[tuple[str, ReadersOf], ...]
 
-    def find(self, name: str) -> ReadersOf | None:
-        """Return the readers of the document of this name; None: no rule speaks of it."""
-        if not name.startswith(f"{self.folder}/"):
-            return None
-        below = name[len(self.folder) + 1 :]
+    def find(self, path: Path) -> ReadersOf | None:
+        """Return the readers of a file in the folder; None: no rule speaks of it."""
+        below = path.relative_to(self.folder).as_posix()
         return next((given for pattern, given in reversed(self.rules) if fnmatchcase(below, pattern)), None)
 
 
-def read_rules(folder: Path, name: str) -> ReaderRules:
+def read_rules(folder: Path) -> ReaderRules:
     """Read the rules of a folder; none if it has no such file.
 
     Raises:
@@ -46,7 +44,7 @@ def read_rules(folder: Path, name: str) -> ReaderRules:
     """
     path = folder / FILE
     if not path.exists():
-        return ReaderRules(name, ())
+        return ReaderRules(folder, ())
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -62,7 +60,7 @@ def read_rules(folder: Path, name: str) -> ReaderRules:
             rules.append((pattern.strip(), parse_readers(readers)))
         except ValueError as error:
             raise InvalidRequestError(f"{path}, line {number}: {error}.") from error
-    return ReaderRules(name, tuple(rules))
+    return ReaderRules(folder, tuple(rules))
 
 
 def parse_readers(text: str) -> ReadersOf:

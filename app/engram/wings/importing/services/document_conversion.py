@@ -31,8 +31,10 @@ class DocumentsService:
     def __init__(self, *, max_bytes: int, timeout_seconds: float) -> None:
         self.limits = replace(ConversionLimits(), file_bytes=max_bytes, seconds=timeout_seconds)
 
-    def convert(self, source: str, data: bytes, *, size: int, overlap: int) -> Conversion:
+    def convert(self, source: str, data: bytes, *, kind: str, size: int, overlap: int) -> Conversion:
         """Read a document and cut it into passages; no transaction may be open meanwhile.
+
+        ``kind``: the ending that says how it is read.
 
         Raises:
             UnreadableError: it is of no known kind, locked, damaged, too large, or has no text.
@@ -40,7 +42,7 @@ class DocumentsService:
         """
         self.check()
         with Converter(self.limits) as converter:
-            return converter.convert(source, data, size=size, overlap=overlap)
+            return converter.convert(source, data, kind=kind, size=size, overlap=overlap)
 
     def check(self) -> None:
         """Go on only if documents can be read here.

@@ -1,6 +1,6 @@
 """Sessions follow the passages that they read: see ``session_erasure``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from engram.services.corpus.passage_drafts import PassageDraft
@@ -22,6 +22,9 @@ class SessionObserver:
         """Erase what sessions made of the passage."""
         yield
         session_erasure.forget_passages(writer, collection_id, [passage])
+
+    def follow(self, writer: Writer, collection_id: int, places: Mapping[int, int]) -> None:
+        """Leave sessions as they are: the text is still there."""
 
 
 class SessionBatch(ObservedBatch):

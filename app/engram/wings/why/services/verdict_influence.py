@@ -11,6 +11,7 @@ that asks for it.
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
+from datetime import datetime
 from itertools import chain, zip_longest
 
 import numpy as np
@@ -68,7 +69,9 @@ class Influences:
             plain: passage -> its rank without memory, from 1.
         """
         if not retrieved.plan.focus.use_memory:
-            return replace(trace, passages=_build_untouched_traces(retrieved, plain))
+            return replace(
+                trace, passages=_build_untouched_traces(retrieved, plain, _list_text_since(reader, retrieved))
+            )
         prior = self.priors.select_kind(retrieved.plan.collection.corpus_kind)
         versions = _Versions(reader, retrieved, prior, self.spreads)
         selected = [
@@ -90,7 +93,15 @@ class Influences:
             hops=[
                 _hop(hop, effects, causes, versions.cut) for hop, effects in zip(trace.hops, selected, strict=True)
             ],
-            passages=_passages(retrieved, plain, versions, ranked, keys.traces(causes), causes),
+            passages=_passages(
+                retrieved,
+                plain,
+                versions,
+                ranked,
+                keys.traces(causes),
+                causes,
+                _list_text_since(reader, retrieved),
+            ),
             sufficiency=None
             if trace.sufficiency is None
             else add_causes(reader, retrieved, prior, trace.sufficiency, MOST_SHOWN),
@@ -238,6 +249,7 @@ def _passages(
     ranked: Mapping[int, Effects],
     keys: Mapping[int, KeyTrace],
     causes: Causes,
+    text_since: Mapping[int, datetime],
 ) -> list[PassageTrace]:
     """Why each passage shown has its score, and what memory did to it."""
     scored = factors(retrieved)
@@ -261,12 +273,22 @@ def _passages(
                     for event in _select_strongest(effects)
                 ],
                 influences_cut=passage in uncertain or len(_list_moving_events(effects)) > MOST_SHOWN,
+                text_since=text_since[passage],
             )
         )
     return traces
 
 
-def _build_untouched_traces(retrieved: RetrievalResult, plain: Mapping[int, int]) -> list[PassageTrace]:
+def _list_text_since(reader: Reader, retrieved: RetrievalResult) -> dict[int, datetime]:
+    """Passage shown -> when its text became what it is."""
+    return log.list_text_since(
+        reader, retrieved.plan.collection.id, [passage for passage, _, _ in retrieved.shown_passages]
+    )
+
+
+def _build_untouched_traces(
+    retrieved: RetrievalResult, plain: Mapping[int, int], text_since: Mapping[int, datetime]
+) -> list[PassageTrace]:
     """Return traces of a query that read no memory."""
     scored = factors(retrieved)
     return [
@@ -281,6 +303,7 @@ def _build_untouched_traces(retrieved: RetrievalResult, plain: Mapping[int, int]
             key=None,
             influences=[],
             influences_cut=False,
+            text_since=text_since[passage],
         )
         for rank, (passage, name, score) in enumerate(retrieved.shown_passages, start=1)
     ]

@@ -246,6 +246,15 @@ def causes(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[in
     return {row.id: LoggedCause(row.id, row.judge, row.question, row.applied_at) for row in rows}
 
 
+def list_text_since(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[int, datetime]:
+    """Passage -> when its text became what it is."""
+    rows = reader.rows(
+        f"SELECT p.id, p.text_since FROM {WANTED_IDS} {join_by_index('passage p', 'p.id = wanted.id')}",
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return {row.id: row.text_since for row in rows}
+
+
 def list_served_keys(reader: Reader, focus: Focus, passages: Sequence[int]) -> list[ServedKey]:
     """The evolved keys of these passages, of those that have one."""
     rows = reader.rows(

@@ -1,0 +1,53 @@
+"""Commands about documents: which a collection has, and an end to one."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from engram.cli.command_groups import document_group
+from engram.cli.http_client import Client, build_path
+from engram.cli.service_commands import service_command
+from engram.cli.terminal import CollectionOption, say, say_table
+
+HEADINGS = ("document", "passages", "pages", "imported", "notes")
+
+
+@document_group.command("list")
+@service_command
+def list_documents(
+    client: Client,
+    prefix: Annotated[str, typer.Option(help="Only those whose source begins so.")] = "",
+    after: Annotated[str | None, typer.Option(help="Only those whose sources come after this one.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Documents to list.")] = 100,
+    collection: CollectionOption = "default",
+) -> Iterator[Any]:
+    """List the documents of a collection by their sources."""
+    where = {"collection": collection, "prefix": prefix, "after": after, "limit": limit}
+    page = client.send("GET", "/documents", params=where)
+    yield page
+    if page["documents"]:
+        say_table([HEADINGS, *map(_cells, page["documents"])], "<>><<")
+    if page["next_after"] is not None:
+        say(f"more: engram document list -c {collection} --after {page['next_after']}")
+
+
+@document_group.command("delete")
+@service_command
+def delete_documents(
+    client: Client,
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="The documents' sources.")],
+    collection: CollectionOption = "default",
+) -> Iterator[Any]:
+    """Delete documents with their passages and everything learned on them."""
+    for source in sources:
+        client.send("DELETE", build_path("documents", source), params={"collection": collection})
+    yield {"deleted": sources}
+    for source in sources:
+        say(f"{source}: deleted")
+
+
+def _cells(document: dict[str, Any]) -> tuple[str, ...]:
+    pages = "" if document["pages"] is None else str(document["pages"])
+    imported = document["imported_at"][:19].replace("T", " ")
+    return document["source"], str(document["passages"]), pages, imported, "; ".join(document["notes"])

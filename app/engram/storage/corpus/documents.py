@@ -1,0 +1,289 @@
+"""Documents: what passages were made of, by the names that their importers chose."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from psycopg.types.json import Jsonb
+
+from engram.storage.corpus import current_vectors
+from engram.storage.corpus.graph_writer import ROWS
+from engram.storage.database import Reader, Writer
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentDescription:
+    """What an importer says of a document.
+
+    Attributes:
+        folder: the folder that it was imported from; None: it came by itself.
+        digest: hash of the file, by which the importer knows it again.
+        notes: how it was read and what was left out.
+    """
+
+    source: str
+    folder: str | None = None
+    digest: str | None = None
+    pages: int | None = None
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document as the database has it.
+
+    Attributes:
+        id: internal id.
+        passages: how many passages are made of it.
+        imported_at: when it last came.
+    """
+
+    id: int
+    source: str
+    folder: str | None
+    digest: str | None
+    pages: int | None
+    imported_at: datetime
+    passages: int
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPassage:
+    """A passage of a document, as it is compared with a new version of the document."""
+
+    id: int
+    external_id: str
+    content_hash: bytes
+    text: str
+    document_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassageFrame:
+    """A passage without content of its own, which receives sentences of another passage.
+
+    Attributes:
+        donor: passage whose vector stands in until the ingest embeds the new text.
+    """
+
+    external_id: str
+    title: str | None
+    text: str
+    donor: int
+
+
+_COLUMNS = """
+    d.id, d.source, d.folder, d.digest, d.pages, d.imported_at, d.notes,
+    (SELECT count(*) FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id) AS passages
+"""
+
+
+def find_ids(reader: Reader, collection_id: int, sources: Collection[str]) -> dict[str, int]:
+    """Source -> document, for those that exist."""
+    if not sources:
+        return {}
+    rows = reader.rows(
+        f"""
+        SELECT d.source, d.id FROM {id_rows("sources", "text")}
+        {join_by_index("document d", "d.source = wanted.id")}
+        """,
+        {"collection": collection_id, "sources": list(sources)},
+    )
+    return {row.source: row.id for row in rows}
+
+
+def page(
+    reader: Reader, collection_id: int, after: str | None, limit: int, prefix: str = ""
+) -> list[StoredDocument]:
+    """Documents in the order of their sources, those after ``after`` whose source begins with ``prefix``."""
+    rows = reader.rows(
+        f"""
+        SELECT {_COLUMNS} FROM document d
+        WHERE d.collection_id = %(collection)s AND d.source > %(after)s AND starts_with(d.source, %(prefix)s)
+        ORDER BY d.collection_id, d.source LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "after": after or "", "limit": limit, "prefix": prefix},
+    )
+    return [StoredDocument(**row._asdict()) for row in rows]
+
+
+def add_missing(writer: Writer, collection_id: int, sources: Collection[str]) -> dict[str, int]:
+    """Source -> document; those that do not exist are made, with nothing known of them."""
+    if not sources:
+        return {}
+    writer.execute(
+        """
+        INSERT INTO document (collection_id, source) SELECT %(collection)s, unnest(%(sources)s::text[])
+        ON CONFLICT DO NOTHING
+        """,
+        {"collection": collection_id, "sources": sorted(sources)},
+    )
+    return find_ids(writer, collection_id, sources)
+
+
+def describe(writer: Writer, collection_id: int, description: DocumentDescription) -> int:
+    """Store what an importer says of a document, made where it does not exist; the document."""
+    row = writer.row(
+        """
+        INSERT INTO document (collection_id, source, folder, digest, pages, notes)
+        VALUES (%(collection)s, %(source)s, %(folder)s, %(digest)s, %(pages)s, %(notes)s)
+        ON CONFLICT (collection_id, source) DO UPDATE SET
+            folder = coalesce(excluded.folder, document.folder), digest = excluded.digest,
+            pages = excluded.pages, notes = excluded.notes, imported_at = excluded.imported_at
+        RETURNING id
+        """,
+        {
+            "collection": collection_id,
+            "source": description.source,
+            "folder": description.folder,
+            "digest": description.digest,
+            "pages": description.pages,
+            "notes": Jsonb(list(description.notes)),
+        },
+    )
+    document: int = row.id
+    return document
+
+
+def rename(writer: Writer, collection_id: int, document_id: int, source: str) -> None:
+    """Give a document another source."""
+    writer.execute(
+        "UPDATE document SET source = %(source)s WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": document_id, "source": source},
+    )
+
+
+def delete(writer: Writer, collection_id: int, document_id: int) -> None:
+    """Remove a document whose passages are gone already."""
+    writer.execute(
+        "DELETE FROM document WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": document_id},
+    )
+
+
+def list_passages(reader: Reader, collection_id: int, document_id: int, limit: int) -> list[int]:
+    """The first passages of a document, in id order."""
+    rows = reader.rows(
+        """
+        SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND p.document_id = %(document)s
+        ORDER BY p.id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "document": document_id, "limit": limit},
+    )
+    return [row.id for row in rows]
+
+
+def list_held(
+    reader: Reader, collection_id: int, document_id: int | None, external_ids: Sequence[str]
+) -> list[HeldPassage]:
+    """The passages of a document and those that have one of the external ids, in the order of their creation."""
+    columns = "p.id, p.external_id, p.content_hash, p.text, p.document_id"
+    rows = reader.rows(
+        f"""
+        SELECT {columns} FROM passage p
+        WHERE p.collection_id = %(collection)s AND p.document_id = %(document)s
+        UNION
+        SELECT {columns} FROM {id_rows("external_ids", "text")}
+        {join_by_index("passage p", "p.external_id = wanted.id")}
+        ORDER BY id
+        """,
+        {"collection": collection_id, "document": document_id, "external_ids": list(external_ids)},
+    )
+    return [HeldPassage(**row._asdict()) for row in rows]
+
+
+def find_taught(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
+    """Those of the sentences that verdicts taught something about."""
+    rows = reader.rows(
+        f"""
+        SELECT m.sentence_id AS id FROM {WANTED_IDS}
+        {join_by_index("sentence_memory m", "m.sentence_id = wanted.id")}
+        UNION
+        SELECT q.sentence_id FROM {WANTED_IDS} {join_by_index("question_support q", "q.sentence_id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    return {row.id for row in rows}
+
+
+def place_passages(writer: Writer, collection_id: int, document_id: int, places: Mapping[int, str]) -> None:
+    """Give passages their external ids in a document; ids that others of them have now are no obstacle."""
+    # First each gets an id that no caller's passage has: one beginning with a line break and its number.
+    statement = f"""
+        UPDATE passage SET external_id = new.external_id, document_id = %(document)s, updated_at = now()
+        FROM {alias_rows("unnest(%(ids)s::bigint[], %(external_ids)s::text[]) AS given(id, external_id)")}
+        WHERE passage.collection_id = new.collection_id AND passage.id = new.id
+          AND (passage.external_id, passage.document_id) IS DISTINCT FROM (new.external_id, %(document)s)
+    """
+    ids = list(places)
+    for temporary in (True, False):
+        for start in range(0, len(ids), ROWS):
+            some = ids[start : start + ROWS]
+            writer.execute(
+                statement,
+                {
+                    "collection": collection_id,
+                    "document": document_id,
+                    "ids": some,
+                    "external_ids": [f"\n{one}" if temporary else places[one] for one in some],
+                },
+            )
+
+
+def add_frames(
+    writer: Writer, collection_id: int, document_id: int, frames: Sequence[PassageFrame]
+) -> dict[str, int]:
+    """Make passages that receive sentences; external id -> passage. An ingest has yet to write what they hold."""
+    rows = writer.rows(
+        f"""
+        INSERT INTO passage
+            (collection_id, document_id, external_id, title, text, language, content_hash, embedding)
+        SELECT %(collection)s, %(document)s, new.external_id, new.title, new.text, p.language, ''::bytea,
+               p.embedding
+        FROM unnest(%(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(donors)s::bigint[])
+            AS new(external_id, title, text, donor)
+        {join_by_index("passage p", "p.id = new.donor")}
+        RETURNING external_id, id
+        """,
+        {
+            "collection": collection_id,
+            "document": document_id,
+            "external_ids": [frame.external_id for frame in frames],
+            "titles": [frame.title for frame in frames],
+            "texts": [frame.text for frame in frames],
+            "donors": [frame.donor for frame in frames],
+        },
+    )
+    current_vectors.renew_base_version(writer, collection_id)
+    return {row.external_id: row.id for row in rows}
+
+
+def move_sentences(writer: Writer, collection_id: int, places: Mapping[int, tuple[int, int]]) -> None:
+    """Put sentences into other passages, each with its position there."""
+    ids = list(places)
+    for start in range(0, len(ids), ROWS):
+        some = ids[start : start + ROWS]
+        parameters = {
+            "collection": collection_id,
+            "ids": some,
+            "passages": [places[one][0] for one in some],
+            "positions": [places[one][1] for one in some],
+        }
+        given = "unnest(%(ids)s::bigint[], %(passages)s::bigint[], %(positions)s::int[])"
+        rows = alias_rows(f"{given} AS given(id, passage_id, position)")
+        writer.execute(
+            f"""
+            UPDATE sentence SET passage_id = new.passage_id, position = new.position FROM {rows}
+            WHERE sentence.collection_id = new.collection_id AND sentence.id = new.id
+            """,
+            parameters,
+        )
+        writer.execute(
+            f"""
+            UPDATE entity_sentence SET passage_id = new.passage_id FROM {rows}
+            WHERE entity_sentence.collection_id = new.collection_id AND entity_sentence.sentence_id = new.id
+            """,
+            parameters,
+        )

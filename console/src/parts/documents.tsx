@@ -1,0 +1,88 @@
+/** A collection's documents, listed and deleted. */
+
+import { useState } from "preact/hooks";
+
+import { read, type Schemas } from "../service";
+import { useLoaded, useShared } from "../state";
+import { Await, counted, Dialog, moment, Panel, Problem } from "./basic";
+import { Table } from "./table";
+
+export function Documents({ turn, onDeleted }: { turn: number; onDeleted: () => void }) {
+  const { engram, collection, may } = useShared();
+  const [after, setAfter] = useState<string | undefined>();
+  const [asking, setAsking] = useState<Schemas["DocumentOut"] | null>(null);
+  const page = useLoaded(() => {
+    const params = { query: { collection, after, limit: 25 } };
+    return read<Schemas["DocumentsOut"]>(engram.api.GET("/documents", { params }));
+  }, [collection, after, turn]);
+  return (
+    <Await of={page}>
+      {(data) =>
+        data.documents.length === 0 && !after ? null : (
+          <Panel title="Documents" note="In the order of their names">
+            <Table
+              rows={data.documents}
+              by={(one) => one.source}
+              columns={[
+                { title: "Document", heads: true, class: "code", cell: (one) => one.source },
+                { title: "Passages", class: "measure", cell: (one) => one.passages.toLocaleString("en") },
+                { title: "Pages", class: "measure", cell: (one) => one.pages ?? "" },
+                { title: "Imported", class: "when", cell: (one) => moment(one.imported_at) },
+                { title: "Notes", cell: (one) => one.notes.map((note) => <p class="quiet">{note}</p>) },
+                may("ingest") && {
+                  title: "Actions",
+                  quiet: true,
+                  cell: (one) => (
+                    <button type="button" class="small danger" aria-label={`Delete ${one.source}`} onClick={() => setAsking(one)}>
+                      Delete
+                    </button>
+                  ),
+                },
+              ]}
+            />
+            <div class="row">
+              {after && (
+                <button type="button" class="small" onClick={() => setAfter(undefined)}>
+                  From the first
+                </button>
+              )}
+              {data.next_after && (
+                <button type="button" class="small" onClick={() => setAfter(data.next_after ?? undefined)}>
+                  More
+                </button>
+              )}
+            </div>
+            {asking && <Confirm of={asking} onDeleted={onDeleted} onClose={() => setAsking(null)} />}
+          </Panel>
+        )
+      }
+    </Await>
+  );
+}
+
+function Confirm({ of, onDeleted, onClose }: { of: Schemas["DocumentOut"]; onDeleted: () => void; onClose: () => void }) {
+  const { engram, collection } = useShared();
+  const [error, setError] = useState<unknown>();
+  const remove = async () => {
+    try {
+      await read(
+        engram.api.DELETE("/documents/{source}", { params: { path: { source: of.source }, query: { collection } } }),
+      );
+      onClose();
+      onDeleted();
+    } catch (failed) {
+      setError(failed);
+    }
+  };
+  return (
+    <Dialog title={`Delete ${of.source}`} onClose={onClose}>
+      <p>Its {counted(of.passages, "passage")} and what was learned of them are deleted for good.</p>
+      <Problem error={error} />
+      <div>
+        <button type="button" class="danger" onClick={() => void remove()}>
+          Delete document
+        </button>
+      </div>
+    </Dialog>
+  );
+}
