@@ -11,6 +11,7 @@ from httpx import Response
 
 from engram.composition.container import Application
 from engram.services.auth.scope import LOCAL
+from engram.storage.database import observe_statements
 from tests.api.operations import (
     BODIES,
     DOCUMENT,
@@ -24,7 +25,6 @@ from tests.api.operations import (
 )
 from tests.conftest import CURIE, Ingest
 from tests.support import state
-from tests.support.statements import hook_statements
 from tests.support.strict_client import TestClient
 
 BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
@@ -56,7 +56,7 @@ def record_lookups(name: str = "no-such-collection") -> Iterator[list[str]]:
         if BY_NAME.search(" ".join(statement.split())) and name in parameters.values():
             noted.append(statement)
 
-    with hook_statements(note):
+    with observe_statements(note):
         yield noted
 
 

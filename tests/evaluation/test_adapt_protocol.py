@@ -94,7 +94,10 @@ def test_evolved_keys_find_what_they_were_adapted_to(
 ) -> None:
     several = replace(sample_dataset, questions=sample_dataset.questions[:16])  # enough for means of each group
     report = run_protocol("adapt", several, fractions=(1.0,), retrievers=("dense", "graph"), ways=("supported",))
-    for retriever, gain in (("dense", 0.25), ("graph", 0.0)):  # a graph search of profile default walks by base keys
+    for retriever, gain in (
+        ("dense", 0.25),
+        ("graph", 0.0),
+    ):  # a graph search of profile default walks by base keys
         before, after = (
             figure(report, "ndcg@10", retriever, keys, adapt_table.ADAPTED_GROUP)
             for keys in (adapt_table.BASE, "supported")

@@ -32,12 +32,26 @@ from engram.storage.row_lookups import bind_to_node
 from engram.storage.statement_timeouts import limit_statements
 
 Parameters = Mapping[str, Any] | None
+Observer = Callable[["Connection[Any]", str, Mapping[str, Any]], object]
+"""Takes a connection, a statement that is sent on it, and the statement's parameters by name."""
 POOL_TIMEOUT_SECONDS = 10.0
 CANCEL_POLL_SECONDS = 0.2
 SERVES = "serves"
 TENANT_ROLE = "engram_tenant"
 """What a tenant's connections are: row security holds for it, and it sees no keys."""
 _SERVE = "SELECT set_config('engram.tenant', %s, false), set_config('role', %s, false)"
+
+_observers: list[Observer] = []
+
+
+@contextmanager
+def observe_statements(observe: Observer) -> Iterator[None]:
+    """Call ``observe`` within the block before each statement that this process sends, in the thread that sends."""
+    _observers.append(observe)
+    try:
+        yield
+    finally:
+        _observers.remove(observe)
 
 
 class Reader:
@@ -74,8 +88,10 @@ class Reader:
         return None if row is None else row[0]
 
     def _send(self, statement: str, parameters: Parameters) -> PreparedStatement:
-        text, names = place_parameters(bind_to_node(statement) if self.distributed else statement)
         values = parameters or {}
+        for observe in _observers:
+            observe(self._driver, statement, values)
+        text, names = place_parameters(bind_to_node(statement) if self.distributed else statement)
         return PreparedStatement(self._driver).execute(text, [values[name] for name in names])
 
     @contextmanager
