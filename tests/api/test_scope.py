@@ -10,8 +10,9 @@ import pytest
 from httpx import Response
 
 from engram.composition.container import Application
-from engram.services.auth.scope import LOCAL
+from engram.runtime.api_process import create_app
 from engram.storage.database import observe_statements
+from tests.api.conftest import Variant
 from tests.api.operations import (
     BODIES,
     DOCUMENT,
@@ -61,11 +62,8 @@ def record_lookups(name: str = "no-such-collection") -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("operation", NAMING_OPERATIONS, ids=" ".join)
-def test_each_request_resolves_its_collection_once(
-    application: Application, http: TestClient, curie: str, operation: Operation
-) -> None:
+def test_each_request_resolves_its_collection_once(http: TestClient, curie: str, operation: Operation) -> None:
     method, path = operation
-    application.auth.access._remembered.clear()
     with record_lookups(curie) as found:
         answer = http.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
 
@@ -95,16 +93,20 @@ def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
 
 
 def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
-    application: Application, http: TestClient, curie: str, ingest: Ingest
+    application: Application, http: TestClient, curie: str, ingest: Ingest, variant: Variant
 ) -> None:
+    before = application.auth.access.scope(curie)
+    processes = {key: variant() for key in ("first", "second", "third")}
+    for process in processes.values():
+        process.auth.access.scope(curie)
+
     def post_verdict(key: str) -> Response:
         """A verdict on a new answer, posted by a process that remembers the collection of before."""
         asked = http.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
-        application.auth.access._remembered[LOCAL, curie] = before
         body = {"query_id": asked.get("query_id", str(UUID(int=0))), "collection": curie, "partial": True}
-        return http.post("/feedback", json=body, headers={"idempotency-key": key})
+        client = TestClient(create_app(processes[key]))
+        return client.post("/feedback", json=body, headers={"idempotency-key": key})
 
-    before = application.auth.access.scope(curie)
     with record_lookups(curie) as found:
         assert post_verdict("first").status_code == 202
     assert len(found) == 1  # the question's
@@ -115,7 +117,7 @@ def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
 
     ingest(*CURIE)
     assert post_verdict("third").status_code == 202
-    now = application.auth.access.find_remembered_scope(curie)
+    now = processes["third"].auth.access.find_remembered_scope(curie)
     assert now is not None
     assert now.collection.id > before.collection.id
     assert set(state.event_statuses(application, curie).values()) == {"pending"}
