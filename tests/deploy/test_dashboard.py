@@ -38,7 +38,7 @@ def known(application: Application) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for metric in vars(metrics).values():
         if isinstance(metric, MetricWrapperBase):
-            labels = set(metric._labelnames)
+            labels = set(metric._labelnames)  # noqa: SLF001 - without samples nothing else tells them
             for family in metric.describe():
                 found |= {family.name + suffix: labels for suffix in SUFFIXES[family.type]}
     for family in text_string_to_metric_families(

@@ -28,7 +28,7 @@ from engram.storage.tables.table_base import metadata
 
 def list_sequences() -> list[Sequence]:
     """The sequences of the schema, in the order of their definition."""
-    return list(metadata._sequences.values())
+    return list(metadata._sequences.values())  # noqa: SLF001 - SQLAlchemy has no public list
 
 
 __all__ = [
