@@ -17,12 +17,8 @@ from engram.context.errors import ForbiddenError, IdempotencyConflictError, Unav
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.services.encoders.encoder import Encoder
-from engram.services.learning.incoming_verdict import (
-    NamedSentence,
-    Verdict,
-    resolve_verdict,
-    resolve_without_lookup,
-)
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.learning.verdict_resolution import resolve_verdict, resolve_without_lookup
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake
