@@ -21,7 +21,7 @@ from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
-from engram.storage.database import observe_statements
+from engram.storage.database import observe_sql
 
 QUIET_QUESTIONS = 50
 
@@ -79,7 +79,7 @@ def main() -> None:
         began = time.perf_counter()
 
         def run() -> None:
-            with observe_statements(note_cut_over):
+            with observe_sql(note_cut_over):
                 app.jobs.runner.run_ready()
             seconds["job"] = time.perf_counter() - began
             over.set()

@@ -11,7 +11,7 @@ from httpx import Response
 
 from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.storage.database import observe_statements
+from engram.storage.database import observe_sql
 from tests.api.conftest import Variant
 from tests.api.operations import (
     BODIES,
@@ -57,7 +57,7 @@ def record_lookups(name: str = "no-such-collection") -> Iterator[list[str]]:
         if BY_NAME.search(" ".join(statement.split())) and name in parameters.values():
             noted.append(statement)
 
-    with observe_statements(note):
+    with observe_sql(note):
         yield noted
 
 

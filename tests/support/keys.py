@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.composition.container import Application
-from engram.storage.database import observe_statements
+from engram.storage.database import observe_sql
 from tests.support import state
 
 Vector = NDArray[np.float32]
@@ -59,5 +59,5 @@ def statements() -> Iterator[list[str]]:
     """What readers send during the block, as it is written."""
     noted: list[str] = []
 
-    with observe_statements(lambda _connection, statement, _given: noted.append(" ".join(statement.split()))):
+    with observe_sql(lambda _connection, statement, _given: noted.append(" ".join(statement.split()))):
         yield noted

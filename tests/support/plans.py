@@ -14,7 +14,7 @@ from unittest.mock import patch
 from psycopg import ClientCursor, Connection
 from psycopg.adapt import PyFormat, Transformer
 
-from engram.storage.database import Writer, observe_statements
+from engram.storage.database import Writer, observe_sql
 from engram.storage.tables import metadata
 from tests.support.storage_files import STORAGE_FOLDERS
 
@@ -84,7 +84,7 @@ def watch_plans() -> Iterator[Watch]:
             watch.readings.setdefault(TableScan(statement, scan, again), text)
 
     # Of a block that runs ahead each statement is waited for: between two nothing could be explained.
-    with observe_statements(explain), patch.object(Writer, "ahead", nullcontext):
+    with observe_sql(explain), patch.object(Writer, "ahead", nullcontext):
         yield watch
 
 

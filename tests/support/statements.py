@@ -9,7 +9,7 @@ from psycopg import Connection
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
-from engram.storage.database import observe_statements
+from engram.storage.database import observe_sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def record_statements() -> Iterator[Sent]:
 
     event.listen(Pool, "checkout", record_connection)
     try:
-        with observe_statements(note):
+        with observe_sql(note):
             yield sent
     finally:
         event.remove(Pool, "checkout", record_connection)

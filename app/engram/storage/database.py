@@ -45,7 +45,7 @@ _observers: list[Observer] = []
 
 
 @contextmanager
-def observe_statements(observe: Observer) -> Iterator[None]:
+def observe_sql(observe: Observer) -> Iterator[None]:
     """Call ``observe`` within the block before each statement that this process sends, in the thread that sends."""
     _observers.append(observe)
     try:

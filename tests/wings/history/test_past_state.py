@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from engram.composition.container import Application
-from engram.storage.database import observe_statements
+from engram.storage.database import observe_sql
 from engram.storage.learning import judges
 from engram.storage.learning.judges import JudgeSettings
 from tests.conftest import CURIE, Ingest
@@ -45,7 +45,7 @@ class TestStates:
     ) -> None:
         """They may lie on two nodes."""
         asked: list[str] = []
-        with observe_statements(lambda _, statement, __: asked.append(statement)):
+        with observe_sql(lambda _, statement, __: asked.append(statement)):
             rebuild_past(application, taught, now(application))
         into = {name: {one for one in asked if f"= %({name})s" in one} for name in ("source", "target")}
         assert all(into.values())

@@ -6,10 +6,10 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 from engram.api.schemas import CollectionName, Question, Storable, Whole
 from engram.core.text.conditions import Combination, Comparator, Comparison, Condition, Negation, Scalar
-from engram.core.text.numerals import parse_number
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
+from engram.wings.frontends.core.numerals import parse_number
 from engram.wings.frontends.services.answer_reference import AnswerReference
 from engram.wings.frontends.services.relevance import relevance_scores
 
