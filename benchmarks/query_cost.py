@@ -16,7 +16,7 @@ With ``--readers`` every passage gets a reader, one of ten, and a caller who is 
 """
 
 import argparse
-import sys
+import inspect
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -34,8 +34,8 @@ from engram.services.auth.scope import LOCAL
 from engram.services.pipelines import question as question_pipeline
 from engram.services.retrieval import answer_presentation, hop_loop, passage_ranking, retrieval_service
 from engram.services.retrieval.query import Query
+from engram.storage.connection_pools import PreparedStatement
 from engram.storage.corpus import collections, reader_sets
-from engram.storage.database import Reader
 from query_latency import Floor, measure_interleaved
 
 TOP_K = 10
@@ -124,19 +124,19 @@ def statements(way: Callable[[str], object], questions: Sequence[str]) -> dict[s
     sent: Counter[str] = Counter()
     backend: dict[str, float] = defaultdict(float)
 
-    send = Reader._send
+    execute = PreparedStatement.execute
 
-    def measure_statement(reader: Reader, statement: str, parameters: Any) -> Any:
-        pid = reader._driver.info.backend_pid
+    def measure_statement(cursor: PreparedStatement, statement: bytes, values: Sequence[Any]) -> Any:
+        pid = cursor.connection.info.backend_pid
         was = read_processor_milliseconds(pid)
-        answer = send(reader, statement, parameters)
+        answer = execute(cursor, statement, values)
         function = _sender()
         sent[function] += 1
         time.sleep(0.0002)  # until the backend sleeps, and has been charged
         backend[function] += read_processor_milliseconds(pid) - was
         return answer
 
-    with patch.object(Reader, "_send", measure_statement):
+    with patch.object(PreparedStatement, "execute", measure_statement):
         for question in questions:
             way(question)
     dearest = sorted(sent, key=lambda name: -backend[name])
@@ -148,9 +148,8 @@ def statements(way: Callable[[str], object], questions: Sequence[str]) -> dict[s
 
 def _sender() -> str:
     """The storage function on the stack that sent a statement."""
-    frame = sys._getframe()
-    found = "?"
-    while frame.f_back is not None:
+    found, frame = "?", inspect.currentframe()
+    while frame is not None and frame.f_back is not None:
         frame = frame.f_back
         path = frame.f_code.co_filename
         if path.startswith(STORAGE) and not path.endswith("database.py"):

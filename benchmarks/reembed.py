@@ -11,14 +11,17 @@ it exchanges them; the job runs in a thread of the same process. Then the log is
 import argparse
 import threading
 import time
+from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.storage.database import observe_sql
 
 QUIET_QUESTIONS = 50
 
@@ -59,24 +62,25 @@ def main() -> None:
 
         spans: dict[str, list[float]] = {"beside": [], "cut-over": [], "after": []}
         moment, over = ["beside"], threading.Event()
-        swap = app.corpus.reembed._cut_over
-
-        def note_cut_over(*given: object) -> bool:
-            moment[0] = "cut-over"
-            began = time.perf_counter()
-            try:
-                return swap(*given)  # type: ignore[arg-type]
-            finally:
-                seconds["cut-over"] = time.perf_counter() - began
-                moment[0] = "after"
-
         seconds: dict[str, float] = {}
-        app.corpus.reembed._cut_over = note_cut_over  # type: ignore[method-assign, assignment] # to time it
+
+        def note_cut_over(_connection: object, statement: str, parameters: Mapping[str, Any]) -> None:
+            """The exchange holds the lock of index maintenance from its beginning to its end."""
+            if parameters.get("name") != "maintenance":
+                return
+            if "pg_advisory_unlock" in statement:
+                moment[0] = "after"
+                seconds["cut-over"] += time.perf_counter()
+            else:
+                moment[0] = "cut-over"
+                seconds["cut-over"] = -time.perf_counter()
+
         app.corpus.reembed.request(app.auth.access.scope(collection))
         began = time.perf_counter()
 
         def run() -> None:
-            app.jobs.runner.run_ready()
+            with observe_sql(note_cut_over):
+                app.jobs.runner.run_ready()
             seconds["job"] = time.perf_counter() - began
             over.set()
 

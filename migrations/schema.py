@@ -19,7 +19,7 @@ from sqlalchemy.schema import (
 )
 
 from engram.composition.wings import load_tables
-from engram.storage.tables import metadata
+from engram.storage.tables import list_sequences, metadata
 
 TARGET = Path(__file__).with_suffix(".sql")
 HEADER = """\
@@ -42,7 +42,7 @@ def render() -> str:
     """
     load_tables()
     tables = metadata.tables.values()
-    sequences = [_compile(CreateSequence(sequence)) for sequence in metadata._sequences.values()]
+    sequences = [_compile(CreateSequence(sequence)) for sequence in list_sequences()]
     references = [
         _compile(AddConstraint(key))
         for table in tables

@@ -13,9 +13,8 @@ from typing import Any
 
 import hypothesis
 import pytest
-from pydantic import SecretStr
 
-from engram.composition.container import Application, Servers, servers
+from engram.composition.container import Application, Servers
 from engram.composition.wings import choose_wings, list_installed_wings, load_tables
 from engram.config.settings import Settings
 from engram.context import tenancy
@@ -24,7 +23,7 @@ from engram.providers.language import Language
 from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
 from engram.storage.schema_revision import migrate
-from engram.wings.local.servers import postgres
+from engram.wings.local.servers.local_servers import EmbeddedServers
 from tests.support import encoder, threads
 from tests.support.citus import open_distributed
 from tests.support.command import Cli
@@ -174,14 +173,9 @@ def heavy(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Heavy
 def addresses(settings: Settings) -> Iterator[Servers]:
     """Running servers with the schema in place; a Postgres that nobody kills waits for no disk."""
     with ExitStack() as stack:
-        if CITUS is not None:
-            settings = settings.model_copy(
-                update={"database_url": SecretStr(stack.enter_context(open_distributed(CITUS)))}
-            )
-        with pytest.MonkeyPatch.context() as patch:
-            for name, value in FORGETFUL.items():
-                patch.setitem(postgres._SETTINGS, name, value)
-            running = stack.enter_context(servers(settings.model_copy(update={"wings": "all"})))
+        local = EmbeddedServers(FORGETFUL)
+        postgres = local.open_postgres(settings, make=True) if CITUS is None else open_distributed(CITUS)
+        running = Servers(stack.enter_context(postgres), stack.enter_context(local.open_redis(settings)))
         migrate(running.database_url)
         yield running
 

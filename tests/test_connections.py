@@ -196,7 +196,7 @@ def test_requests_in_hand_are_not_dropped_for_others() -> None:
         for connection in held:
             connection.sendall(b"GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
         eventually(
-            lambda: all(one._busy for one in list(server.server_state.connections)) and server.server_state.tasks
+            lambda: all(one.is_busy for one in list(server.server_state.connections)) and server.server_state.tasks
         )  # type: ignore[union-attr]
         with connect(server) as one_more:
             assert_refused(one_more, 503)

@@ -121,5 +121,5 @@ def test_ledger_reports_unauthorized_access_and_leaks() -> None:
 
 def test_model_moods_differ_and_follow_their_seed() -> None:
     asked = {"messages": [{"content": "supporting"}, {"content": "<evidence>\n[1] The moor.\n</evidence>"}]}
-    replies = {mood: model._reply(mood, 0.5, asked) for mood in model.MOODS}
+    replies = {mood: model.reply_in_mood(mood, 0.5, asked) for mood in model.MOODS}
     assert len(set(map(str, replies.values()))) == len(set(model.MOODS))

@@ -14,6 +14,7 @@ import pytest
 import redis
 
 from engram.composition.container import Application, Servers
+from engram.composition.startup import Startup
 from engram.config.settings import Settings
 from engram.runtime.worker import Worker
 from engram.services.jobs.job_runner import JobThreads
@@ -22,7 +23,7 @@ from engram.telemetry.metrics_endpoint import MetricsEndpoint
 from engram.wings.local.servers import EmbeddedRedis
 from tests.conftest import CURIE
 from tests.support import state
-from tests.support.workers import run_in_thread
+from tests.support.workers import run_in_thread, start_worker
 
 PATIENCE_SECONDS = 30.0
 NEVER_SECONDS = 3600.0
@@ -277,17 +278,17 @@ def test_jobs_loop_that_dies_is_reported_as_stuck(
         raise SystemExit  # which the loop does not outlive
 
     monkeypatch.setattr("engram.runtime.worker.JobThreads", end_loop)
+    monkeypatch.setattr("engram.runtime.heartbeat.STUCK_SECONDS", 2.0)
     app = Application(application.settings, addresses)
-    worker = Worker(app)
-    with pytest.raises(SystemExit):
-        worker._do_jobs()
-    monkeypatch.setattr("engram.runtime.heartbeat.STUCK_SECONDS", 0.0)
-    status, answer = worker.checks()["/healthz"]()
-    assert (status, answer["loops"]) == (503, ["jobs"])
-    app.close()
+    app.models.embedder, app.models.language = application.models.embedder, application.models.language
+    with start_worker(app) as worker:
+        check = worker.checks()["/healthz"]
+        eventually(lambda: check() == (503, {"status": "stuck", "loops": ["jobs"]}))
 
 
-def test_worker_reports_liveness_and_readiness(application: Application, addresses: Servers) -> None:
+def test_worker_reports_liveness_and_readiness(
+    application: Application, addresses: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = Application(application.settings, addresses, consumer="probed")
     app.models.embedder, app.models.language = application.models.embedder, application.models.language
     worker = Worker(app)
@@ -303,9 +304,9 @@ def test_worker_reports_liveness_and_readiness(application: Application, address
         thread.start()
         eventually(lambda: get_status("/readyz")[0] == 200)
         assert get_status("/healthz") == (200, "ok")
-        worker._heart._turned["hung"] = -1e9
-        assert get_status("/healthz") == (503, "stuck")
-        worker._heart._turned.pop("hung")
+        with monkeypatch.context() as impatient:
+            impatient.setattr("engram.runtime.heartbeat.STUCK_SECONDS", 0.0)
+            assert get_status("/healthz") == (503, "stuck")
         worker.stop()
         assert get_status("/readyz") == (503, "ending")
     finally:
@@ -315,11 +316,14 @@ def test_worker_reports_liveness_and_readiness(application: Application, address
         app.close()
 
 
-def test_worker_is_not_ready_without_its_database(application: Application, addresses: Servers) -> None:
+def test_worker_is_not_ready_without_its_database(
+    application: Application, addresses: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Startup, "warm_up", lambda _: None)  # which asks the database
     app = Application(application.settings, replace(addresses, database_url="postgresql://127.0.0.1:1/engram"))
     app.models.embedder, app.models.language = application.models.embedder, application.models.language
-    worker = Worker(app)
-    worker._warm.set()
-    status, said = worker.checks()["/readyz"]()
-    assert (status, said["status"]) == (503, "unavailable")
-    app.close()
+    with start_worker(app) as worker:
+        check = worker.checks()["/readyz"]
+        eventually(lambda: check()[1]["status"] != "starting")
+        status, answer = check()
+        assert (status, answer["status"]) == (503, "unavailable")

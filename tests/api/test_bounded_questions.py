@@ -2,15 +2,19 @@
 
 import asyncio
 import threading
+from contextvars import copy_context
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from starlette.types import Message
 
 from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import AbandonedError
 from engram.providers.embedder import token_windows
+from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
 from engram.runtime.api_process import create_app
 from engram.services.encoders.encoder import EXPANSION_SHARE, QUESTION_TOKENS
 from tests.api.conftest import Variant
@@ -57,40 +61,34 @@ def test_expansions_are_bounded_together(path: str, http: TestClient, curie: str
     assert "expansions have together" in answer.json()["detail"]
 
 
-def test_the_encoder_stops_between_batches_once_the_client_left(application: Application) -> None:
+class CountedBatches:
+    """A runtime whose vectors mean nothing."""
+
+    def __init__(self) -> None:
+        self.batches = 0
+        self.encoder = token_windows.WindowedEmbedder(open_model(DEFAULT_MODEL), self, batch_size=8)
+
+    def __call__(self, token_ids: NDArray[np.int64], attention_mask: NDArray[np.int64]) -> NDArray[np.float32]:
+        self.batches += 1
+        return np.ones((len(token_ids), 4), dtype=np.float32)
+
+
+def test_the_encoder_stops_between_batches_once_the_client_left() -> None:
     """The first batch is read, and nothing after it."""
-    encoder = application.models.embedder._encoder  # type: ignore[attr-defined] # the one that remembers nothing
-    batches = 0
-    encode = encoder._encode
-
-    def count_batch(*arrays: Any) -> Any:
-        nonlocal batches
-        batches += 1
-        return encode(*arrays)
-
-    caught: list[BaseException] = []
+    runtime = CountedBatches()
+    before = runtime.batches
 
     def embed_until_abandoned() -> None:
-        deadline.watch_client(lambda: batches > 0)
-        try:
-            encoder.embed([DOTS])
-        except AbandonedError as error:
-            caught.append(error)
+        deadline.watch_client(lambda: runtime.batches > before)
+        with pytest.raises(AbandonedError):
+            runtime.encoder.embed([DOTS])
 
-    encoder._encode = count_batch
-    try:
-        thread = threading.Thread(target=embed_until_abandoned)
-        thread.start()
-        thread.join(60)
-    finally:
-        encoder._encode = encode
-    assert len(caught) == 1
-    assert batches == 1
+    copy_context().run(embed_until_abandoned)
+    assert runtime.batches == before + 1
 
 
-def test_a_very_long_text_is_read_in_so_many_windows(application: Application) -> None:
-    encoder = application.models.embedder._encoder  # type: ignore[attr-defined]
-    _, counts, _ = encoder.embed_windows(["a-" * 20_000])
+def test_a_very_long_text_is_read_in_so_many_windows() -> None:
+    _, counts, _ = CountedBatches().encoder.embed_windows(["a-" * 20_000])
     assert len(counts) == token_windows.MAX_WINDOWS
 
 

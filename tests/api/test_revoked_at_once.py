@@ -7,9 +7,14 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
+from engram.context.errors import UnauthorizedError
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
+from engram.services.auth.authentication import Authentication
 from engram.services.auth.scope import LOCAL
+from engram.storage.auth import access_key_rows
+from engram.storage.auth.access_key_rows import StoredKey
+from engram.storage.database import Reader
 from tests.api.conftest import Variant
 from tests.support.strict_client import TestClient
 
@@ -40,18 +45,18 @@ def test_each_process_hears_of_changed_keys(variant: Variant, change: str) -> No
             time.sleep(0.02)
 
 
-def test_without_redis_it_is_found_out_when_it_is_looked_up_next(variant: Variant) -> None:
+def test_whoever_is_not_told_finds_it_out_at_the_next_look_up(application: Application) -> None:
     moment = 0.0
-    deaf = variant(redis_url="redis://127.0.0.1:1/0", **LONG_CACHE)
-    deaf.auth.authentication._clock = lambda: moment
-    made = deaf.auth.access_keys.make(LOCAL, AccessKeyRequest(name=f"bob-{uuid4().hex}", scopes={"*": ["admin"]}))
-    other = variant(**LONG_CACHE)
-    with client(deaf, made.key) as app:
-        assert app.get("/access/me").status_code == 200
-        other.auth.access_keys.revoke(LOCAL, made.stored.id)
-        assert app.get("/access/me").status_code == 200
-        moment = 3601.0
-        assert app.get("/access/me").status_code == 401
+    deaf = Authentication(application.database, needed=True, remember_seconds=3600.0, clock=lambda: moment)
+    name = f"bob-{uuid4().hex}"
+    made = application.auth.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}))
+    header = f"Bearer {made.key}"
+    assert deaf.find_principal(header).name == name
+    application.auth.access_keys.revoke(LOCAL, made.stored.id)
+    assert deaf.find_principal(header).name == name
+    moment = 3601.0
+    with pytest.raises(UnauthorizedError):
+        deaf.find_principal(header)
 
 
 def test_lookup_overtaken_by_a_revocation_is_not_cached(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,14 +64,14 @@ def test_lookup_overtaken_by_a_revocation_is_not_cached(variant: Variant, monkey
     made = services.auth.access_keys.make(
         LOCAL, AccessKeyRequest(name=f"eve-{uuid4().hex}", scopes={"*": ["admin"]})
     )
-    look = services.auth.authentication._find_key_principal
+    find = access_key_rows.find_counting
 
-    def overtaken(digest: bytes) -> object:
-        found = look(digest)
+    def find_overtaken(reader: Reader, digest: bytes) -> StoredKey | None:
+        found = find(reader, digest)
         services.auth.access_keys.revoke(LOCAL, made.stored.id)
         return found
 
-    monkeypatch.setattr(services.auth.authentication, "_find_key_principal", overtaken)
+    monkeypatch.setattr(access_key_rows, "find_counting", find_overtaken)
     app = client(services, made.key)
     assert app.get("/access/me").status_code == 200  # it came first
     monkeypatch.undo()

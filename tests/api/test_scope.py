@@ -10,7 +10,9 @@ import pytest
 from httpx import Response
 
 from engram.composition.container import Application
-from engram.services.auth.scope import LOCAL
+from engram.runtime.api_process import create_app
+from engram.storage.database import observe_sql
+from tests.api.conftest import Variant
 from tests.api.operations import (
     BODIES,
     DOCUMENT,
@@ -24,7 +26,6 @@ from tests.api.operations import (
 )
 from tests.conftest import CURIE, Ingest
 from tests.support import state
-from tests.support.statements import hook_statements
 from tests.support.strict_client import TestClient
 
 pytestmark = pytest.mark.routes
@@ -58,18 +59,19 @@ def record_lookups(name: str = "no-such-collection") -> Iterator[list[str]]:
         if BY_NAME.search(" ".join(statement.split())) and name in parameters.values():
             noted.append(statement)
 
-    with hook_statements(note):
+    with observe_sql(note):
         yield noted
 
 
 @pytest.mark.parametrize("operation", NAMING_OPERATIONS, ids=" ".join)
 def test_each_request_resolves_its_collection_once(
-    application: Application, http: TestClient, curie: str, operation: Operation
+    http: TestClient, variant: Variant, curie: str, operation: Operation
 ) -> None:
     method, path = operation
-    application.auth.access._remembered.clear()
+    # A verdict names a collection that the process may remember, as this new one does not.
+    client = TestClient(create_app(variant())) if path == "/feedback" else http
     with record_lookups(curie) as found:
-        answer = http.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
+        answer = client.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
 
     assert answer.status_code < 500 or answer.status_code == 503, answer.text
     assert len(found) == 1
@@ -97,16 +99,20 @@ def test_a_collection_that_is_not_there_is_looked_up_once_as_well(
 
 
 def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
-    application: Application, http: TestClient, curie: str, ingest: Ingest
+    application: Application, http: TestClient, curie: str, ingest: Ingest, variant: Variant
 ) -> None:
+    before = application.auth.access.scope(curie)
+    processes = {key: variant() for key in ("first", "second", "third")}
+    for process in processes.values():
+        process.auth.access.scope(curie)
+
     def post_verdict(key: str) -> Response:
         """A verdict on a new answer, posted by a process that remembers the collection of before."""
         asked = http.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
-        application.auth.access._remembered[LOCAL, curie] = before
         body = {"query_id": asked.get("query_id", str(UUID(int=0))), "collection": curie, "partial": True}
-        return http.post("/feedback", json=body, headers={"idempotency-key": key})
+        client = TestClient(create_app(processes[key]))
+        return client.post("/feedback", json=body, headers={"idempotency-key": key})
 
-    before = application.auth.access.scope(curie)
     with record_lookups(curie) as found:
         assert post_verdict("first").status_code == 202
     assert len(found) == 1  # the question's
@@ -117,7 +123,7 @@ def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
 
     ingest(*CURIE)
     assert post_verdict("third").status_code == 202
-    now = application.auth.access.find_remembered_scope(curie)
+    now = processes["third"].auth.access.find_remembered_scope(curie)
     assert now is not None
     assert now.collection.id > before.collection.id
     assert set(state.event_statuses(application, curie).values()) == {"pending"}

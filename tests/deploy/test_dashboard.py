@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.parser import text_string_to_metric_families
 
 from engram.composition.container import Application
@@ -35,9 +36,11 @@ def expressions() -> list[str]:
 def known(application: Application) -> dict[str, set[str]]:
     """Metric -> its labels; those of histograms by the names of their samples."""
     found: dict[str, set[str]] = {}
-    for collector in metrics._registry._collector_to_names:
-        for name in metrics._registry._collector_to_names[collector]:
-            found[name] = set(getattr(collector, "_labelnames", ()))
+    for metric in vars(metrics).values():
+        if isinstance(metric, MetricWrapperBase):
+            labels = set(metric._labelnames)  # noqa: SLF001 - without samples nothing else tells them
+            for family in metric.describe():
+                found |= {family.name + suffix: labels for suffix in SUFFIXES[family.type]}
     for family in text_string_to_metric_families(
         metrics.exposition(application.maintenance.state.metrics).decode()
     ):
@@ -47,6 +50,8 @@ def known(application: Application) -> dict[str, set[str]]:
     return found | {"engram_jobs": {"kind", "status"}} | {key: {"table"} for key in INDEXES}
 
 
+SUFFIXES = {"gauge": ("",), "counter": ("", "_total"), "histogram": ("", "_bucket", "_count", "_sum")}
+"""Of the names of samples, by the kind of metric."""
 INDEXES = ("engram_indexes", "engram_indexes_invalid", "engram_index_bytes")
 """Of which there are none while no collection is large."""
 

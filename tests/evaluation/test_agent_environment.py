@@ -172,7 +172,7 @@ def test_a_configured_model_plays_too(tmp_path: Path, monkeypatch: pytest.Monkey
     with OpenAiServer(lambda request: f"```\n{oracle(request['messages'])}\n```") as server:
         monkeypatch.setenv("ENGRAM_LLM_BASE_URL", server.base_url)
         monkeypatch.setenv("ENGRAM_LLM_MODEL", "small")
-        evaluate_command._agent(found, Options(protocol="agent"), tmp_path)
+        evaluate_command.run_agent(found, Options(protocol="agent"), tmp_path)
         assert len(server.requests) == 4  # nothing, film, director, answer
     (file,) = tmp_path.glob("*.json")
     played = {row["policy"]: row for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}

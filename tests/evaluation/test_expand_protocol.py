@@ -113,7 +113,7 @@ def test_live_units_are_requested_once_and_stored(expanding: Evaluate, few: Data
         user = request["messages"][1]["content"]
         return json.dumps({"passage": next(text for asked, text in told.items() if asked in user)})
 
-    model._handler = answer_with_gold
+    model.handler = answer_with_gold
     options: dict[str, Any] = {"retrievers": ("dense",), "live": True, "methods": ("hyde",), "limit": 4}
     report = expanding("expand", few, **options)
     assert len(model.requests) == 4
@@ -150,7 +150,7 @@ def test_passages_of_each_arm_are_answered_and_marked(
         told = any(sentence in user for sentence in gold)
         return json.dumps({"answer": answer if told else "Elsewhere", "cited": [1], "sufficient": told})
 
-    model._handler = reader
+    model.handler = reader
     kind = next(iter(held.expansions.values()))[0].method
     options: dict[str, Any] = {
         "retrievers": ("dense",),
@@ -183,7 +183,7 @@ def test_passages_of_each_arm_are_answered_and_marked(
 
 
 def test_an_endpoint_that_fails_fails_the_run(expanding: Evaluate, few: Dataset, model: OpenAiServer) -> None:
-    model._handler = lambda _: Reply("overloaded", status=500)
+    model.handler = lambda _: Reply("overloaded", status=500)
     with pytest.raises(LlmError, match="overloaded"):
         expanding("expand", few, retrievers=("dense",), live=True, methods=("synonyms",), limit=2)
 

@@ -211,7 +211,7 @@ def test_the_command_prints_the_tables(
     monkeypatch.setenv("ENGRAM_LLM_BASE_URL", server.base_url)
     monkeypatch.setenv("ENGRAM_LLM_MODEL", "small")
     monkeypatch.setenv("ENGRAM_DATA_DIR", str(application.settings.data_dir))
-    evaluate_command._run_streamed(dataset(), Options(protocol="streamed"), tmp_path)
+    evaluate_command.run_streamed(dataset(), Options(protocol="streamed"), tmp_path)
     printed = capsys.readouterr().out
     assert "GRAM, Table 2" in printed
     assert "graph-without-update" in printed

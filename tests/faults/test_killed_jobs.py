@@ -36,7 +36,7 @@ ANY_KIND = {
 INGEST = ANY_KIND | {
     "a batch written and not counted": ("engram.storage.jobs.job_claims:advance", "before", "2"),
     "a batch counted and not committed": ("engram.storage.jobs.job_claims:advance", "after", "2"),
-    "between two batches": ("engram.services.corpus.graph_builder:IndexService._write", "after", "2"),
+    "between two batches": ("engram.storage.corpus.collections:lock_graph_in", "before", "3"),
 }
 REKEY = ANY_KIND | {
     "keys staged and not committed": ("engram.storage.passage_keys.staged_keys:stage", "after", "2"),
@@ -188,7 +188,7 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
 
 SESSION = {
     "a round written and not committed": ("engram.wings.sessions.storage.sessions:write_round", "after"),
-    "between two rounds": ("engram.wings.sessions.services.session_runner:SessionRunner._step", "after"),
+    "between two rounds": ("engram.wings.sessions.services.session_runner:load", "before", "2"),
 }
 
 
@@ -235,7 +235,7 @@ def test_killed_between_the_turns_of_an_agent(
             services.database, application.models.encoder, application.jobs.runner, services.session_planners, llm
         )
         session = sessions.start(scope, new)
-        step = ("engram.wings.sessions.services.session_runner:SessionRunner._step", "after", "2")
+        step = ("engram.wings.sessions.services.session_runner:load", "before", "3")
         killed_and_made_good(curie, session, *step, llm_base_url=server.base_url)
     read = sessions_of(application).sessions.read(scope, session)
     assert [one.action for one in read.rounds] == ["insert", "insert", "insert", "answer"]

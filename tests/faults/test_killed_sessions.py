@@ -22,7 +22,7 @@ from tests.support.processes import eventually
 
 BUDGET = Budget(rounds=4, llm_calls=200, tokens=1_000_000, seconds=300.0, passages=100)
 AFTER_WRITE = ("engram.wings.sessions.storage.sessions:write_round", "after", "2")
-BETWEEN_ROUNDS = ("engram.wings.sessions.services.session_runner:SessionRunner._step", "after", "2")
+BETWEEN_ROUNDS = ("engram.wings.sessions.services.session_runner:load", "before", "3")
 
 
 @pytest.fixture(scope="module")

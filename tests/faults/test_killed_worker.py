@@ -47,7 +47,8 @@ def kill_and_recover(
     events = undo.stream(application, collection, VERDICTS, seed=7)
     untouched = undo.stream(application, twin, VERDICTS, seed=7)
     twins.set_aside(application, twin)
-    application.stream._redis.flushall()
+    with redis.Redis.from_url(application.addresses.redis_url) as client:
+        client.flushall()
     for event in events:
         application.stream.wake([(state.collection_id(application, collection), event)])
 

@@ -5,6 +5,7 @@ While it lags, stands still, is away or was promoted, the primary answers, and r
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -19,7 +20,7 @@ from engram.runtime.api_process import create_app
 from engram.storage import replica
 from engram.storage.schema_revision import migrate
 from engram.telemetry import metrics
-from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis, postgres
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from engram.wings.upkeep.parts import upkeep_of
 from tests.conftest import CURIE, Heavy
 from tests.support import standby, state
@@ -32,11 +33,9 @@ LAG_SECONDS = 0.5
 
 @pytest.fixture(scope="module")
 def primary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(postgres._SETTINGS, "fsync", "off")
-        with EmbeddedPostgres(tmp_path_factory.mktemp("primary") / "postgres") as server:
-            migrate(server.url)
-            yield server
+    with EmbeddedPostgres(tmp_path_factory.mktemp("primary") / "postgres", options={"fsync": "off"}) as server:
+        migrate(server.url)
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -125,13 +124,14 @@ def pause_replay(server: EmbeddedPostgres) -> Iterator["psycopg.Connection[tuple
 def expect_outcome(outcome: str) -> Iterator[None]:
     """One read in the block, and it comes from there."""
 
-    def counts() -> dict[str, float]:
-        names = ("replica", "behind", "unfit", "failed")
-        return {name: metrics.REPLICA_READS.labels(name)._value.get() for name in names}
+    def counts() -> Counter[str]:
+        (family,) = metrics.REPLICA_READS.collect()
+        totals = [sample for sample in family.samples if sample.name.endswith("_total")]
+        return Counter({sample.labels["outcome"]: int(sample.value) for sample in totals})
 
     before = counts()
     yield
-    assert {name: count - before[name] for name, count in counts().items() if count != before[name]} == {outcome: 1}
+    assert counts() - before == {outcome: 1}
 
 
 def post_query(client: TestClient, collection: str) -> dict[str, Any]:
@@ -297,5 +297,5 @@ def test_a_promoted_replica_is_one_no_longer_and_can_be_the_primary(
 
 
 def diagnose(app: Application) -> tuple[str, str]:
-    (finding,) = upkeep_of(app).doctor._replica()
+    (finding,) = (one for one in upkeep_of(app).doctor.examine() if one.thing == "replica")
     return finding.verdict, finding.found

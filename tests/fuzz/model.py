@@ -23,12 +23,12 @@ def open_moody_server(seed: int) -> OpenAiServer:
     def handle(request: dict[str, Any]) -> str | Reply:
         with lock:
             mood, place = dice.choice(MOODS), dice.random()
-        return _reply(mood, place, request)
+        return reply_in_mood(mood, place, request)
 
     return OpenAiServer(handle)
 
 
-def _reply(mood: str, place: float, request: dict[str, Any]) -> str | Reply:
+def reply_in_mood(mood: str, place: float, request: dict[str, Any]) -> str | Reply:
     right = _right(request)
     kinds: dict[str, str | Reply] = {
         "right": right,

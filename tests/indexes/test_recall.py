@@ -20,6 +20,7 @@ from engram.storage.database import Reader
 from engram.storage.maintenance import index_recall, vector_indexes
 from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.wings.upkeep.storage import poor_indexes
 from tests.support import state
 
 ROWS = 1500
@@ -127,10 +128,10 @@ class TestRecallMeasurement:
         measured = read(application, poor).index_recall["passage"]
         assert report.breadth == index_recall_guard.MAX_BREADTH
         with application.database.read() as reader:
-            assert [row[:2] for row in index_recall.list_below(reader, 1.0) if row[0] == poor] == [
+            assert [row[:2] for row in poor_indexes.list_poor_indexes(reader, 1.0) if row[0] == poor] == [
                 (poor, "passage")
             ]
-            assert [row for row in index_recall.list_below(reader, measured.recall) if row[0] == poor] == []
+            assert [row for row in poor_indexes.list_poor_indexes(reader, measured.recall) if row[0] == poor] == []
 
     def test_questions_that_were_asked_come_before_what_is_drawn(
         self, application: Application, curie: str

@@ -32,17 +32,17 @@ def test_passages_are_nodes(retriever: EngramRetriever, curie: str) -> None:
     assert [node.node.node_id for node in again] == [node.node.node_id for node in nodes]
 
 
-def test_a_model_is_shown_the_passage_and_its_metadata_only(retriever: EngramRetriever, ingest: Ingest) -> None:
+def test_a_model_is_shown_the_passage_and_its_metadata_only(service: str, curie: str, ingest: Ingest) -> None:
     ingest({"id": "kept", "text": "Titan has lakes of methane.", "metadata": {"source": "probe"}})
-    retriever._filter = {"source": "probe"}
+    retriever = EngramRetriever(service, collection=curie, filter={"source": "probe"})
     (node,) = retriever.retrieve("What does Titan have?")
     assert node.node.get_content(MetadataMode.LLM) == "source: probe\n\nTitan has lakes of methane."
 
 
 def test_retriever_serves_a_query_engine_and_takes_its_verdict(
-    retriever: EngramRetriever, service: str, curie: str, monkeypatch: pytest.MonkeyPatch
+    retriever: EngramRetriever, service: str, curie: str
 ) -> None:
-    monkeypatch.setattr(LlamaIndex, "_llm", MockLLM())
+    LlamaIndex.llm = MockLLM()
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
     answer = engine.query(QUESTION)
     assert len(answer.source_nodes) == 3

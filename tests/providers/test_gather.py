@@ -29,7 +29,7 @@ class Slow:
 
 
 def waits(gather: BatchGatherer, count: int) -> Callable[[], bool]:
-    return lambda: len(gather._waiting) == count
+    return lambda: gather.waiting == count
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from engram.context.errors import ConfigurationError
 from engram.providers.reranker import RerankerError
+from engram.providers.reranker.cross_encoder import CrossEncoder
 from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
 from tests.support.encoder import tiny_cross_encoder
@@ -104,7 +105,7 @@ def test_a_folder_that_is_too_slow_is_left(tmp_path: Path, monkeypatch: pytest.M
         released.wait(30.0)
         return [0.5] * len(TEXTS)
 
-    monkeypatch.setattr(folder, "_score_texts", score_slowly)
+    monkeypatch.setattr(CrossEncoder, "score", score_slowly)
     try:
         with pytest.raises(RerankerError, match="tiny-cross did not answer in time"):
             folder.score("Where?", TEXTS, 0.05)

@@ -18,6 +18,7 @@ from engram.core.ranking.profiles import DEFAULT
 from engram.services.retrieval import passage_key_cache
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import IndexRecall
+from engram.storage.database import observe_sql
 from engram.storage.learning import question_supports
 from engram.storage.maintenance import vector_indexes
 from engram.storage.retrieval import entity_lookup, passages_by_key
@@ -26,7 +27,6 @@ from tests.support import knowledge, large, workload
 from tests.support.databases import application_on, new_database, open_migrated
 from tests.support.keys import unit
 from tests.support.plans import TENANTS, Watch, watch_plans
-from tests.support.statements import hook_statements
 
 KEPT_AFTER = 20
 FUNCTIONS = 180
@@ -187,7 +187,7 @@ def _list_search_plans(application: Application, *, broadly: bool) -> list[str]:
             measured = IndexRecall(recall=0.9, breadth=400, configured=100, rows=2000, measured_at="")
             target = replace(target, index_recall=dict.fromkeys(vector_indexes.BUILDS, measured))
         focus = Focus(target, vector, limits=limits, use_memory=True, policy=DEFAULT.policy)
-        with hook_statements(lambda _connection, *what: sent.append(what)):
+        with observe_sql(lambda _connection, *what: sent.append(what)):
             passages_by_key.find_nearest_passages(reader, focus, 50)
             passages_by_key.find_nearest_to_each(
                 reader, focus.collection, [passages_by_key.Search(focus.vector, 50)], limits

@@ -183,8 +183,7 @@ def test_row_security_hides_rows_without_the_application_check(
 
 
 def _urls(application: Application) -> tuple[str, str]:
-    engine = application.database._readers.url
-    return engine.render_as_string(hide_password=False).replace("+psycopg", ""), "redis://127.0.0.1:1/0"
+    return application.addresses.database_url, "redis://127.0.0.1:1/0"
 
 
 @pytest.mark.parametrize("row_security", [True, False])

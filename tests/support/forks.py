@@ -193,8 +193,8 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _end(code: int) -> NoReturn:
     """End as Python does, except that nothing is taken apart first: that would copy all that was imported."""
-    threading._shutdown()  # type: ignore[attr-defined]  # as at the end of any program
-    atexit._run_exitfuncs()
+    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - a program's end has no public name
+    atexit._run_exitfuncs()  # noqa: SLF001 - as above
     for stream in (sys.stdout, sys.stderr):
         with suppress(ValueError):  # it was closed
             stream.flush()

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.composition.container import Application
+from engram.storage.database import observe_sql
 from tests.support import state
-from tests.support.statements import hook_statements
 
 Vector = NDArray[np.float32]
 
@@ -59,5 +59,5 @@ def statements() -> Iterator[list[str]]:
     """What readers send during the block, as it is written."""
     noted: list[str] = []
 
-    with hook_statements(lambda _connection, statement, _given: noted.append(" ".join(statement.split()))):
+    with observe_sql(lambda _connection, statement, _given: noted.append(" ".join(statement.split()))):
         yield noted

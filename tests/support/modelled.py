@@ -27,8 +27,7 @@ class ModelApplications:
         """One whose LLM is ``handler``, tried once; ``changed`` are further settings."""
 
         def answer_and_record(request: dict[str, Any]) -> str | Reply:
-            engines = (made.database._readers, made.database._writers)
-            self.held.append(sum(engine.pool.checkedout() for engine in engines))  # type: ignore[attr-defined]
+            self.held.append(sum(pool.in_use for pool in made.database.pools().values()))
             return handler(request)
 
         self.server = self.open.enter_context(OpenAiServer(answer_and_record))

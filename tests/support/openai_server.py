@@ -71,7 +71,8 @@ class OpenAiServer:
     """The server; use it as a context manager. See the module's docstring."""
 
     def __init__(self, handler: Handler | None = None, *, api_key: str | None = None) -> None:
-        self._handler = handler
+        self.handler = handler
+        """What answers once the queue is empty."""
         self._api_key = api_key
         self._queue: deque[Reply] = deque()
         self._lock = threading.Lock()
@@ -120,9 +121,9 @@ class OpenAiServer:
                 return Reply("Incorrect API key provided.", status=401)
             if self._queue:
                 return self._queue.popleft()
-        if self._handler is None:
+        if self.handler is None:
             return Reply("The test programmed no reply to this request.", status=400)
-        return _as_reply(self._context.copy().run(self._handler, request.json))
+        return _as_reply(self._context.copy().run(self.handler, request.json))
 
     def _request_class(self) -> type[BaseHTTPRequestHandler]:
         server = self

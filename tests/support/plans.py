@@ -1,7 +1,7 @@
 """Plans of the statements that an application runs, as the planner makes them where and when they run."""
 
+import inspect
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -14,9 +14,8 @@ from unittest.mock import patch
 from psycopg import ClientCursor, Connection
 from psycopg.adapt import PyFormat, Transformer
 
-from engram.storage.database import Writer
+from engram.storage.database import Writer, observe_sql
 from engram.storage.tables import metadata
-from tests.support.statements import hook_statements
 from tests.support.storage_files import STORAGE_FOLDERS
 
 Plan = Mapping[str, Any]
@@ -72,7 +71,7 @@ def watch_plans() -> Iterator[Watch]:
     indexes: dict[str, list[str]] = {}
 
     def explain(connection: "Connection[Any]", text: str, parameters: Mapping[str, Any]) -> None:
-        statement = _caller(sys._getframe(1))
+        statement = _caller(inspect.currentframe())
         texts[text] += 1
         if statement is None or texts[text] > EXPLAINED or not re.match(r"\s*(\(?SELECT|WITH|[IUD]\w+)\s", text):
             return
@@ -85,7 +84,7 @@ def watch_plans() -> Iterator[Watch]:
             watch.readings.setdefault(TableScan(statement, scan, again), text)
 
     # Of a block that runs ahead each statement is waited for: between two nothing could be explained.
-    with hook_statements(explain), patch.object(Writer, "ahead", nullcontext):
+    with observe_sql(explain), patch.object(Writer, "ahead", nullcontext):
         yield watch
 
 

@@ -1,16 +1,15 @@
 """What goes to the database in a block: connections taken from a pool, and statements sent on each of them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from unittest.mock import patch
 
 from psycopg import Connection
 from sqlalchemy import event
 from sqlalchemy.pool import Pool
 
-from engram.storage.database import Reader
+from engram.storage.database import observe_sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +30,6 @@ class Sent:
 
 
 @contextmanager
-def hook_statements(note: Callable[["Connection[Any]", str, Mapping[str, Any]], object]) -> Iterator[None]:
-    """Call ``note`` before each statement of the block is sent: where, as it is written, and its parameters."""
-    send = Reader._send
-
-    def send_and_note(reader: Reader, statement: str, parameters: Mapping[str, Any] | None) -> Any:
-        note(reader._driver, statement, parameters or {})
-        return send(reader, statement, parameters)
-
-    with patch.object(Reader, "_send", send_and_note):
-        yield
-
-
-@contextmanager
 def record_statements() -> Iterator[Sent]:
     """All that goes through any pool during the block, whatever thread sends it."""
     sent = Sent()
@@ -58,7 +44,7 @@ def record_statements() -> Iterator[Sent]:
 
     event.listen(Pool, "checkout", record_connection)
     try:
-        with hook_statements(note):
+        with observe_sql(note):
             yield sent
     finally:
         event.remove(Pool, "checkout", record_connection)

@@ -74,7 +74,7 @@ class Route(APIRoute):
             handle = record_requests(self.name, handle)
 
         async def read(request: Request) -> Response:
-            return await handle(Body(request.scope, request.receive, request._send))
+            return await handle(Body(request.scope, request.receive))
 
         return read
 

@@ -75,7 +75,7 @@ class Application:
         self.database = self.connections.database
         self.stream = self.connections.stream
         registry = EncoderRegistry(self.database)
-        self.hooks = collect_hooks(self._chosen_wings, self)
+        self.hooks = collect_hooks(self._chosen_wings, self.installed_wings, self)
         self.models = Models(settings, registry.fingerprint, self.hooks.weight_models)
         self._closing = ExitStack()
         self._closing.callback(self.models.close)

@@ -17,7 +17,7 @@ class Hooks:
 
     Attributes:
         question_rules: applied one after another.
-        collection_settings: name -> function that completes a value of the setting.
+        collection_settings: name -> function that completes a value of the setting; None where its wing is off.
         passage_observers: called one after another when passages are written or removed.
         derived_states: copied, verified, cleared and retired one after another.
         weight_models: taught by verdicts.
@@ -25,7 +25,7 @@ class Hooks:
     """
 
     question_rules: Sequence[QuestionRule] = ()
-    collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
+    collection_settings: Mapping[str, CompleteSetting | None] = field(default_factory=dict)
     passage_observers: Sequence[PassageObserver] = ()
     derived_states: Sequence[DerivedState] = ()
     weight_models: Sequence[WeightModel] = ()

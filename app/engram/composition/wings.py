@@ -204,12 +204,14 @@ def find_local_servers(chosen: str, wings: Sequence[Wing]) -> LocalServers | Non
     return next((wing.local_servers for wing in choose_wings(chosen, wings) if wing.local_servers), None)
 
 
-def collect_hooks(wings: Sequence[Wing], application: object) -> Hooks:
-    """Collect what these wings add to services of the core of an application."""
+def collect_hooks(wings: Sequence[Wing], installed: Sequence[Wing], application: object) -> Hooks:
+    """Collect what these of the installed wings add to services of the core of an application."""
     return Hooks(
         question_rules=tuple(wing.question_rule for wing in wings if wing.question_rule is not None),
         collection_settings={
-            name: complete for wing in wings for name, complete in wing.collection_settings.items()
+            name: complete if wing in wings else None
+            for wing in installed
+            for name, complete in wing.collection_settings.items()
         },
         passage_observers=[wing.make_passage_observer(application) for wing in wings if wing.make_passage_observer],
         derived_states=[wing.derived_state for wing in wings if wing.derived_state is not None],

@@ -51,7 +51,7 @@ class LimitedConnection(HttpToolsProtocol):
         self._refused = (400, "malformed-request", "Malformed request", "This is not HTTP.")
 
     @property
-    def _busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether a request came whole and is being answered."""
         return self.cycle is not None and not self.cycle.response_complete and not self._in_body
 
@@ -59,7 +59,7 @@ class LimitedConnection(HttpToolsProtocol):
         """Make room for it if there is none, in place of one that has no whole request."""
         if len(self.connections) >= self._limits.connections:
             waiting = next(
-                (one for one in self.connections if isinstance(one, LimitedConnection) and not one._busy), None
+                (one for one in self.connections if isinstance(one, LimitedConnection) and not one.is_busy), None
             )
             log.warning("too many connections", limit=self._limits.connections, dropped=waiting is not None)
             if waiting is None:
@@ -148,7 +148,7 @@ class LimitedConnection(HttpToolsProtocol):
 
     def _head_is_late(self) -> None:
         self._timer = None
-        if self._busy:  # we are the ones who are late
+        if self.is_busy:  # we are the ones who are late
             self._await_head()
             return
         if not self._head_bytes:  # nobody asked for anything

@@ -32,6 +32,8 @@ from engram.storage.row_lookups import bind_to_node
 from engram.storage.statement_timeouts import limit_statements
 
 Parameters = Mapping[str, Any] | None
+Observer = Callable[["Connection[Any]", str, Mapping[str, Any]], object]
+"""Takes a connection, a statement that is sent on it, and the statement's parameters by name."""
 POOL_TIMEOUT_SECONDS = 10.0
 CANCEL_POLL_SECONDS = 0.2
 SERVES = "serves"
@@ -59,6 +61,18 @@ _SERVE_READERS = f"""
            ) THEN '{READER_ROLE}' ELSE %(role)s END, false)
 """
 _EVERYTHING = tenancy.Visibility(None)
+
+_observers: list[Observer] = []
+
+
+@contextmanager
+def observe_sql(observe: Observer) -> Iterator[None]:
+    """Call ``observe`` within the block before each statement that this process sends, in the thread that sends."""
+    _observers.append(observe)
+    try:
+        yield
+    finally:
+        _observers.remove(observe)
 
 
 class Reader:
@@ -95,8 +109,10 @@ class Reader:
         return None if row is None else row[0]
 
     def _send(self, statement: str, parameters: Parameters) -> PreparedStatement:
-        text, names = place_parameters(bind_to_node(statement) if self.distributed else statement)
         values = parameters or {}
+        for observe in _observers:
+            observe(self._driver, statement, values)
+        text, names = place_parameters(bind_to_node(statement) if self.distributed else statement)
         return PreparedStatement(self._driver).execute(text, [values[name] for name in names])
 
     @contextmanager

@@ -17,9 +17,9 @@ from engram.context.errors import InvalidRequestError
 from engram.core.ranking import complementarity
 from engram.core.ranking.passage_scores import FIRST_LOOK
 from engram.providers.language import Language, PassageText, normalise_entity
-from engram.providers.language.question_relations import find_asked_terms, relation_terms
 from engram.services.retrieval.query import Query
 from engram.wings.facts.reading import extract_facts
+from engram.wings.facts.reading.question_relations import find_asked_terms, relation_terms
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
 from engram_evaluation.ranking_fit import JudgedQuestion, fit

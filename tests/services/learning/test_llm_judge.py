@@ -194,8 +194,7 @@ def test_no_connection_is_held_while_the_model_thinks(
 
 
 def count_checked_out(database: Database) -> int:
-    engines = (database._readers, database._writers)
-    return sum(engine.pool.checkedout() for engine in engines)  # type: ignore[attr-defined]
+    return sum(pool.in_use for pool in database.pools().values())
 
 
 def test_a_failing_episode_does_not_hold_up_the_others(

@@ -1,6 +1,7 @@
 """Verdicts on their way into the log: each once, many at a time, and none at the cost of another."""
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import wait
 from dataclasses import replace
 from typing import Any
@@ -18,11 +19,12 @@ from engram.context.errors import (
 )
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.learning.verdict_intake import Intake, _PendingVerdict
+from engram.services.learning.verdict_intake import Intake, hash_verdict
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collection_deletion
-from engram.storage.database import Database
+from engram.storage.database import Database, Writer
 from engram.storage.feedback_log import event_intake as log
+from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -127,7 +129,7 @@ def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:
         "reason": "missing",
     }
 
-    hashes = [_PendingVerdict(Verdict(**given), "key", announced=True).hash().hex() for given in (judged, rated)]
+    hashes = [hash_verdict(Verdict(**given)).hex() for given in (judged, rated)]
 
     assert hashes == [
         "8e643c5dd2ad79dc89af53fb54ce67a934700531b581ac51c609ffe767698f28",
@@ -135,17 +137,28 @@ def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:
     ]
 
 
-def test_cancelled_verdict_is_not_accepted(application: Application, verdict: Verdict) -> None:
+def test_cancelled_verdict_is_not_accepted(
+    application: Application, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
     intake = Intake(application.database, application.stream, application.models.encoder)
-    free = threading.Event()
-    intake._together.submit(free.wait, 30)
+    begun, free = threading.Event(), threading.Event()
+    accept = log.accept
+
+    def accept_slowly(writer: Writer, events: Sequence[log.NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
+        begun.set()
+        assert free.wait(30)
+        return accept(writer, events)
+
+    monkeypatch.setattr(log, "accept", accept_slowly)
+    first = intake.submit(verdict, f"key-{uuid4()}")
+    assert begun.wait(30)
     left = intake.submit(verdict, gone := f"key-{uuid4()}")
     kept = intake.submit(verdict, f"key-{uuid4()}")
 
     assert left.cancel()
     free.set()
 
-    assert kept.result(timeout=30).id
+    assert first.result(timeout=30).id < kept.result(timeout=30).id
     with application.database.read() as reader:
         assert log.find_by_key(reader, kept.result().collection_id, "local", gone) is None
     intake.close()

@@ -20,13 +20,15 @@ from engram.storage.wake_stream import BEATS_LAST_SECONDS, WORKERS, WakeStream
 from tests.support import state
 from tests.support.databases import application_on
 
+CONSUMER = f"worker-{uuid4()}"
+
 
 @pytest.fixture
 def stream(addresses: Servers) -> Iterator[WakeStream]:
     """A consumer, alone with its beats."""
     with redis_client.Redis.from_url(addresses.redis_url) as client:
         client.delete(WORKERS)
-    own = WakeStream(addresses.redis_url, f"worker-{uuid4()}")
+    own = WakeStream(addresses.redis_url, CONSUMER)
     yield own
     own.leave()
     own.close()
@@ -53,7 +55,7 @@ def test_readiness_knows_whether_anybody_works(application: Application, stream:
 def test_a_beat_runs_out(addresses: Servers, stream: WakeStream) -> None:
     stream.beat()
     with redis_client.Redis.from_url(addresses.redis_url) as client:
-        client.zincrby(WORKERS, -BEATS_LAST_SECONDS - 1, stream._consumer)
+        client.zincrby(WORKERS, -BEATS_LAST_SECONDS - 1, CONSUMER)
         assert stream.workers() == 0
         other = WakeStream(addresses.redis_url, "other")
         other.beat()

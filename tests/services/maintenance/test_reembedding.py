@@ -12,7 +12,6 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConflictError, InvalidRequestError, UnavailableError
 from engram.providers.embedder import Embedder
-from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import Runner
 from engram.services.maintenance.reembedding import ReembeddingService
 from engram.services.retrieval.query import Query
@@ -41,22 +40,21 @@ def alone(own: Servers, settings: Settings, application: Application) -> Iterato
 
 @pytest.fixture
 def both(own: Servers, settings: Settings, application: Application, second: Embedder) -> Iterator[Application]:
-    """A process with both, the second one watched."""
-    with application_on(own, settings, application) as services:
+    """A process with both, each of them watched."""
+    first = CountingEncoder(application.models.embedder)
+    with application_on(own, settings, application, first) as services:
         services.models.embedder_also = CountingEncoder(second)
         yield services
 
 
-def use_for_its_fingerprint(encoder: Encoder, embedder: CountingEncoder) -> None:
-    """Have the encoder run this one in place of its own of the same fingerprint."""
-    encoder._selectable, encoder._embedders = (
-        tuple(embedder if one.fingerprint == embedder.fingerprint else one for one in run)
-        for run in (encoder._selectable, encoder._embedders)
-    )
-
-
 def get_counting_encoder(application: Application) -> CountingEncoder:
     embedder = application.models.embedder_also
+    assert isinstance(embedder, CountingEncoder)
+    return embedder
+
+
+def get_first_encoder(application: Application) -> CountingEncoder:
+    embedder = application.models.embedder
     assert isinstance(embedder, CountingEncoder)
     return embedder
 
@@ -264,7 +262,7 @@ def _claimant() -> Any:
 
 
 def test_an_ingest_that_embedded_before_writes_nothing_of_the_old_space(both: Application, taught: str) -> None:
-    first = CountingEncoder(both.models.embedder)
+    first = get_first_encoder(both)
 
     def cut_over(_: Sequence[str]) -> None:
         first.before = lambda _: None
@@ -273,7 +271,6 @@ def test_an_ingest_that_embedded_before_writes_nothing_of_the_old_space(both: Ap
             assert both.jobs.runner.carry_out(job, lambda: False)
 
     first.before = cut_over
-    use_for_its_fingerprint(both.models.encoder, first)
     state.stage_passages(both, taught, NEW_PASSAGE)
     assert both.jobs.runner.run_ready() == 1
     assert_of(get_counting_encoder(both), both, taught)
@@ -293,8 +290,8 @@ def test_a_verdict_on_an_answer_of_before_is_learned_along_the_new_vector(both: 
 
 def test_back_again_embeds_only_what_came_since(both: Application, taught: str) -> None:
     old, answers = vectors(both, taught), ask_scores(both, taught)
-    first = CountingEncoder(both.models.embedder)
-    use_for_its_fingerprint(both.models.encoder, first)
+    first = get_first_encoder(both)
+    before = first.texts
     reembed_collection(both, taught)
     state.stage_passages(both, taught, NEW_PASSAGE)
     both.jobs.runner.run_ready()
@@ -303,7 +300,8 @@ def test_back_again_embeds_only_what_came_since(both: Application, taught: str) 
     assert reembed_collection(both, taught, both.models.embedder.model).status == "succeeded"
 
     new = {row["text"] for row in state.rows(both, taught, "sentence")} - {row["text"] for row in old["sentence"]}
-    assert len(new) < first.texts <= len(new) + 3 + said + len(undo.UNITS) + 8  # its passage and names, texts sent
+    embedded = first.texts - before
+    assert len(new) < embedded <= len(new) + 3 + said + len(undo.UNITS) + 8  # its passage and names, texts sent
     assert_of(both.models.embedder, both, taught)
     undo.assert_verified(both, taught)
     both.corpus.ingest.delete_passage(both.auth.access.scope(taught), "radium")

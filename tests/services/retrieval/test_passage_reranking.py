@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from math import log
 from typing import Any
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.ranking.reranking import TRUST, RerankedScores
-from engram.services.retrieval import passage_reranking
 from engram.services.retrieval.answer import Answer
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.passage_reranking import PAUSE_SECONDS, PassageReranker
 from engram.services.retrieval.query import Query
+from engram.storage.corpus.passages import StoredPassage
 from tests.support import state, undo
 from tests.support.model_server import Failure, ModelServer
 
@@ -133,20 +136,19 @@ def test_without_it_the_ranking_answers_as_if_it_were_off(
     assert "reranker" in answer.warnings[0].detail
 
 
-def test_after_three_failures_it_is_left_alone_for_a_while(
-    start: Start, server: ModelServer, towns: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_three_failures_it_is_left_alone_for_a_while(start: Start, server: ModelServer) -> None:
+    now = 0.0
+    passages = [(1, StoredPassage(1, "g", "Towng", "It lies on a river.", {}, "en"))]
     server.scores = None
     with start() as services:
-        query = Query(text=QUESTION, scope=services.auth.access.scope(towns))
+        assert services.models.reranker is not None
+        reranker = PassageReranker(services.models.reranker, candidates=8, seconds=10.0, clock=lambda: now)
         for _ in range(5):
-            assert [one.type for one in services.answers.question.serve(query).warnings] == ["not-reranked"]
+            assert isinstance(reranker.rerank(QUESTION, passages), Fallback)
         assert len(server.requests) == 3
         server.scores = build_favouring("Towng")
-        monkeypatch.setattr(passage_reranking, "PAUSE_SECONDS", 0.0)
-        assert services.retrieval.retrieve._reranker is not None
-        services.retrieval.retrieve._reranker._until = 0.0
-        assert services.answers.question.serve(query).warnings == ()
+        now = PAUSE_SECONDS
+        assert reranker.rerank(QUESTION, passages) == {1: pytest.approx(log(0.99 / 0.01))}
 
 
 def build_denying(name: str) -> Callable[[str, Sequence[str]], list[float]]:

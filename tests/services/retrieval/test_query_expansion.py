@@ -47,8 +47,7 @@ class ExpansionServices:
         database = self._application.database
 
         def answer_and_record(request: dict[str, Any]) -> str | Reply:
-            engines = (database._readers, database._writers)
-            self.held.append(sum(engine.pool.checkedout() for engine in engines))  # type: ignore[attr-defined]
+            self.held.append(sum(pool.in_use for pool in database.pools().values()))
             return handler(request)
 
         self.server = self._open.enter_context(OpenAiServer(answer_and_record))

@@ -14,6 +14,8 @@ from engram.context.errors import IdempotencyConflictError, InvalidRequestError,
 from engram.services.jobs.job_runner import Runner
 from engram.services.revocation.revocation_service import RevocationService
 from engram.storage.feedback_log import feedback_events, logged_verdicts
+from engram.storage.learning import learned_weights
+from engram.storage.learning.learned_weights import Days
 from tests.conftest import CURIE, Ingest
 from tests.support import state, threads, undo
 from tests.support.jobs import run_again, runner
@@ -342,16 +344,16 @@ class TestJobs:
         undo.apply(application, curie, events, 12)
         job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
         service = self.service(application, batch_size=5)
-        advance, calls = service.take_back, []
+        withdraw, calls = learned_weights.withdraw, []
 
-        def die(*arguments: Any) -> int:
+        def die(*arguments: Any) -> Days:
             calls.append(1)
-            done = advance(*arguments)
+            withdrawn = withdraw(*arguments)
             if len(calls) == 2:
                 raise KeyboardInterrupt
-            return done
+            return withdrawn
 
-        monkeypatch.setattr(service, "take_back", die)
+        monkeypatch.setattr(learned_weights, "withdraw", die)
         with pytest.raises(KeyboardInterrupt):
             runner(application, revocation=service).run_ready()
         assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
@@ -379,13 +381,13 @@ class TestJobs:
         undo.apply(application, curie, undo.stream(application, curie, 12, seed=36), 12)
         job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
         service = self.service(application, batch_size=5)
-        revoke = service.take_back
+        mark = feedback_events.mark_revoked
 
-        def cancel(*arguments: Any) -> int:
+        def cancel(*arguments: Any) -> None:
             application.jobs.jobs.cancel(application.auth.access.scope(curie), job_id)
-            return revoke(*arguments)
+            mark(*arguments)
 
-        monkeypatch.setattr(service, "take_back", cancel)
+        monkeypatch.setattr(feedback_events, "mark_revoked", cancel)
         assert runner(application, revocation=service).run_ready() == 1
 
         job = application.jobs.jobs.job(application.auth.access.scope(curie), job_id)

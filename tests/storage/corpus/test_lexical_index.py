@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import exc
 
 from engram.composition.container import Application
+from engram.context.errors import NotFoundError
 from engram.core.ranking.bm25 import inverse_document_frequency
 from engram.providers.language import terms
 from engram.storage.column_parameters import Numbers
@@ -236,8 +236,8 @@ class TestHistory:
         put(application, collection, count_terms({"a": ["ant"]}))
         target = state.collection_id(application, collection)
 
-        with pytest.raises(exc.IntegrityError), application.database._writers.begin() as connection:
-            connection.exec_driver_sql("DELETE FROM passage WHERE collection_id = %(c)s", {"c": target})
+        with pytest.raises(NotFoundError), application.database.write() as writer:
+            writer.execute("DELETE FROM passage WHERE collection_id = %(c)s", {"c": target})
 
         assert load_index(application, collection) == fresh(count_terms({"a": ["ant"]}))
 

@@ -8,10 +8,9 @@ import pytest
 
 from engram.composition.container import Application
 from engram.storage.corpus import collections, staged_lines
-from engram.storage.database import Writer
+from engram.storage.database import Writer, observe_sql
 from engram.storage.jobs import jobs
 from tests.support.encoder import SOME_ENCODER
-from tests.support.statements import hook_statements
 
 JOB = UUID(int=1)
 
@@ -74,7 +73,7 @@ def test_a_sample_reads_no_other_lines(application: Application, collection: str
     sent: list[tuple[str, Mapping[str, Any]]] = []
     with application.database.write() as writer:
         target = stage_lines(writer, collection, *[20] * 500)
-        with hook_statements(lambda _connection, *statement: sent.append(statement)):
+        with observe_sql(lambda _connection, *statement: sent.append(statement)):
             staged_lines.sample(writer, target, JOB, 10, 4)
         ((statement, parameters),) = sent
         ((plans,),) = writer.rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", parameters)

@@ -5,10 +5,10 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.services.retrieval.query import Query
+from engram.storage.database import observe_sql
 from engram.storage.retrieval import episodes
 from tests.support import state
 from tests.support.databases import application_on
-from tests.support.statements import hook_statements
 
 COMMIT = "SELECT current_setting('synchronous_commit')"
 # Not what the tests' server has, which waits for no disk at all.
@@ -47,7 +47,7 @@ def test_a_query_waits_unless_the_settings_say_otherwise(
     own = settings.model_copy(update={"episodes_durable": durable})
     with application_on(addresses, own, application) as apart:
         scope = apart.auth.access.scope(curie)
-        with hook_statements(lambda _connection, statement, _given: sent.append(statement)):
+        with observe_sql(lambda _connection, statement, _given: sent.append(statement)):
             apart.answers.question.answer(Query(text="Where was Marie Curie born?", scope=scope))
     (written,) = [statement for statement in sent if "INSERT INTO episode" in statement]
     assert ("synchronous_commit" in written) is soon

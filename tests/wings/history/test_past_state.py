@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from engram.composition.container import Application
+from engram.storage.database import observe_sql
 from engram.storage.learning import judges
 from engram.storage.learning.judges import JudgeSettings
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.support.past import BERLIN, corpus, list_learned, list_meant, now, rebuild_past
-from tests.support.statements import hook_statements
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "in pages"])
@@ -45,7 +45,7 @@ class TestStates:
     ) -> None:
         """They may lie on two nodes."""
         asked: list[str] = []
-        with hook_statements(lambda _, statement, __: asked.append(statement)):
+        with observe_sql(lambda _, statement, __: asked.append(statement)):
             rebuild_past(application, taught, now(application))
         into = {name: {one for one in asked if f"= %({name})s" in one} for name in ("source", "target")}
         assert all(into.values())

@@ -185,14 +185,15 @@ def test_slides_keep_charts_powers_and_formulas_and_leave_hidden_ones_out() -> N
         place = (Inches(1), Inches(2), Inches(4), Inches(3))
         slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *place, figures)
         frame = slide.shapes.add_textbox(*place).text_frame
+        box = slide.shapes[-1].element
         for content, baseline in (("It held 10", None), ("6", "30000"), (" cells of CO", None), ("2", "-25000")):
             added = frame.paragraphs[0].add_run()
             added.text = content
             if baseline:
-                added._r.get_or_add_rPr().set("baseline", baseline)
+                box.txBody.p_lst[0].r_lst[-1].get_or_add_rPr().set("baseline", baseline)
         hidden = made.slides.add_slide(made.slide_layouts[5])
         hidden.shapes.title.text = "Secret"
-        hidden._element.set("show", "0")
+        hidden.element.set("show", "0")
         last = made.slides.add_slide(made.slide_layouts[5])
         last.shapes.title.text = "End"
 
@@ -217,8 +218,8 @@ def test_a_shape_with_a_formula_is_read() -> None:
         formula = etree.fromstring(
             f'<a14:m xmlns:a14="{drawing}" xmlns:m="{MATH}"><m:oMath><m:r><m:t>E=mc</m:t></m:r></m:oMath></a14:m>'
         )
-        box._element.txBody.p_lst[0].append(formula)
-        alternatives = etree.SubElement(box._element.getparent(), f"{{{compatibility}}}AlternateContent")
-        etree.SubElement(alternatives, f"{{{compatibility}}}Choice", Requires="a14").append(box._element)
+        box.element.txBody.p_lst[0].append(formula)
+        alternatives = etree.SubElement(box.element.getparent(), f"{{{compatibility}}}AlternateContent")
+        etree.SubElement(alternatives, f"{{{compatibility}}}Choice", Requires="a14").append(box.element)
 
     assert sentences(convert("a.pptx", deck(fill))) == ["Slide 1", "Energy: E=mc"]

@@ -289,12 +289,14 @@ def test_a_process_of_the_servers_user_needs_the_password(folder: Path) -> None:
 
 
 @needs_root
-def test_data_without_a_password_are_given_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as before:
-        before.setattr(EmbeddedPostgres, "_needs_password", lambda _: False)
-        with EmbeddedPostgres(folder / "postgres") as postgres:
-            execute(postgres, "CREATE TABLE kept (at integer)")
-            assert connects_as_nobody(postgres.socket_directory)
+def test_data_without_a_password_are_given_one(folder: Path) -> None:
+    data = folder / "postgres"
+    data.mkdir(mode=0o700)
+    os.chown(data, 65534, 65534)  # data of the server's own user need none
+    with EmbeddedPostgres(data) as postgres:
+        execute(postgres, "CREATE TABLE kept (at integer)")
+        assert connects_as_nobody(postgres.socket_directory)
+    os.chown(data, 0, 0)
     with EmbeddedPostgres(folder / "postgres") as postgres:
         assert execute(postgres, "SELECT count(*) FROM kept") == [(0,)]
         assert not connects_as_nobody(postgres.socket_directory)

@@ -37,6 +37,11 @@ class BatchGatherer:
         self._waiting: list[_Call] = []
         self._busy = False
 
+    @property
+    def waiting(self) -> int:
+        """Number of calls that wait for a batch."""
+        return len(self._waiting)
+
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """Vectors, (n, d), as ``encode`` gives them; where a batch fails, each of its calls is made alone."""
         if not 0 < len(texts) <= FEW_TEXTS or sum(map(len, texts)) > SHORT_CHARACTERS:

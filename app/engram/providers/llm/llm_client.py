@@ -59,6 +59,19 @@ class CallMeter(Protocol):
         ...
 
 
+class _UsageCount:
+    """Usage of a client and its metered copies together."""
+
+    def __init__(self) -> None:
+        self.total = Usage()
+        self._lock = threading.Lock()
+
+    def add(self, usage: Usage) -> None:
+        """Count one completion."""
+        with self._lock:
+            self.total += usage
+
+
 class Llm:
     """A language model behind ``POST {base_url}/chat/completions``; safe to share between threads.
 
@@ -106,12 +119,10 @@ class Llm:
                 **({"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}),
             },
         )
-        self._lock = threading.Lock()
-        self._usage = Usage()
+        self._usage = _UsageCount()
         self._options = EndpointOptions()
-        self._meter: CallMeter | None = None
-        # Copies by ``attach_meter`` add their usage here.
-        self._original = self
+        self.meter: CallMeter | None = None
+        """Counts the calls too, and may refuse them."""
 
     def __repr__(self) -> str:
         return f"Llm(base_url={self._base_url!r}, model={self._model!r})"
@@ -129,7 +140,7 @@ class Llm:
     def attach_meter(self, meter: CallMeter) -> "Llm":
         """Return a client whose calls ``meter`` also counts and may refuse; closing it closes both."""
         metered = copy.copy(self)
-        metered._meter = meter
+        metered.meter = meter
         return metered
 
     @property
@@ -140,7 +151,7 @@ class Llm:
     @property
     def usage(self) -> Usage:
         """Snapshot of this client's usage, metered calls included."""
-        return self._original._usage
+        return self._usage.total
 
     @property
     def calls(self) -> int:
@@ -263,8 +274,8 @@ class Llm:
     def _complete(self, use: str, messages: list[prompts.Message], schema: type[Reply] | None) -> str:
         """Return the model's text, leaving out options that the endpoint refuses, then and from then on."""
         token_meter.check()
-        if self._meter is not None:
-            self._meter.check()
+        if self.meter is not None:
+            self.meter.check()
         ends = time.monotonic() + self._measure_remaining_seconds() * CALL_SHARE
         while True:
             sent = self._options.options(use, schema)
@@ -281,11 +292,10 @@ class Llm:
             text, usage = replies.read_completion(body)
         except UnusableReplyError as error:
             raise LlmError(f"The LLM endpoint's response is not a chat completion ({error}).") from error
-        with self._lock:
-            self._original._usage += usage
+        self._usage.add(usage)
         metrics.tokens(usage.prompt_tokens, usage.completion_tokens, self._prices)
-        if self._meter is not None:
-            self._meter.add(usage)
+        if self.meter is not None:
+            self.meter.add(usage)
         token_meter.add(usage.prompt_tokens + usage.completion_tokens)
         return text
 
@@ -293,9 +303,7 @@ class Llm:
         """Return the time that the request and the meter leave, in seconds, at least 0."""
         ends = deadline.end()
         remaining = inf if ends is None else ends - time.monotonic()
-        return max(
-            0.0, remaining if self._meter is None else min(remaining, self._meter.measure_remaining_seconds())
-        )
+        return max(0.0, remaining if self.meter is None else min(remaining, self.meter.measure_remaining_seconds()))
 
     def _send(self, request: Mapping[str, Any], ends: float) -> tuple[int, bytes]:
         """Try until there is a response that another try would not better, or ``ends`` (monotonic seconds)."""

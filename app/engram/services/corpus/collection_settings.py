@@ -16,15 +16,13 @@ log = structlog.get_logger(__name__)
 Serving = Literal["live", "shadow"]
 CompleteSetting = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Checks a value of a wing's setting and returns it in full; raises ``InvalidRequestError`` for what is none."""
-OF_WINGS = ("experiment", "exploration")
-"""Settings that are wings' own."""
 
 
 class CollectionSettingsService:
     """Changes the settings of collections."""
 
-    def __init__(self, database: Database, of_wings: Mapping[str, CompleteSetting]) -> None:
-        """``of_wings``: settings of the wings that are on."""
+    def __init__(self, database: Database, of_wings: Mapping[str, CompleteSetting | None]) -> None:
+        """``of_wings``: settings of all wings; None for those of a wing that is off."""
         self._database = database
         self._of_wings = of_wings
 
@@ -34,7 +32,7 @@ class CollectionSettingsService:
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
-            InvalidRequestError: what comes of the patch is not a setting, or its wing is off.
+            InvalidRequestError: what comes of the patch is not a setting, or its wing is off or not installed.
         """
         target = scope.collection
         with self._database.write() as writer:
@@ -43,27 +41,28 @@ class CollectionSettingsService:
             collection = collections.load_by_id(writer, target.id)
             before = {
                 "serving": collection.serving,
-                "experiment": collection.experiment,
-                "exploration": collection.exploration,
                 "corpus_kind": collection.fixed_kind,
                 "passage_facts": collection.passage_facts,
                 "language": collection.language,
                 "link_template": collection.link_template,
-            }
+            } | {name: getattr(collection, name) for name in self._of_wings}
+            if unknown := patch.keys() - before.keys():
+                raise InvalidRequestError(f"{min(unknown)}: no installed wing has this setting.")
             after = merge_patch({key: value for key, value in before.items() if value is not None}, patch)
             after |= {
-                name: self._complete(name, after[name]) for name in OF_WINGS if name in patch and name in after
+                name: self._complete(name, after[name])
+                for name in self._of_wings
+                if name in patch and name in after
             }
             collections.configure(
                 writer,
                 collection.id,
                 serving=after.get("serving", "live"),
-                experiment=after.get("experiment"),
-                exploration=after.get("exploration"),
                 fixed_kind=after.get("corpus_kind"),
                 passage_facts=after.get("passage_facts", "off"),
                 language=after.get("language"),
                 link_template=after.get("link_template"),
+                of_wings={name: after.get(name) for name in self._of_wings},
             )
             changed = collections.load_by_id(writer, collection.id)
         log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})
@@ -71,7 +70,7 @@ class CollectionSettingsService:
 
     def _complete(self, name: str, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """The value of a wing's setting, in full."""
-        complete = self._of_wings.get(name)
+        complete = self._of_wings[name]
         if complete is None:
             raise InvalidRequestError(f"{name}: its wing is off. ENGRAM_WINGS says which wings are on.")
         return complete(value)

@@ -17,12 +17,8 @@ from engram.context.errors import ForbiddenError, IdempotencyConflictError, Unav
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.services.encoders.encoder import Encoder
-from engram.services.learning.incoming_verdict import (
-    NamedSentence,
-    Verdict,
-    resolve_verdict,
-    resolve_without_lookup,
-)
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.learning.verdict_resolution import resolve_verdict, resolve_without_lookup
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake
@@ -49,8 +45,8 @@ HASHED_FIELDS = [
 ]
 """Fields whose values make the hash of a verdict under its key.
 
-A new field of ``Verdict`` changes all hashes: leave it out here, and add it in ``hash`` only where it is set. A
-session fills in ``rounds`` itself.
+A new field of ``Verdict`` changes all hashes: leave it out here, and add it in ``hash_verdict`` only where it is
+set. A session fills in ``rounds`` itself.
 """
 
 
@@ -68,20 +64,20 @@ class _PendingVerdict:
     announced: bool
     future: "Future[StoredVerdictEvent]" = field(default_factory=Future)
 
-    def hash(self) -> bytes:
-        """Return the hash that recognises a repeated verdict under its key."""
-        verdict = self.verdict
-        content = {name: getattr(verdict, name) for name in HASHED_FIELDS}
-        if verdict.rating is not None:
-            content["rating"] = {"rating": verdict.rating, "cited": verdict.cited, "reason": verdict.reason}
-        return hashlib.sha256(json.dumps(content, default=_convert_value).encode()).digest()
-
     def settle(self, accept: Callable[[], StoredVerdictEvent]) -> None:
         """Store the verdict by ``accept``, and give its event or error to the future."""
         try:
             self.future.set_result(accept())
         except Exception as error:  # noqa: BLE001 - handed to whoever waits
             self.future.set_exception(error)
+
+
+def hash_verdict(verdict: Verdict) -> bytes:
+    """Return the hash that recognises a repeated verdict under its key."""
+    content = {name: getattr(verdict, name) for name in HASHED_FIELDS}
+    if verdict.rating is not None:
+        content["rating"] = {"rating": verdict.rating, "cited": verdict.cited, "reason": verdict.reason}
+    return hashlib.sha256(json.dumps(content, default=_convert_value).encode()).digest()
 
 
 class Intake:
@@ -303,7 +299,7 @@ def _build_event(
         scope.collection.id,
         verdict.query_id,
         arriving.key,
-        arriving.hash(),
+        hash_verdict(arriving.verdict),
         judge,
         logged,
         sentences,
@@ -321,7 +317,7 @@ def _convert_value(value: object) -> object:
 
 def _check_repeat(arriving: _PendingVerdict, event: StoredVerdictEvent) -> StoredVerdictEvent:
     """Return the event logged under the key, if it is this verdict."""
-    if event.body_hash != arriving.hash():
+    if event.body_hash != hash_verdict(arriving.verdict):
         raise IdempotencyConflictError(f"Idempotency-Key {arriving.key!r} was used before with another verdict.")
     return event
 

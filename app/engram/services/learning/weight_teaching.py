@@ -6,7 +6,7 @@ from engram.core.filter.constants import FilterConstants
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 from engram.services.feedback_log.weight_terms import PlacedVerdict, WeightModel, observe_statements
-from engram.storage.corpus import collections, passages
+from engram.storage.corpus import passages
 from engram.storage.database import Reader
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.learning.learned_weights import WeightTerm
@@ -74,14 +74,3 @@ class WeightTeaching:
                         )
                     )
         return taught
-
-    def load_terms(
-        self,
-        reader: Reader,
-        collection_id: int,
-        events: Sequence[PendingEvent],
-        constants: Mapping[int, FilterConstants],
-    ) -> dict[PriorIdentity, list[WeightTerm]]:
-        """Read what ``terms`` needs of a collection, and compute them."""
-        kind = collections.load_by_id(reader, collection_id).corpus_kind
-        return self.terms(kind, events, constants, self.holders(reader, collection_id, events))

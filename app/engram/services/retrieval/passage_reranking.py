@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
@@ -25,16 +25,25 @@ PAUSED = "It failed several times in a row and is left alone for some seconds."
 class PassageReranker:
     """Asks the reranker about the best candidates, within a time budget; safe to share between threads."""
 
-    def __init__(self, reranker: Reranker, *, candidates: int, seconds: float) -> None:
+    def __init__(
+        self,
+        reranker: Reranker,
+        *,
+        candidates: int,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Ask this one.
 
         Args:
             candidates: most passages that it reads for one question.
             seconds: for one question.
+            clock: seconds that only grow.
         """
         self._reranker = reranker
         self.candidates = candidates
         self._seconds = seconds
+        self._clock = clock
         self._lock = threading.Lock()
         self._failures = 0
         self._until = 0.0
@@ -49,7 +58,7 @@ class PassageReranker:
         if not passages:
             return {}
         with self._lock:
-            if time.monotonic() < self._until:
+            if self._clock() < self._until:
                 return Fallback("not-reranked", PAUSED)
         texts = [_text(passage) for _, passage in passages]
         try:
@@ -67,7 +76,7 @@ class PassageReranker:
             self._failures += 1
             paused = self._failures >= FAILURES
             if paused:
-                self._failures, self._until = 0, time.monotonic() + PAUSE_SECONDS
+                self._failures, self._until = 0, self._clock() + PAUSE_SECONDS
         log.warning("ranked without the reranker", reason=reason, paused=paused)
 
 

@@ -328,26 +328,29 @@ def configure(
     collection_id: int,
     *,
     serving: str,
-    experiment: Mapping[str, Any] | None,
-    exploration: Mapping[str, Any] | None,
     fixed_kind: CorpusKind | None,
     passage_facts: PassageFacts,
     language: str | None,
     link_template: str | None,
+    of_wings: Mapping[str, Mapping[str, Any] | None],
 ) -> None:
-    """Serve queries like this from now on."""
+    """Serve queries like this from now on.
+
+    Args:
+        of_wings: column of a wing's setting -> its value.
+    """
+    changes = "".join(f", {name} = %({name})s" for name in of_wings)
     writer.execute(
-        """
-        UPDATE collection SET serving = %(serving)s, experiment = %(experiment)s, exploration = %(exploration)s,
-            fixed_kind = %(fixed_kind)s, passage_facts = %(passage_facts)s, language = %(language)s,
-            link_template = %(link_template)s
+        f"""
+        UPDATE collection SET serving = %(serving)s, fixed_kind = %(fixed_kind)s,
+            passage_facts = %(passage_facts)s, language = %(language)s,
+            link_template = %(link_template)s{changes}
         WHERE id = %(id)s
         """,
-        {
+        {name: None if value is None else Jsonb(dict(value)) for name, value in of_wings.items()}
+        | {
             "id": collection_id,
             "serving": serving,
-            "experiment": None if experiment is None else Jsonb(dict(experiment)),
-            "exploration": None if exploration is None else Jsonb(dict(exploration)),
             "fixed_kind": fixed_kind,
             "passage_facts": passage_facts,
             "language": language,

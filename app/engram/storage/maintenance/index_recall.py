@@ -10,7 +10,6 @@ from engram.storage.corpus.collections import Collection, IndexRecall
 from engram.storage.database import Reader
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Vector
-from engram.storage.row_lookups import NOT_DELETED
 
 MEASURED_NEIGHBOURS = 10
 SAMPLES = {"passage": "sentence", "question": "question"}
@@ -18,19 +17,6 @@ SAMPLES = {"passage": "sentence", "question": "question"}
 are none of them: one that is met by its embedding is near, or it is none."""
 EQUAL_PRODUCTS = 1e-6
 """Inner products of unit vectors that differ by less are those of equals: either is as near."""
-
-
-def list_below(reader: Reader, least: float) -> list[tuple[str, str, float]]:
-    """Collection, table and recall of indexes that were found to find less than ``least``."""
-    rows = reader.rows(
-        f"""
-        SELECT name, measured.key AS table, (measured.value ->> 'recall')::float8 AS recall
-        FROM collection CROSS JOIN LATERAL jsonb_each(index_recall) AS measured
-        WHERE {NOT_DELETED} AND (measured.value ->> 'recall')::float8 < %(least)s ORDER BY name, measured.key
-        """,
-        {"least": least},
-    )
-    return [tuple(row) for row in rows]
 
 
 def breadth(reader: Reader) -> int:

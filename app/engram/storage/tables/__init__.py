@@ -10,6 +10,8 @@ Vectors are stored MAIN: a hop reads them by the hundred and must not follow TOA
 that a page cannot hold (from about 2,000 numbers on). A vector column has no dimension, since a collection has one.
 """
 
+from sqlalchemy import Sequence
+
 from engram.storage.tables import (
     auth_tables,
     corpus_tables,
@@ -24,6 +26,12 @@ from engram.storage.tables import (
 )
 from engram.storage.tables.table_base import metadata
 
+
+def list_sequences() -> list[Sequence]:
+    """The sequences of the schema, in the order of their definition."""
+    return list(metadata._sequences.values())  # noqa: SLF001 - SQLAlchemy has no public list
+
+
 __all__ = [
     "auth_tables",
     "corpus_tables",
@@ -31,6 +39,7 @@ __all__ = [
     "feedback_log_tables",
     "job_tables",
     "learning_tables",
+    "list_sequences",
     "maintenance_tables",
     "metadata",
     "passage_key_tables",

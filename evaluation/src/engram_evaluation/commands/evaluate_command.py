@@ -204,10 +204,10 @@ def evaluate(
         _facts(loaded, options, folder)
         return
     if options.protocol == "agent":
-        _agent(loaded, options, folder)
+        run_agent(loaded, options, folder)
         return
     if options.protocol == "streamed":
-        _run_streamed(loaded, options, folder)
+        run_streamed(loaded, options, folder)
         return
     settings = Settings()
     if prior is not None:
@@ -273,7 +273,7 @@ def _run_absent(settings: "Settings", dataset: "Dataset", options: "Options", fo
     _show_tables(report, folder, options.slug(dataset.name))
 
 
-def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
+def run_agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``agent``: an environment is played, which takes no server but the configured model's."""
     from engram.composition.models import Models
     from engram.config.settings import Settings
@@ -288,7 +288,7 @@ def _agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
     _show_tables(report.as_tables(), folder, options.slug(dataset.name))
 
 
-def _run_streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
+def run_streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
     """The protocol ``streamed``, which takes no server but the configured model's."""
     from engram.composition.models import Models
     from engram.config.settings import Settings

@@ -8,10 +8,10 @@ from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.schemas import AskedFor, CollectionName, Storable, Text, Whole
 from engram.core.text.conditions import Scalar
 from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
-from engram.core.text.numerals import parse_number
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
+from engram.wings.frontends.core.numerals import parse_number
 from engram.wings.frontends.services.answer_reference import AnswerReference
 from engram.wings.frontends.services.relevance import relevance_scores
 from engram.wings.frontends.services.source_fields import list_source_fields

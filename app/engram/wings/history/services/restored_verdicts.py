@@ -21,6 +21,7 @@ from engram.core.filter.states import (
 from engram.services.learning.verdict_batch import build_statement
 from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import Attribution, Units, text_hash
+from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import feedback_events, stored_outcomes
 from engram.storage.feedback_log.feedback_events import PendingEvent
@@ -81,7 +82,9 @@ class VerdictRestorer:
             if any(event.verdict.expansions for event in pending):
                 credited_events = [event for event in pending if not constants[event.id].is_new]
                 self._attribution.credit(writer, copy.target, credited_events, units)
-            taught = self._weights.load_terms(writer, copy.target, pending, constants)
+            kind = collections.load_by_id(writer, copy.target).corpus_kind
+            holders = self._weights.holders(writer, copy.target, pending)
+            taught = self._weights.terms(kind, pending, constants, holders)
             for believed, terms in taught.items():
                 learned_weights.add(writer, copy.target, believed, terms)
                 days.update((believed, term.judge, term.day) for term in terms)

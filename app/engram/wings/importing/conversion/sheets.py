@@ -175,7 +175,7 @@ def _drop_hidden(rows: dict[int, Row], marks: _Marks) -> dict[int, Row]:
 def _read_marks(data: bytes, sheet: Any) -> _Marks:
     """Read what openpyxl does not tell of a sheet that it reads row by row."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        xml = archive.read(sheet._worksheet_path)
+        xml = archive.read(sheet._worksheet_path)  # noqa: SLF001 - openpyxl has no public name
     marks = _Marks()
     if b"mergeCell" in xml:
         marks.merged = [

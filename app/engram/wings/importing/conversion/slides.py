@@ -113,7 +113,7 @@ def _frame_text(frame: Any) -> str:
 def _paragraph_text(paragraph: Any) -> str:
     """The text of a paragraph in one line, with superscripts and formulas."""
     text = ""
-    for child in paragraph._p:
+    for child in paragraph._p:  # noqa: SLF001 - python-pptx has no public name
         if child.tag == f"{_DRAWING}br":
             text += " "
         elif child.tag in (f"{_DRAWING}r", f"{_DRAWING}fld"):

@@ -1,6 +1,6 @@
 """Embedded servers in the data directory, for processes that have no address of another."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +14,10 @@ from engram.wings.local.servers.redis import EmbeddedRedis
 
 class EmbeddedServers:
     """Postgres and Redis from binaries that come as Python packages."""
+
+    def __init__(self, options: Mapping[str, str] | None = None) -> None:
+        """``options``: as ``EmbeddedPostgres`` takes them, for the data directory's."""
+        self._options = options
 
     @contextmanager
     def open_postgres(self, settings: Settings, *, make: bool) -> Iterator[str]:
@@ -30,7 +34,7 @@ class EmbeddedServers:
         """
         data = settings.data_dir.resolve()
         postgres = EmbeddedPostgres(
-            data / "postgres", settings.embedded_user, memory_mb=settings.embedded_memory_mb
+            data / "postgres", settings.embedded_user, memory_mb=settings.embedded_memory_mb, options=self._options
         )
         if not make and not postgres.is_initialised:
             raise ConfigurationError(

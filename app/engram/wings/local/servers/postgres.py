@@ -7,7 +7,7 @@ import secrets
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from subprocess import Popen
 from urllib.parse import quote
@@ -80,15 +80,18 @@ class EmbeddedPostgres(EmbeddedServer):
         run_as: str = "nobody",
         *,
         memory_mb: int | None = None,
+        options: Mapping[str, str] | None = None,
         timeout_seconds: float = 300.0,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
         """``timeout_seconds`` bounds a start, crash recovery included; ``interrupted``, polled, ends it early.
 
-        ``memory_mb`` is what it keeps pages in; None: by the machine's (``memory``).
+        ``memory_mb`` is what it keeps pages in; None: by the machine's (``memory``). ``options`` are Postgres's own
+        settings, in place of Engram's of the same names.
         """
         super().__init__(data_directory, timeout_seconds=timeout_seconds, interrupted=interrupted)
         self.run_as = run_as
+        self._options = options or {}
         self._memory_mb = compute_cache_mb(machine_bytes()) if memory_mb is None else memory_mb
 
     @property
@@ -136,7 +139,7 @@ class EmbeddedPostgres(EmbeddedServer):
         create_socket_directory(self.socket_directory, user)
         _discard_reused_pid_file(self._cluster)
         memory = {"shared_buffers": f"{self._memory_mb}MB"}
-        settings = {**_SETTINGS, **memory, "unix_socket_directories": str(self.socket_directory)}
+        settings = {**_SETTINGS, **memory, **self._options, "unix_socket_directories": str(self.socket_directory)}
         if sys.platform == "linux" and _measure_shared_memory() < _SMALLEST_SHARED_MEMORY_BYTES:
             settings["dynamic_shared_memory_type"] = "mmap"
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]

@@ -18,7 +18,8 @@ from engram.core.ranking.coverage import content_words
 from engram.core.text.words import normalise_words
 from engram.services.auth.scope import Scope
 from engram.services.learning.feedback_service import FeedbackService, Receipt
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict, resolve_verdict
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.learning.verdict_resolution import resolve_verdict
 from engram.storage.corpus import passages
 from engram.storage.database import Database
 from engram.storage.retrieval import episodes

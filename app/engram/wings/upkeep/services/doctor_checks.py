@@ -18,11 +18,11 @@ from engram.services.encoders.encoder import Encoder
 from engram.services.maintenance.wing_clearing import WingClearingService
 from engram.storage.corpus import collections
 from engram.storage.database import Database
-from engram.storage.maintenance import gauge_queries, index_recall, server_clock, table_statistics, vector_indexes
+from engram.storage.maintenance import gauge_queries, server_clock, table_statistics, vector_indexes
 from engram.storage.maintenance.backlog import backlog
 from engram.storage.maintenance.schema_standing import load_standing
 from engram.storage.wake_stream import WakeStream
-from engram.wings.upkeep.storage import database_contents, schema_drift
+from engram.wings.upkeep.storage import database_contents, poor_indexes, schema_drift
 
 Verdict = Literal["ok", "warning", "wrong"]
 LEAST_POSTGRES = 16
@@ -253,7 +253,7 @@ class DoctorService:
         with self._database.read() as reader:
             left, built = vector_indexes.leftovers(reader), vector_indexes.indexes(reader)
             searched_rows = vector_indexes.count_searched_rows(reader)
-            poor = index_recall.list_below(reader, self._settings.maintenance_recall)
+            poor = poor_indexes.list_poor_indexes(reader, self._settings.maintenance_recall)
         invalid = [index.name for index in built if not index.valid]
         have = {(index.collection_id, index.table) for index in built}
         limit = self._settings.exact_search_limit

@@ -9,7 +9,7 @@ from sqlalchemy import CheckConstraint, MetaData, PrimaryKeyConstraint
 
 from engram.storage import citus_distribution, row_security
 from engram.storage.database import Database, Reader
-from engram.storage.tables import metadata
+from engram.storage.tables import list_sequences, metadata
 
 CHANGED = {"modify_nullable": "NOT NULL", "modify_type": "type"}
 """Changes of a column, in the words of Alembic and in ours."""
@@ -63,7 +63,7 @@ def _list_missing_names(reader: Reader, expected: MetaData) -> Iterator[str]:
             ):
                 yield f"constraint {constraint.name} of {table.name}"
     sequences = {row.table for row in rows if row.is_sequence}
-    yield from (f"sequence {name}" for name in metadata._sequences if name not in sequences)
+    yield from (f"sequence {one.name}" for one in list_sequences() if one.name not in sequences)
 
 
 def _describe_change(change: Any) -> str:

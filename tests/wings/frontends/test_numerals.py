@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.text.numerals import parse_number
+from engram.wings.frontends.core.numerals import parse_number
 
 
 @pytest.mark.parametrize(

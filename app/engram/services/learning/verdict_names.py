@@ -1,0 +1,177 @@
+"""What the names in a verdict mean: sentences and passages of its collection, as its answer showed them."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+
+from engram.context.errors import InvalidRequestError
+from engram.core.filter.ratings import RATED_PASSAGES
+from engram.core.text.headings import find_headings
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.storage.corpus import passages
+from engram.storage.corpus.passages import StoredSentence
+from engram.storage.database import Reader
+from engram.storage.retrieval import episodes
+
+WORD = re.compile(r"\w+")
+MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictNames:
+    """Sentences and passages that the names in a verdict mean.
+
+    Attributes:
+        sentences: those named by id that exist.
+        passages: external id -> passage.
+        texts: passage -> its sentences in order, each with its words.
+        stand_in_by_passage: passage that the answer left out as a duplicate -> the shown one that stands for it.
+        twins: sentence of a left-out passage -> the passage that stands for it, and the same sentences there.
+        nearest: passage that helped as a whole -> its sentences, the nearest to the question first and headings
+            last; none where the question's vector is not comparable with theirs.
+        top_passages: the first passages of a rated answer, best first.
+    """
+
+    sentences: Collection[int]
+    passages: Mapping[str, int]
+    texts: Mapping[int, Sequence[tuple[int, str]]]
+    stand_in_by_passage: Mapping[int, int] = field(default_factory=dict)
+    twins: Mapping[int, tuple[int, Sequence[int]]] = field(default_factory=dict)
+    nearest: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    top_passages: Sequence[int] = ()
+
+    def list_sentences(self, named: Sequence[NamedSentence]) -> list[int]:
+        """Return the ids of the named sentences, in order.
+
+        Raises:
+            InvalidRequestError: one of them does not exist.
+        """
+        return list(self.collect_examined(named))
+
+    def collect_examined(self, named: Sequence[NamedSentence]) -> dict[int, float]:
+        """Return the named sentences in id order, each with the largest stated probability that it was read.
+
+        Raises:
+            InvalidRequestError: one of them does not exist.
+        """
+        probabilities: dict[int, float] = {}
+        for one in named:
+            if one.sentence_id is not None:
+                if one.sentence_id not in self.sentences:
+                    raise InvalidRequestError(f"There is no sentence {one.sentence_id} in this collection.")
+                probabilities[one.sentence_id] = max(one.examined, probabilities.get(one.sentence_id, 0.0))
+                continue
+            passage = self.passages.get(one.passage_id or "")
+            if passage is None:
+                raise InvalidRequestError(f"There is no passage {one.passage_id!r} in this collection.")
+            matching = _find_matching(one.text or "", self.texts.get(passage, ()))
+            if not matching:
+                raise InvalidRequestError(f"Passage {one.passage_id!r} has no sentence {one.text!r}.")
+            probabilities |= {
+                sentence: max(one.examined, probabilities.get(sentence, 0.0)) for sentence in matching
+            }
+        return dict(sorted(probabilities.items()))
+
+    def list_passages(self, named: Sequence[str]) -> list[int]:
+        """Return the ids of the named passages as they were shown, in order.
+
+        Raises:
+            InvalidRequestError: one of them does not exist.
+        """
+        unknown = sorted(set(named) - self.passages.keys())
+        if unknown:
+            raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
+        ids = {self.passages[name] for name in named}
+        return sorted({self.stand_in_by_passage.get(passage, passage) for passage in ids})
+
+    def list_shown(self, sentences: Sequence[int]) -> list[int]:
+        """Return the sentences as the shown passages have them, in id order."""
+        return sorted({same for one in sentences for same in self.find_in_shown_passage(one)})
+
+    def find_in_shown_passage(self, sentence: int) -> Sequence[int]:
+        """Return the same sentence in the shown passage; itself where that passage does not have it."""
+        _, same = self.twins.get(sentence, (0, ()))
+        return same or (sentence,)
+
+
+def look_up_names(reader: Reader, verdict: Verdict) -> VerdictNames:
+    """Resolve the verdict's names to existing rows."""
+    collection_id, named = verdict.scope.collection.id, verdict.named
+    by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
+    external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.named_passages)
+    versions = passages.versions(reader, collection_id, external)
+    passage_ids = {name: version[0] for name, version in versions.items()}
+    named_passages = {*passage_ids.values(), *(sentence.passage_id for sentence in by_id.values())}
+    stand_in_by_passage = {
+        duplicate: passage
+        for duplicate, passage in episodes.load_stand_ins(reader, collection_id, verdict.query_id).items()
+        if duplicate in named_passages
+    }
+    top_passages: Sequence[int] = ()
+    if verdict.rating is not None:
+        answers = episodes.load_answered(reader, collection_id, [verdict.query_id])
+        top_passages = [passage for answer in answers.values() for passage in answer.shown[:RATED_PASSAGES]]
+    sentences: dict[int, list[StoredSentence]] = {}
+    for sentence in passages.list_sentences(
+        reader,
+        collection_id,
+        {*passage_ids.values(), *stand_in_by_passage, *stand_in_by_passage.values(), *top_passages},
+    ):
+        sentences.setdefault(sentence.passage_id, []).append(sentence)
+    texts = {passage: [(one.id, _normalise_words(one.text)) for one in own] for passage, own in sentences.items()}
+    twins = {
+        sentence: (passage, _find_matching(text, texts.get(passage, ())))
+        for duplicate, passage in stand_in_by_passage.items()
+        for sentence, text in texts.get(duplicate, ())
+    }
+    helpful = {
+        stand_in_by_passage.get(passage_ids[name], passage_ids[name])
+        for name in verdict.named_passages
+        if name in passage_ids
+    }
+    nearest = _list_nearest_sentences(reader, verdict, {*helpful, *top_passages}, sentences)
+    return VerdictNames(by_id.keys(), passage_ids, texts, stand_in_by_passage, twins, nearest, top_passages)
+
+
+def _list_nearest_sentences(
+    reader: Reader,
+    verdict: Verdict,
+    passage_ids: Collection[int],
+    sentences: Mapping[int, Sequence[StoredSentence]],
+) -> dict[int, Sequence[int]]:
+    """List the sentences of each passage, the nearest to the question first and headings last.
+
+    Args:
+        sentences: of each passage, in reading order.
+    """
+    collection_id = verdict.scope.collection.id
+    nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, passage_ids)
+    headings: set[int] = set()
+    for passage, stored in passages.load_by_id(reader, collection_id, nearest).items():
+        own = sentences.get(passage, ())
+        headings.update(one.id for one in compress(own, find_headings(stored.title, [one.text for one in own])))
+    return {passage: sorted(own, key=headings.__contains__) for passage, own in nearest.items()}
+
+
+def _find_matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
+    """Return the sentences whose words are those of ``text``.
+
+    Without any, return those that contain the text or that it contains, for a judge that splits differently. The
+    contained one must have ``MIN_OVERLAP`` characters.
+    """
+    plain_text = _normalise_words(text)
+    exact = [sentence for sentence, plain in sentences if plain == plain_text]
+    if exact or not plain_text:
+        return exact
+    return [
+        sentence
+        for sentence, plain in sentences
+        if (len(plain_text) >= MIN_OVERLAP and f" {plain_text} " in f" {plain} ")
+        or (len(plain) >= MIN_OVERLAP and f" {plain} " in f" {plain_text} ")
+    ]
+
+
+def _normalise_words(text: str) -> str:
+    """Return the words of a text in lower case, without punctuation."""
+    return " ".join(WORD.findall(text.casefold()))

@@ -1,0 +1,1 @@
+"""Values as the clients of other products write them."""
