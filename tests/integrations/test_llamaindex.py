@@ -34,7 +34,7 @@ def test_passages_are_nodes(retriever: EngramRetriever, curie: str) -> None:
 
 def test_a_model_is_shown_the_passage_and_its_metadata_only(service: str, curie: str, ingest: Ingest) -> None:
     ingest({"id": "kept", "text": "Titan has lakes of methane.", "metadata": {"source": "probe"}})
-    retriever = EngramRetriever(service, collection=curie, filter={"source": "probe"})
+    retriever = EngramRetriever(service, collection=curie, filters={"source": "probe"})
     (node,) = retriever.retrieve("What does Titan have?")
     assert node.node.get_content(MetadataMode.LLM) == "source: probe\n\nTitan has lakes of methane."
 
