@@ -69,7 +69,7 @@ def test_every_route_says_what_it_takes_and_so_does_the_document() -> None:
     assert set(OPERATIONS) - NEEDED.keys() == {
         (method, path) for method, path in OPERATIONS if is_public(path) or path in OWN_PATHS
     }
-    assert {need.scope for need in NEEDED.values()} == set(SCOPES) - {"vouch", "llm", "act-as"}
+    assert {need.scope for need in NEEDED.values()} == set(SCOPES) - {"vouch", "llm", "act-as", "judge-as"}
     for (method, path), need in NEEDED.items():
         operation = DOCUMENT["paths"][path][method.lower()]
         assert operation["security"] == [{"accessKey": [need.scope]}]
@@ -181,7 +181,7 @@ def test_trace_hides_questions_of_others(keyed: KeyedClient, curie: str) -> None
 
 def test_a_key_judges_under_its_own_name(keyed: KeyedClient, curie: str) -> None:
     plain = keyed("plain", {curie: ["query", "judge"]}, judge="Editor")
-    moderator = keyed("chief", {curie: ["query", "judge", "moderate", "vouch"]})
+    chief = keyed("chief", {curie: ["query", "judge", "judge-as", "vouch"]})
     asked = plain.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
 
     def post_verdict(client: TestClient, key: str, **more: Any) -> Any:
@@ -191,12 +191,12 @@ def test_a_key_judges_under_its_own_name(keyed: KeyedClient, curie: str) -> None
     assert post_verdict(plain, "a").json()["judge"] == "editor"
     assert post_verdict(plain, "b", judge="EDITOR ").json()["judge"] == "editor"
     refused = post_verdict(plain, "c", judge="chief")
-    assert (refused.status_code, refused.json()["scope"]) == (403, "moderate")
-    assert post_verdict(moderator, "d", judge="crowd").json()["judge"] == "crowd"
+    assert (refused.status_code, refused.json()["scope"]) == (403, "judge-as")
+    assert post_verdict(chief, "d", judge="crowd").json()["judge"] == "crowd"
     assert post_verdict(plain, "e", retrieval_success=True).status_code == 403
     assert post_verdict(plain, "f", generation_success=True).status_code == 403
     assert post_verdict(plain, "g", retrieval_success=False).status_code == 202
-    assert post_verdict(moderator, "h", retrieval_success=True).status_code == 202
+    assert post_verdict(chief, "h", retrieval_success=True).status_code == 202
     assert post_verdict(plain, "i", judge="еditor").status_code == 422
 
 

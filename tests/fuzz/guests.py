@@ -16,7 +16,7 @@ import httpx
 from tests.api.operations import DOCUMENT
 from tests.fuzz.ledger import Ledger
 
-SCOPES = ("query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin")
+SCOPES = ("query", "read", "ingest", "judge", "judge-as", "audit", "moderate", "vouch", "llm", "admin")
 GUESTS = 12
 MARK = f"Quellmoor{uuid.uuid4().hex}"
 """Stands in a passage and in no request: whoever may not read it must not be told it."""

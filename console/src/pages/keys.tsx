@@ -12,10 +12,12 @@ const SCOPES: readonly (readonly [Scope, string])[] = [
   ["read", "read passages"],
   ["ingest", "send passages"],
   ["judge", "give verdicts"],
+  ["judge-as", "give verdicts in others' names"],
   ["audit", "see what others did"],
   ["moderate", "revoke what others said"],
-  ["vouch", "vouch for answers"],
+  ["vouch", "say that an answer was right, without a check"],
   ["llm", "use the language model"],
+  ["act-as", "ask in the name of others"],
   ["admin", "all of these"],
 ];
 

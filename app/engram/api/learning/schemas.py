@@ -125,7 +125,7 @@ class VerdictIn(Model):
         default=None,
         description=(
             "Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` "
-            "where no key is needed; to name another than the key's takes the scope `moderate`."
+            "where no key is needed; to name another than the key's takes the scope `judge-as`."
         ),
     )
     confidence: float = Field(

@@ -21,10 +21,10 @@ HINT_CHARACTERS = 4
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 KEY = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{BODY_CHARACTERS + CHECK_CHARACTERS}}}")
 
-QUERY, READ, INGEST, JUDGE, AUDIT, MODERATE, VOUCH, LLM, ACT_AS, ADMIN = (
-    "query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "act-as", "admin",
+QUERY, READ, INGEST, JUDGE, JUDGE_AS, AUDIT, MODERATE, VOUCH, LLM, ACT_AS, ADMIN = (
+    "query", "read", "ingest", "judge", "judge-as", "audit", "moderate", "vouch", "llm", "act-as", "admin",
 )  # fmt: skip
-SCOPES = (QUERY, READ, INGEST, JUDGE, AUDIT, MODERATE, VOUCH, LLM, ACT_AS, ADMIN)
+SCOPES = (QUERY, READ, INGEST, JUDGE, JUDGE_AS, AUDIT, MODERATE, VOUCH, LLM, ACT_AS, ADMIN)
 """What a key may be allowed, by collection; ``admin`` is all of them."""
 ANY_COLLECTION = "*"
 """Stands for every collection of the tenant, those that are yet to come included."""

@@ -15,7 +15,7 @@ from engram.context.errors import (
     QuotaExceededError,
 )
 from engram.context.tenancy import ReaderNames
-from engram.core.auth.access_keys import ACT_AS, ADMIN, ALL_GRANTS, AUDIT, INGEST, MODERATE, Grants
+from engram.core.auth.access_keys import ACT_AS, ADMIN, ALL_GRANTS, AUDIT, INGEST, JUDGE_AS, MODERATE, Grants
 from engram.core.auth.reader_names import normalise_readers
 from engram.core.filter.judge_names import normalise_name
 from engram.core.ranking.corpus_kind import PassageFacts
@@ -165,7 +165,7 @@ class Scope:
             return judge_name or ANONYMOUS, self.principal.trusted
         if judge_name in {None, own}:
             return own, self.principal.trusted
-        self.need(MODERATE, f"To judge as another than {own!r}")
+        self.need(JUDGE_AS, f"To judge as another than {own!r}")
         return judge_name or own, False
 
 

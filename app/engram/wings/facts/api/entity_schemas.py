@@ -48,7 +48,7 @@ class MergeIn(Model):
 
     collection: CollectionName = DEFAULT_COLLECTION
     judge: JudgeName | None = Field(
-        default=None, description="By default the access key's judge; another takes the scope `moderate`."
+        default=None, description="By default the access key's judge; another takes the scope `judge-as`."
     )
     entities: Annotated[list[RowId], Field(min_length=1, max_length=100)]
 

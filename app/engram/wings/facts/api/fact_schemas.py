@@ -141,7 +141,7 @@ class ReviseIn(Model):
 
     collection: CollectionName = DEFAULT_COLLECTION
     judge: JudgeName | None = Field(
-        default=None, description="By default the access key's judge; another takes the scope `moderate`."
+        default=None, description="By default the access key's judge; another takes the scope `judge-as`."
     )
     revisions: list[RevisionIn] = Field(default_factory=list, max_length=100)
     instruction: Annotated[Text, Field(max_length=2_000)] | None = None

@@ -24,7 +24,7 @@ class GraphMergeIn(Model):
     graph: Annotated[CollectionName, Field(description="What is merged; it stays as it is.")]
     into: GraphName = None
     judge: JudgeName | None = Field(
-        default=None, description="Who merges; by default the access key's judge, another takes `moderate`."
+        default=None, description="Who merges; by default the access key's judge, another takes `judge-as`."
     )
 
 
@@ -65,7 +65,7 @@ class FactRevokeIn(Model):
     all: Flag = Field(default=False, description="Everything that judges said.")
     preview: Flag = Field(default=False, description="Only tell what it would change.")
     by: JudgeName | None = Field(
-        default=None, description="Who revokes; by default the access key's judge, another takes `moderate`."
+        default=None, description="Who revokes; by default the access key's judge, another takes `judge-as`."
     )
 
     @model_validator(mode="after")
