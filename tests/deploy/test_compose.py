@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OWN_SERVICES = ["migrate", "api", "worker", "judge"]
 SETTINGS = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields}
 IMAGES = {"PYTHON_IMAGE", "POSTGRES_IMAGE", "REDIS_IMAGE"}
-COMPOSE_VARIABLES = {"POSTGRES_PASSWORD", "PIP_EXTRA_INDEX_URL", "PIP_ARGS", "EXTRAS", "JUDGE_COLLECTION"} | IMAGES
+COMPOSE_VARIABLES = {"POSTGRES_PASSWORD", "PIP_EXTRA_INDEX_URL", "PIP_ARGS", "EXTRAS"} | IMAGES
 REFERENCE = re.compile(r"\$\{(\w+)(:-[^}]*|:\?[^}]*)?\}")
 
 

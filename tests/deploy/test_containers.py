@@ -70,7 +70,6 @@ def compose(buildah: Buildah, llm: OpenAiServer, tmp_path_factory: pytest.TempPa
     password = secrets.token_hex(24)
     variables = {
         "POSTGRES_PASSWORD": password,
-        "JUDGE_COLLECTION": "curie",
         "ENGRAM_LLM_BASE_URL": llm.base_url,
         "ENGRAM_JUDGE_INTERVAL_SECONDS": "0.5",
         "ENGRAM_JUDGE_EXAM": "false",  # it goes by words

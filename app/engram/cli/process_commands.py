@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engram.cli.terminal import MEASURE, RUN, CollectionOption, cli, say, say_json, settings
+from engram.cli.terminal import MEASURE, RUN, cli, say, say_json, settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
 
@@ -73,7 +73,9 @@ def worker(
 
 @cli.command(rich_help_panel=RUN)
 def judge(
-    collection: CollectionOption = "default",
+    collection: Annotated[
+        str | None, typer.Option("--collection", "-c", help="One collection; by default all take turns.")
+    ] = None,
     once: Annotated[bool, typer.Option(help="Judge what is there and return.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print how many were judged as JSON.")] = False,
 ) -> None:
@@ -84,7 +86,10 @@ def judge(
         services.observe("judge")
         service = services.learning.judge
         on_stop(service.stop)
-        judged = service.run(lambda: services.auth.access.scope(collection), once=once)
+        access = services.auth.access
+        judged = service.run(
+            lambda: access.list_scopes() if collection is None else [access.scope(collection)], once=once
+        )
     if as_json:
         say_json({"collection": collection, "judged": judged})
     else:

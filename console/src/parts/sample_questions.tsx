@@ -27,7 +27,7 @@ export function SampleQuestions({ page }: Props) {
       {collection !== SAMPLE && <Titles page={page} />}
       {hasSample && (
         <div class="samples">
-          <p>{page === "facts" ? "Names in the sample collection:" : "Questions to the sample collection:"}</p>
+          <p>{page === "facts" ? "Names in the sample collection:" : "Ask the sample collection:"}</p>
           <ul>
             {(page === "facts" ? NAMES : QUESTIONS).map((question) => (
               <li key={question}>

@@ -103,7 +103,7 @@ def test_verdicts_of_an_unfit_model_are_not_learned(
     judge = modelled.application(build_handler(lambda count: [1])).learning.judge
     for once in (True, False):  # and it does not wait for the model to become better
         with pytest.raises(UnfitModelError):
-            judge.run(lambda: scoped(curie), once=once)
+            judge.run(lambda: [scoped(curie)], once=once)
     assert http.get("/feedback", params={"collection": curie}).json()["feedback"] == []
 
 
@@ -111,11 +111,11 @@ def test_a_model_that_passes_judges_and_is_examined_once(
     http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
     judge = modelled.application(answer_controls).learning.judge
-    assert judge.run(lambda: scoped(curie), once=True) == 0
+    assert judge.run(lambda: [scoped(curie)], once=True) == 0
     assert modelled.server.requests == []  # nothing waits, so nothing is asked
     for _ in range(2):
         http.post("/query", json={"collection": curie, "query": QUESTION})
-        assert judge.run(lambda: scoped(curie), once=True) == 1
+        assert judge.run(lambda: [scoped(curie)], once=True) == 1
     assert len(modelled.server.requests) == len(CONTROL_QUESTIONS) + 2
 
 

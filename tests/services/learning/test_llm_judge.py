@@ -14,7 +14,7 @@ from engram.context.errors import LlmError, LlmNotConfiguredError, NotFoundError
 from engram.services.learning.incoming_verdict import Verdict
 from engram.services.learning.llm_judge import JudgeService
 from engram.storage.database import Database
-from tests.conftest import Scoped
+from tests.conftest import CURIE, Ingest, Scoped
 from tests.support import threads
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 from tests.support.strict_client import TestClient
@@ -65,9 +65,9 @@ def test_each_episode_is_judged_exactly_once(
 ) -> None:
     asked = ask(http, curie, QUESTION, OTHER_QUESTION)
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 2
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 2
         assert len(server.requests) == 2
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 0
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 0
         assert len(server.requests) == 2
     given = events(http, curie)
     assert sorted(event["query_id"] for event in given) == sorted(asked)
@@ -89,7 +89,7 @@ def test_all_passages_of_a_plain_search_are_judged(
     body = {"collection": curie, "query": QUESTION, "arm": {"strategy": strategy}, "include": ["sentences"]}
     answer = http.post("/query", json=body | {"top_k": 2}).json()
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 1
     (event,) = events(http, curie)
     read = verdict(http, curie, event)
     assert event["query_id"] == answer["query_id"]
@@ -107,7 +107,7 @@ def test_explored_passages_are_judged(http: TestClient, curie: str, judging: Jud
     explored = [row["sentence_id"] for hit in answer["passages"] if hit["explored"] for row in hit["sentences"]]
     assert len(explored) >= 2
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 1
     (event,) = events(http, curie)
     read = verdict(http, curie, event)
     assert set(explored) <= {*read["supports"], *read["rejects"]}
@@ -127,18 +127,18 @@ def test_judged_queries_are_skipped(
         return keyword_handler(request)
 
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 1
     assert {event["query_id"] for event in events(http, curie)} == {first, second}
     (third,) = map(UUID, ask(http, curie, QUESTION))
     with OpenAiServer(judge_first) as server:
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 0
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 0
     assert [event["query_id"] for event in events(http, curie)].count(str(third)) == 1
 
 
 def test_old_episodes_are_left_alone(http: TestClient, curie: str, judging: Judging, scoped: Scoped) -> None:
     ask(http, curie, QUESTION)
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url, judge_window_hours=1e-9).run(lambda: scoped(curie), once=True) == 0
+        assert judging(server.base_url, judge_window_hours=1e-9).run(lambda: [scoped(curie)], once=True) == 0
         assert server.requests == []
 
 
@@ -149,7 +149,7 @@ def test_empty_answer_is_judged_without_a_model_call(
     application.corpus.ingest.receive(application.auth.access.prepare_opening("judge-empty")).finish()
     ask(http, "judge-empty", QUESTION)
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(lambda: scoped("judge-empty"), once=True) == 1
+        assert judging(server.base_url).run(lambda: [scoped("judge-empty")], once=True) == 1
         assert server.requests == []
     (event,) = events(http, "judge-empty")
     assert verdict(http, "judge-empty", event)["retrieval_success"] is False
@@ -162,16 +162,30 @@ def test_a_sentence_that_was_not_shown_cannot_be_supported(
     ask(http, curie, QUESTION)
     with OpenAiServer(lambda _: json.dumps({"supporting": [99], "confidence": 1.0})) as server:
         with pytest.raises(LlmError, match="99 is not a sentence number"):
-            judging(server.base_url).run(lambda: scoped(curie), once=True)
+            judging(server.base_url).run(lambda: [scoped(curie)], once=True)
         assert len(server.requests) == 2  # asked once more, with the reason
     assert events(http, curie) == []
 
 
+def test_collections_take_turns(
+    http: TestClient, application: Application, curie: str, ingest: Ingest, judging: Judging, scoped: Scoped
+) -> None:
+    other = f"{curie}-other"
+    ingest(*CURIE, into=other)
+    for collection in (curie, other):
+        ask(http, collection, QUESTION)
+    names = {scope.collection.name for scope in application.auth.access.list_scopes()}
+    assert {curie, other} <= names
+    with OpenAiServer(keyword_handler) as server:
+        assert judging(server.base_url).run(lambda: [scoped(curie), scoped(other)], once=True) == 2
+    assert [len(events(http, collection)) for collection in (curie, other)] == [1, 1]
+
+
 def test_without_an_endpoint_or_a_collection(curie: str, judging: Judging, scoped: Scoped) -> None:
     with pytest.raises(LlmNotConfiguredError, match="ENGRAM_LLM_BASE_URL"):
-        judging(None).run(lambda: scoped(curie), once=True)
+        judging(None).run(lambda: [scoped(curie)], once=True)
     with OpenAiServer(keyword_handler) as server, pytest.raises(NotFoundError):
-        judging(server.base_url).run(lambda: scoped("no-such-collection"), once=True)
+        judging(server.base_url).run(lambda: [scoped("no-such-collection")], once=True)
 
 
 def test_no_connection_is_held_while_the_model_thinks(
@@ -188,7 +202,7 @@ def test_no_connection_is_held_while_the_model_thinks(
         app = Application(
             settings.model_copy(update={"llm_base_url": server.base_url, "judge_exam": False}), addresses
         )
-        assert app.learning.judge.run(lambda: scoped(curie), once=True) == 1
+        assert app.learning.judge.run(lambda: [scoped(curie)], once=True) == 1
         app.close()
     assert held == [0]
 
@@ -235,22 +249,22 @@ def test_once_goes_on_behind_an_episode_that_fails(
 
     with OpenAiServer(refuse_question) as server:
         with pytest.raises(LlmError, match=r"^1 episodes judged; 1 could not be.*The prompt was filtered"):
-            judging(server.base_url).run(lambda: scoped(curie), once=True)
+            judging(server.base_url).run(lambda: [scoped(curie)], once=True)
         assert [event["query_id"] for event in events(http, curie)] == [fine]
         (later,) = ask(http, curie, OTHER_QUESTION)
         before = len(server.requests)
         with pytest.raises(LlmError, match=r"^1 episodes judged; 1 could not be"):
-            judging(server.base_url).run(lambda: scoped(curie), once=True)
+            judging(server.base_url).run(lambda: [scoped(curie)], once=True)
         asked_for = [request.json["messages"][1]["content"] for request in server.requests[before:]]
         assert [QUESTION in text for text in asked_for] == [False, True]  # what failed before comes last
         with pytest.raises(LlmError, match=r"^0 episodes judged; 1 could not be"):
-            judging(server.base_url).run(lambda: scoped(curie), once=True)
+            judging(server.base_url).run(lambda: [scoped(curie)], once=True)
         before = len(server.requests)
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 0  # refused often enough
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 0  # refused often enough
         assert len(server.requests) == before
     assert {event["query_id"] for event in events(http, curie)} == {fine, later}
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 0
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 0
     assert refused not in {event["query_id"] for event in events(http, curie)}
 
 
@@ -261,10 +275,10 @@ def test_an_endpoint_that_is_away_costs_no_episode_its_tries(
     with OpenAiServer(lambda _: Reply("overloaded", status=503)) as server:
         for run in range(1, 5):
             with pytest.raises(LlmError, match=r"^0 episodes judged; 3 could not be.*overloaded"):
-                judging(server.base_url).run(lambda: scoped(curie), once=True)
+                judging(server.base_url).run(lambda: [scoped(curie)], once=True)
             assert len(server.requests) == 3 * run  # three in a row, and the rest waits for another run
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 5
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 5
     assert {event["query_id"] for event in events(http, curie)} == set(asked)
 
 
@@ -283,7 +297,7 @@ def test_deleted_evidence_is_not_shown_to_the_judge(
     (asked,) = ask(http, curie, QUESTION)
     application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "curie")
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 1
         assert all(
             "Marie Curie was born" not in request.json["messages"][1]["content"] for request in server.requests
         )
@@ -304,5 +318,5 @@ def test_only_a_sessions_own_question_is_judged(
         assert asked.status_code == 200, asked.text
     own, _ = (one["query_ids"][0] for one in asked.json()["rounds"])
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(lambda: scoped(curie), once=True) == 1
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 1
     assert [event["query_id"] for event in events(http, curie)] == [own]

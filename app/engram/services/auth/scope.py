@@ -50,6 +50,7 @@ __all__ = [
 
 MOST_CACHED_SCOPES = 1_000
 """Scopes that a process remembers."""
+COLLECTIONS_PER_PAGE = 1_000
 ACTED_CHARACTERS = 16
 """Of the hash of readers, in the name of a principal that is asked for."""
 ANONYMOUS = "anonymous"
@@ -265,6 +266,18 @@ class AccessService:
             self._remembered.clear()
         self._remembered[principal, name] = scope
         return scope
+
+    def list_scopes(self, principal: Principal = LOCAL) -> list[Scope]:
+        """The principal at each collection that it may do anything with, by name; copies of past moments left out."""
+        listed: list[Collection] = []
+        with self._database.read() as reader:
+            while page := collections.page(
+                reader, listed[-1].name if listed else None, COLLECTIONS_PER_PAGE, principal.tenant
+            ):
+                listed += page
+        return [
+            Scope(principal, one) for one in listed if one.past is None and principal.grants.list_scopes(one.name)
+        ]
 
     def lazily(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope:
         """Return a scope as ``scope`` does; a missing collection raises once it is looked at.

@@ -1,7 +1,7 @@
 """The judge: an LLM that says which sentences of recent unjudged episodes helped, and posts feedback."""
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -30,6 +30,7 @@ from engram.storage.retrieval.episodes import StoredEpisode
 log = structlog.get_logger(__name__)
 
 EPISODES_PER_ROUND = 50
+"""Of one collection, before it is another's turn."""
 MOST_REFUSALS = 3
 """Refusals and unusable replies after which an episode is left unjudged."""
 FAILURES_IN_A_ROW = 3
@@ -79,11 +80,11 @@ class JudgeService:
         """Finish the episode in hand and return from ``run``."""
         self._stopping.set()
 
-    def run(self, resolve: Callable[[], Scope], *, once: bool) -> int:
-        """Judge waiting episodes, then, unless ``once``, new ones; return how many were judged.
+    def run(self, resolve: Callable[[], Sequence[Scope]], *, once: bool) -> int:
+        """Judge waiting episodes of collections in turn, then, unless ``once``, new ones; how many were judged.
 
         Args:
-            resolve: returns the scope. Called for each round, as the collection may be made later, or made anew.
+            resolve: returns the scopes. Called for each round, as a collection may be made later, or made anew.
 
         Raises:
             LlmNotConfiguredError: no endpoint is configured.
@@ -98,7 +99,7 @@ class JudgeService:
         judged = 0
         while not self._stopping.is_set():
             try:
-                progress = self._round(resolve(), self._llm, frozenset())
+                progress = self._take_turns(resolve(), self._llm, frozenset())
             except UnfitModelError:
                 raise
             except (LlmError, UnavailableError, NotFoundError) as error:
@@ -110,12 +111,12 @@ class JudgeService:
                 self._stopping.wait(self._interval_seconds)
         return judged
 
-    def _pass(self, resolve: Callable[[], Scope], llm: Llm) -> int:
+    def _pass(self, resolve: Callable[[], Sequence[Scope]], llm: Llm) -> int:
         """Try each waiting episode once."""
         judged = 0
         failed: dict[UUID, str] = {}
         while not self._stopping.is_set():
-            progress = self._round(resolve(), llm, failed.keys())
+            progress = self._take_turns(resolve(), llm, failed.keys())
             judged += progress.judged
             failed |= progress.failed
             if progress.endpoint_is_away or not (progress.judged or progress.failed):
@@ -125,6 +126,18 @@ class JudgeService:
                 f"{judged} episodes judged; {len(failed)} could not be. The last of them: {[*failed.values()][-1]}"
             )
         return judged
+
+    def _take_turns(self, scopes: Sequence[Scope], llm: Llm, tried: Collection[UUID]) -> _Progress:
+        """A round of each collection, until the endpoint is away."""
+        total = _Progress()
+        for scope in scopes:
+            progress = self._round(scope, llm, tried)
+            total.judged += progress.judged
+            total.failed |= progress.failed
+            total.endpoint_is_away = progress.endpoint_is_away
+            if self._stopping.is_set() or total.endpoint_is_away:
+                break
+        return total
 
     def _round(self, scope: Scope, llm: Llm, tried: Collection[UUID]) -> _Progress:
         """Judge a page of waiting episodes, without those that were ``tried``."""
