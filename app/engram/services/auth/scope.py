@@ -268,7 +268,7 @@ class AccessService:
         return scope
 
     def list_scopes(self, principal: Principal = LOCAL) -> list[Scope]:
-        """The principal at each collection that it may do anything with, by name; copies of past moments left out."""
+        """The principal at each collection that it may use, by name; copies of past moments left out."""
         listed: list[Collection] = []
         with self._database.read() as reader:
             while page := collections.page(
