@@ -20,22 +20,23 @@ BESIDE := clients/python evaluation integrations/haystack integrations/langchain
 # a module sets up is set up once; the files come in the order in which conftest.py puts them. At the end stand the
 # tests that took longest: of those that take ten seconds in one process, look which could do with less.
 PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
-# The tests of the core, which `make test-core` runs with all wings off.
-CORE_TESTS := tests/api tests/composition tests/context tests/core tests/providers tests/services tests/storage
-
 # The pages as a site: docs/, the README and evaluation/measurements. A page or a heading that a link leads to and that is not there is an error.
 SITE := $(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going --conf-dir docs . build/site
 
-.PHONY: run test test-core check format docs site lock wheels install develop clean console console-test
+.PHONY: run test test-core test-wings check format docs site lock wheels install develop clean console console-test
 
 run: install
 	@exec $(BIN)/engram up --sample
 
+# Each test once: those of the core with every wing off, all others with every wing on; both are run whatever fails.
 test: develop
-	@exec $(BIN)/pytest $(PYTEST_ARGS)
+	@status=0; $(MAKE) --no-print-directory test-core || status=$$?; $(MAKE) --no-print-directory test-wings && exit $$status
 
 test-core: develop
-	@ENGRAM_WINGS=none exec $(BIN)/pytest $(PYTEST_ARGS) $(CORE_TESTS)
+	@ENGRAM_WINGS=none exec $(BIN)/pytest $(PYTEST_ARGS) --of core
+
+test-wings: develop
+	@exec $(BIN)/pytest $(PYTEST_ARGS) --of wings
 
 check: develop
 	@$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """What does a query cost in processor time, stage by stage, against the least that any vector search costs?
 
     python benchmarks/query_cost.py DATASET_DIR [--collection NAME] [--questions N] [--profile P] [--memory M]
+        [--readers]
 
 DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). Processor time
 hardly grows because others use the machine: of this process by its own clock, of Postgres by what the kernel
@@ -10,6 +11,8 @@ The floor is embedding the question and one exact search of the ten nearest pass
 Three passes over the questions: all ways in turn without any instrument, which gives the table of costs; then every
 statement by the function that sends it; then every stage of this process. The instruments themselves cost a few
 tenths of a millisecond, so the parts add up to a little more than the whole.
+
+With ``--readers`` every passage gets a reader, one of ten, and a caller who is all ten asks as well.
 """
 
 import argparse
@@ -26,9 +29,12 @@ import numpy as np
 
 import common
 from engram.composition.container import Application
+from engram.context import tenancy
+from engram.services.auth.scope import LOCAL
 from engram.services.pipelines import question as question_pipeline
 from engram.services.retrieval import answer_presentation, hop_loop, passage_ranking, retrieval_service
 from engram.services.retrieval.query import Query
+from engram.storage.corpus import collections, reader_sets
 from engram.storage.database import Reader
 from query_latency import Floor, measure_interleaved
 
@@ -49,6 +55,20 @@ STAGES: tuple[tuple[Any, str, str], ...] = (
     (question_pipeline, "episode_row", "episode"),
 )
 """Module, function, and the stage that its processor time counts to, less that of stages inside it."""
+
+
+READERS = tuple(f"group:{number}" for number in range(10))
+
+
+def give_readers(app: Application, collection: str) -> None:
+    """Give every passage one of ``READERS``."""
+    target = app.auth.access.scope(collection).collection.id
+    with app.database.write_long() as writer:
+        collections.lock_graph(writer, target)
+        made = reader_sets.make(writer, target, [(one,) for one in READERS])
+        ids = [row.id for row in writer.rows("SELECT id FROM passage WHERE collection_id = %(c)s", {"c": target})]
+        for at, one in enumerate(READERS):
+            reader_sets.assign(writer, target, made[(one,)], ids[at :: len(READERS)])
 
 
 class Backends:
@@ -204,6 +224,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--profile", default="default")
     parser.add_argument("--memory", default="read")
+    parser.add_argument("--readers", action="store_true", help="Also ask as a caller who is bound to readers.")
     parser.add_argument("--warm", type=int, default=20, help="Questions asked before anything is measured.")
     arguments = parser.parse_args()
     collection = arguments.collection or arguments.dataset.resolve().name
@@ -227,13 +248,21 @@ def main() -> None:
                 )
             )
 
+        def service_of_reader(question: str) -> object:
+            with tenancy.restrict_to(LOCAL.tenant, tenancy.ReaderNames(READERS)):
+                return service(question)
+
         ways: dict[str, Callable[[str], object]] = {"floor": floor, "query": service}
+        if arguments.readers:
+            give_readers(app, collection)
+            ways["query of a reader"] = service_of_reader
         measure_interleaved(ways, asked[: arguments.warm], 0)  # caches and prepared statements
         costs(ways, asked, Backends(app))
         print()
-        statements(service, asked)
+        way = service_of_reader if arguments.readers else service
+        statements(way, asked)
         print()
-        stages(app, service, asked)
+        stages(app, way, asked)
 
 
 if __name__ == "__main__":

@@ -52,13 +52,65 @@ ROW_SECURITY = """
             EXECUTE format('CREATE POLICY tenant ON %I USING (%s)', owned.name, CASE WHEN owned.inside
                 THEN format('collection_id = ANY (ARRAY(SELECT id FROM collection WHERE %s))', tenants_own)
                 ELSE tenants_own END);
-            IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_tenant') THEN
-                EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO engram_tenant', owned.name);
-            END IF;
         END LOOP;
-        IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_tenant') THEN
-            EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA %I TO engram_tenant', current_schema());
-        END IF;
     END $$
 """
-EVERY_TABLE = (AS_LARGE_AS_ALL, BEFORE_ANY_ROW, ROW_SECURITY)
+# A caller's connections see what belongs to passages that the caller may read, whatever a statement says
+# (engram.context.tenancy): rows that carry the passage's set of readers by that, others by the passage or sentence
+# that they name, names by a sentence that has them, past questions by a sentence that they taught. The sets are
+# those that the connection was given; without any, only passages without readers are there. A table that a wing
+# adds is bound as well. The role is named in the condition: a policy of a role could not be restored without it.
+READERS = """
+    DO $$ DECLARE
+        bound record;
+        visible text := $text$ reader_set_id IS NULL OR reader_set_id = ANY (
+            (SELECT nullif(current_setting('engram.reader_sets', true), '')::bigint[])::bigint[]) $text$;
+        held text := $text$ (%1$I.%2$I IS NULL OR EXISTS (SELECT FROM %3$I held
+            WHERE held.collection_id = %1$I.collection_id AND held.%4$I = %1$I.%2$I)) $text$;
+        condition text;
+    BEGIN
+        FOR bound IN
+            SELECT c.relname AS name, array_agg(a.attname::text) AS columns FROM pg_class c
+            JOIN pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
+            WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+              AND NOT c.relispartition AND c.relrowsecurity
+              AND NOT EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'readers')
+              AND (a.attname IN ('reader_set_id', 'passage_id', 'sentence_id')
+                   OR c.relname IN ('entity', 'question') AND a.attname = 'id')
+            GROUP BY c.oid, c.relname
+        LOOP
+            condition := CASE
+                WHEN 'reader_set_id' = ANY (bound.columns) THEN visible
+                WHEN bound.name = 'entity' THEN format(held, bound.name, 'id', 'entity_sentence', 'entity_id')
+                WHEN bound.name = 'question' THEN format(held, bound.name, 'id', 'question_support', 'question_id')
+                ELSE concat_ws(' AND ',
+                    CASE WHEN 'passage_id' = ANY (bound.columns)
+                         THEN format(held, bound.name, 'passage_id', 'passage', 'id') END,
+                    CASE WHEN 'sentence_id' = ANY (bound.columns)
+                         THEN format(held, bound.name, 'sentence_id', 'sentence', 'id') END)
+            END;
+            EXECUTE format('CREATE POLICY readers ON %I AS RESTRICTIVE FOR SELECT USING '
+                           '((SELECT current_user <> ''engram_reader'') OR (%s))', bound.name, condition);
+        END LOOP;
+    END $$
+"""
+
+# What these roles may do: a backup does not hold it.
+GRANTS = """
+    DO $$ DECLARE
+        granted record;
+    BEGIN
+        FOR granted IN
+            SELECT DISTINCT c.relname AS name, r.rolname AS role FROM pg_class c
+            JOIN pg_attribute a ON a.attrelid = c.oid
+            JOIN pg_roles r ON r.rolname IN ('engram_tenant', 'engram_reader')
+            WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
+              AND NOT c.relispartition
+              AND (a.attname = 'collection_id' OR c.relname = 'collection' AND a.attname = 'tenant')
+        LOOP
+            EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO %I', granted.name, granted.role);
+            EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA %I TO %I', current_schema(), granted.role);
+        END LOOP;
+    END $$
+"""
+EVERY_TABLE = (AS_LARGE_AS_ALL, BEFORE_ANY_ROW, ROW_SECURITY, READERS, GRANTS)

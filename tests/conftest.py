@@ -74,6 +74,8 @@ FIRST = (
     "tests/services/revocation/",
 )
 """Files that take long, or folders of such files, in the order in which they are begun."""
+CORE = ("api", "composition", "context", "core", "providers", "services", "storage")
+"""Folders of the core's tests; those that need a wing or walk over all routes are marked."""
 
 
 @pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
@@ -82,19 +84,45 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 7) + 1
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--of core`` and ``--of wings`` take a part of the tests each, and both parts the walks over all routes."""
+    parser.addoption("--of", choices=("all", "core", "wings"), default="all", help="whose tests to run")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Several processes take one file after the other: what takes long comes first, so that none is left alone."""
 
     def turn(item: pytest.Item) -> int:
         return next((at for at, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))
 
+    part = config.getoption("--of")
+    chosen = [item for item in items if part == "all" or part in _list_owners(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
     on = {wing.name for wing in choose_wings(WINGS, list_installed_wings())}
     for item in items:
-        needed = {name for mark in item.iter_markers("wing") for name in mark.args}
+        needed = _list_needed_wings(item)
         if needed - on:
             item.add_marker(pytest.mark.skip(f"ENGRAM_WINGS leaves out {', '.join(sorted(needed - on))}"))
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Where one part has no test in the folders asked for, the other may have some."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.getoption("--of") != "all":
+        session.exitstatus = pytest.ExitCode.OK
+
+
+def _list_needed_wings(item: pytest.Item) -> set[str]:
+    return {name for mark in item.iter_markers("wing") for name in mark.args}
+
+
+def _list_owners(item: pytest.Item) -> set[str]:
+    if item.get_closest_marker("routes"):
+        return {"core", "wings"}
+    of_core = item.nodeid.split("/")[1] in CORE and not _list_needed_wings(item)
+    return {"core" if of_core else "wings"}
 
 
 def pytest_collection_finish() -> None:

@@ -74,7 +74,16 @@ except SystemExit:
     ) -> None:
         if "ENGRAM_PORT" not in env:
             (cli.folder / ".env").write_text("ENGRAM_HOST=127.0.0.9\nENGRAM_PORT=4\n")
-        assert f"{expected} is out of reach" in cli.fails("status", **env)
+        said = cli.fails("status", **env)
+        assert f"{expected} is out of reach" in said
+        assert said.endswith("Is `engram up` running? --url or ENGRAM_PORT say where it answers.\n")
+
+    def test_without_settings_the_service_of_the_data_folder_is_asked(self, cli: Cli, tmp_path: Path) -> None:
+        (tmp_path / "address").write_text(f"{cli.service}\n")
+        found = cli("status", ENGRAM_URL="", ENGRAM_DATA_DIR=str(tmp_path))
+        assert found.stdout.startswith(f"{cli.service}: "), found.stderr
+        refused = cli.fails("status", ENGRAM_URL="", ENGRAM_PORT="3", ENGRAM_DATA_DIR=str(tmp_path))
+        assert "http://127.0.0.1:3 is out of reach" in refused
 
 
 class TestListings:

@@ -13,24 +13,26 @@ branch_labels = None
 depends_on = None
 
 SCHEMA = (Path(__file__).parents[1] / "schema.sql").read_text(encoding="utf-8")
-# Role of connections that serve one tenant: see ``migrations.rules``.
-TENANT_ROLE = """
+# Roles of connections that serve one tenant, or some readers of one: see ``migrations.rules``.
+ROLE = """
     DO $$ BEGIN
-        CREATE ROLE engram_tenant NOLOGIN;
-        GRANT engram_tenant TO CURRENT_USER;
+        CREATE ROLE {role} NOLOGIN;
+        GRANT {role} TO CURRENT_USER;
     EXCEPTION
         WHEN duplicate_object OR unique_violation THEN NULL; -- roles are shared by all databases of a server
         WHEN insufficient_privilege THEN
-            RAISE NOTICE 'role engram_tenant is not there: ENGRAM_ROW_SECURITY needs it made by an administrator';
+            RAISE NOTICE 'role {role} is not there: {needed_by} needs it made by an administrator';
     END $$
 """
+ROLES = {"engram_tenant": "ENGRAM_ROW_SECURITY", "engram_reader": "a passage with readers"}
 
 
 def upgrade() -> None:
     op.execute("CREATE EXTENSION IF NOT EXISTS vector")
     driver = op.get_bind().connection.cursor()  # takes many statements at once
     driver.execute(SCHEMA)
-    driver.execute(TENANT_ROLE)
+    for role, needed_by in ROLES.items():
+        driver.execute(ROLE.format(role=role, needed_by=needed_by))
     for rule in EVERY_TABLE:
         driver.execute(rule)
 

@@ -87,6 +87,8 @@ _BODIES: dict[str, Any] = {
     "/documents": {"text": "Marie Curie was born in Warsaw."},
     "/passages": {"passages": [{"id": "curie", "text": "Marie Curie was born in Warsaw."}]},
     "/collections/{name}": {"serving": "shadow"},
+    "/collections/{name}/readers": {"source": "pay.pdf", "readers": ["group:hr"]},
+    "/passages/{passage_id}": {"readers": ["group:hr"]},
     "/collections/{name}/rekey": {"key_building": "title"},
     "/collections/{name}/reembed": {"model": "all-MiniLM-L6-v2"},
     "/collections/{name}/replay": {"until": "2020-01-01T00:00:00Z"},
@@ -120,7 +122,10 @@ _BODIES: dict[str, Any] = {
 }
 BODIES = {path: body for path, body in _BODIES.items() if path in {path for _, path in OPERATIONS}}
 """Path -> a body that is right there."""
-PARAMETERS: dict[str, Arguments] = {"/queries": {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"}}
+PARAMETERS: dict[str, Arguments] = {
+    "/queries": {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"},
+    "/collections/{name}/readers": {"passage_id": "no-such-passage", "as": ["group:hr"]},
+}
 """Path of a request without a body -> parameters that it needs besides the collection."""
 EMBEDDING: dict[str, Arguments] = {
     "/query": {},

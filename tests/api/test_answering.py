@@ -56,7 +56,7 @@ def bounded(variant: Variant, bound: int) -> Application:
 @pytest.fixture
 def held(bounded: Application, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldQueries]:
     queries = HeldQueries(bounded.answers.question.serve)
-    monkeypatch.setattr(bounded.answers.question, "query", queries)
+    monkeypatch.setattr(bounded.answers.question, "serve", queries)
     yield queries
     queries.go.set()
 

@@ -48,6 +48,8 @@ from tests.support import state
 from tests.support.databases import application_on, open_migrated
 from tests.support.live_server import LiveServer
 
+pytestmark = pytest.mark.routes
+
 GIVEN_EXAMPLES = os.environ.get("CONTRACT_EXAMPLES")
 EXAMPLES = int(GIVEN_EXAMPLES or 4)
 COLLECTION = "contract"

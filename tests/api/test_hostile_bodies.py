@@ -19,6 +19,8 @@ from tests.api.operations import BODIES
 from tests.support.live_server import LiveServer
 from tests.support.strict_client import TestClient
 
+pytestmark = pytest.mark.routes
+
 NDJSON = {"content-type": "application/x-ndjson"}
 QUESTION = {"query": "Where was Marie Curie born?"}
 PATIENCE_SECONDS = 3.0

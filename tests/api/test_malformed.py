@@ -9,6 +9,8 @@ from tests.api.conftest import Counts
 from tests.api.operations import BODIES, METHODS, UNKNOWN_ID, assert_refused, url, well_formed
 from tests.support.strict_client import TestClient
 
+pytestmark = pytest.mark.routes
+
 JSON_TYPE = {"content-type": "application/json"}
 PASSAGE = {"id": "p", "text": "Warsaw lies on the Vistula."}
 VERDICT = {"query_id": str(UNKNOWN_ID), "partial": True}

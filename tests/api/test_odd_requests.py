@@ -10,6 +10,8 @@ from tests.api.operations import BODIES, DOCUMENT, OPERATIONS, UNKNOWN_ID, asser
 from tests.conftest import Ingest
 from tests.support.strict_client import TestClient
 
+pytestmark = pytest.mark.routes
+
 VERDICT = {"query_id": str(UNKNOWN_ID), "partial": True}
 KEYS = [None, b"", b" ", b"a b", b"\xe4", b"a\tb", b"x" * 201, "ключ".encode()]
 

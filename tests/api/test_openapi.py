@@ -26,6 +26,8 @@ from tests.api import operations
 from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
 from tests.support.strict_client import TestClient
 
+pytestmark = pytest.mark.routes
+
 ROOT = Path(__file__).resolve().parents[2]
 BODY_MODELS = (
     QueryIn, AnswerIn, ExpandIn, FeedbackIn, PassageIn, PassagesIn, RekeyIn, RollbackIn, RevokeIn, RetryIn,

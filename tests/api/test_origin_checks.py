@@ -11,6 +11,8 @@ from tests.api.conftest import Counts, Variant
 from tests.api.operations import OPERATIONS, assert_problem, url
 from tests.support.strict_client import TestClient
 
+pytestmark = pytest.mark.routes
+
 FOREIGN = "https://evil.example"
 WRITES = [(method, path) for method, path in OPERATIONS if method != "GET"]
 

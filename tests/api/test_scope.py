@@ -27,6 +27,8 @@ from tests.support import state
 from tests.support.statements import hook_statements
 from tests.support.strict_client import TestClient
 
+pytestmark = pytest.mark.routes
+
 BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
 
 

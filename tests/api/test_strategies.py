@@ -32,7 +32,6 @@ def test_an_answer_and_its_episode_name_their_strategy(http: TestClient, curie: 
     assert episode.pop("created_at")
     assert episode.pop("expansions") == []
     assert episode.pop("filter") is None
-    assert episode.pop("conditions") is None
     assert episode == answer
 
 

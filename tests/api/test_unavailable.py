@@ -9,6 +9,8 @@ from tests.api.conftest import Variant
 from tests.api.operations import OPERATIONS, assert_problem
 from tests.support.strict_client import TestClient
 
+pytestmark = pytest.mark.routes
+
 PATHS = [operation for operation in OPERATIONS if operation[1] not in {"/healthz", "/access/me"}]
 QUESTION = "Where was Marie Curie born?"
 

@@ -11,7 +11,7 @@ from engram.context.tenancy import UnsetTenancyError
 
 def outside() -> str | None:
     """What a thread sees that no block was handed to."""
-    return Context().run(tenancy.get_current_tenant)
+    return Context().run(lambda: tenancy.get_visibility().tenant)
 
 
 def test_unset_tenancy_raises() -> None:
@@ -25,10 +25,10 @@ def test_blocks_set_it_and_their_ends_restore_it() -> None:
     def record_tenants() -> None:
         with tenancy.restrict_to("one"):
             with tenancy.allow_all_tenants():
-                seen.append(tenancy.get_current_tenant())
-            seen.append(tenancy.get_current_tenant())
+                seen.append(tenancy.get_visibility().tenant)
+            seen.append(tenancy.get_visibility().tenant)
         with pytest.raises(UnsetTenancyError):
-            tenancy.get_current_tenant()
+            tenancy.get_visibility()
 
     Context().run(record_tenants)
     assert seen == [None, "one"]
@@ -36,11 +36,11 @@ def test_blocks_set_it_and_their_ends_restore_it() -> None:
 
 def test_a_thread_has_what_is_carried_to_it_and_nothing_else() -> None:
     with tenancy.restrict_to("one"), ThreadPoolExecutor(1) as pool:
-        assert pool.submit(tenancy.carry(tenancy.get_current_tenant)).result() == "one"
+        assert pool.submit(tenancy.carry(lambda: tenancy.get_visibility().tenant)).result() == "one"
         with pytest.raises(UnsetTenancyError):
-            pool.submit(tenancy.get_current_tenant).result()
+            pool.submit(tenancy.get_visibility).result()
 
 
 def test_what_is_unset_cannot_be_carried() -> None:
     with pytest.raises(UnsetTenancyError):
-        Context().run(tenancy.carry, tenancy.get_current_tenant)
+        Context().run(tenancy.carry, tenancy.get_visibility)

@@ -315,7 +315,7 @@ def test_an_ungated_run_asks_without_the_gate(
         asked[not profile.policy.gated] += 1
         return ask(self, query, profile, **more)
 
-    monkeypatch.setattr(QuestionPipeline, "query", query_and_record)
+    monkeypatch.setattr(QuestionPipeline, "answer", query_and_record)
     report = run_protocol("noise", few, limit=1)
     groups = len({line.group for line in report.lines()})
     ungated = len(FLIP_RATES)  # of the arms; before any verdict each group is asked once for all of a kind

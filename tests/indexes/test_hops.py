@@ -15,6 +15,7 @@ from engram.storage.corpus import collections, passages
 from engram.storage.corpus.passages import PassageRow
 from engram.storage.database import Database, Reader
 from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
+from engram.storage.retrieval.metadata_filter import compile_filter
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.conftest import Ingest
 from tests.support import state
@@ -135,7 +136,8 @@ def test_a_hub_contributes_what_is_near_and_others_all(
         corpus = collections.find(reader, collection)
         found = entity_lookup.find_called_entities(reader, corpus, ["ada lovelace", "london"])
         focus = replace(
-            build_focus(reader, collection, np.ones(application.models.embedder.dimension)), metadata=metadata
+            build_focus(reader, collection, np.ones(application.models.embedder.dimension)),
+            filter=compile_filter(metadata),
         )
         held = passages.versions(reader, corpus.id, ["p2", "p3"])
         near = [held[key][0] for key in ("p2", "p3")]
@@ -247,8 +249,9 @@ def keys(application: Application, collection: str) -> Keys:
 
 
 def build_focus(reader: Reader, name: str, vector: Vector, *, use_memory: bool = True, **more: Any) -> Focus:
-    more = {"metadata": None, "limits": EXACT} | more
-    return Focus(collections.find(reader, name), vector, use_memory=use_memory, policy=DEFAULT.policy, **more)
+    more = {"limits": EXACT} | more
+    policy = replace(DEFAULT.policy, evolved_keys=True)
+    return Focus(collections.find(reader, name), vector, use_memory=use_memory, policy=policy, **more)
 
 
 def assert_near(found: Mapping[str, float], expected: Mapping[str, float]) -> None:
@@ -290,7 +293,9 @@ class TestKeys:
     ) -> None:
         evolve(application, collection, keys.evolved)
         for odd in (False, True):
-            focus = build_focus(reader, collection, keys.question, metadata={"odd": odd}, limits=limits)
+            focus = build_focus(
+                reader, collection, keys.question, filter=compile_filter({"odd": odd}), limits=limits
+            )
             expected = keys.list_expected(keys.base | keys.evolved, keys.question, odd)
             for limit in (2, 8, 50):
                 found = keys.map_names(passages_by_key.find_nearest_passages(reader, focus, limit))
@@ -356,7 +361,7 @@ def test_the_index_serves_the_keys_that_did_not_evolve(
     application: Application, collection: str, reader: Reader, keys: Keys, metadata: Any
 ) -> None:
     evolve(application, collection, keys.evolved)
-    focus = build_focus(reader, collection, keys.question, metadata=metadata, limits=INDEXED)
+    focus = build_focus(reader, collection, keys.question, filter=compile_filter(metadata), limits=INDEXED)
     with statements() as sent, application.database.read() as other:
         passages_by_key.find_nearest_passages(other, focus, 5)
     assert len(sent) == 1

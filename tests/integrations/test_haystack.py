@@ -1,6 +1,7 @@
 """The retriever and the verdicts, in Haystack's own pipelines."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from haystack import Document, Pipeline
@@ -8,7 +9,7 @@ from haystack.utils import Secret
 
 from engram_client import Engram, NotFoundError
 from engram_haystack import EngramRetriever, mark_helpful
-from tests.conftest import CURIE
+from tests.conftest import CURIE, Ingest
 
 QUESTION = {"retriever": {"query": "Where was Marie Curie born?"}}
 
@@ -27,6 +28,25 @@ def test_a_pipeline_finds_documents(retriever: EngramRetriever, curie: str) -> N
     assert best.content == next(passage["text"] for passage in CURIE if passage["id"] == best.id)
     fewer = pipeline.run({"retriever": QUESTION["retriever"] | {"top_k": 1}})["retriever"]["documents"]
     assert [document.id for document in fewer] == [best.id]
+
+
+def test_filters_of_haystack_are_understood(service: str, ingest: Ingest, collection: str) -> None:
+    ingest(*(dict(p) | {"metadata": {"n": n}} for n, p in enumerate(CURIE)))
+    retriever = EngramRetriever(service, collection, filters={"n": {"$lt": 2}})
+
+    def list_places(filters: dict[str, Any] | None) -> set[int]:
+        return {document.meta["n"] for document in retriever.run("Who?", filters=filters)["documents"]}
+
+    late = {"field": "meta.n", "operator": ">", "value": 2}
+    assert list_places(None) == {0, 1}
+    assert list_places(late) == {3, 4}
+    assert list_places({"operator": "NOT", "conditions": [late]}) == {0, 1, 2}
+    first = {"field": "meta.n", "operator": "in", "value": [0]}
+    assert list_places({"operator": "OR", "conditions": [late, first]}) == {0, 3, 4}
+    assert list_places({"field": "meta.other", "operator": "==", "value": None}) == {0, 1, 2, 3, 4}
+    for wrong in ({"field": "id", "operator": "==", "value": 1}, late | {"operator": "~"}):
+        with pytest.raises(ValueError, match=r"metadata|unknown operator"):
+            list_places(wrong)
 
 
 def test_a_pipeline_that_is_awaited_finds_the_same(retriever: EngramRetriever) -> None:

@@ -36,7 +36,7 @@ class TestAdapter(AdapterSuite):
 
 
 def test_to_dict_names_the_type_and_all_arguments_and_from_dict_reads_them() -> None:
-    made = EngramRetriever("http://x", "notes", top_k=7, memory="off", filter={"topic": "space"})
+    made = EngramRetriever("http://x", "notes", top_k=7, memory="off", filters={"topic": "space"})
     stored = made.to_dict()
     assert stored == {
         "type": "engram_haystack.retriever.EngramRetriever",
@@ -46,7 +46,7 @@ def test_to_dict_names_the_type_and_all_arguments_and_from_dict_reads_them() -> 
             "key": {"type": "env_var", "env_vars": ["ENGRAM_ACCESS_KEY"], "strict": False},
             "top_k": 7,
             "memory": "off",
-            "filter": {"topic": "space"},
+            "filters": {"topic": "space"},
         },
     }
     assert EngramRetriever.from_dict(stored).to_dict() == made.to_dict()

@@ -7,6 +7,7 @@ from llama_index.core import Settings as LlamaIndex
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
+from llama_index.core.vector_stores import FilterCondition, FilterOperator, MetadataFilter, MetadataFilters
 
 from engram_client import Engram, NotFoundError
 from engram_llamaindex import EngramRetriever, mark_helpful
@@ -49,6 +50,24 @@ def test_retriever_serves_a_query_engine_and_takes_its_verdict(
         first, again = (mark_helpful(engram, answer.source_nodes[:1], judge="thumbs") for _ in range(2))
     assert [(one.judge, one.collection) for one in first] == [("thumbs", curie)]
     assert [one.feedback_id for one in first] == [one.feedback_id for one in again]
+
+
+def test_filters_of_llamaindex_are_understood(service: str, ingest: Ingest, collection: str) -> None:
+    ingest(*(dict(p) | {"metadata": {"n": n, "tags": ["x", str(n)]}} for n, p in enumerate(CURIE)))
+
+    def list_places(*filters: MetadataFilter, condition: FilterCondition = FilterCondition.AND) -> set[int]:
+        narrowed = MetadataFilters(filters=list(filters), condition=condition)
+        retriever = EngramRetriever(service, collection=collection, filters=narrowed)
+        return {node.metadata["n"] for node in retriever.retrieve("Who?")}
+
+    late = MetadataFilter(key="n", value=2, operator=FilterOperator.GT)
+    tagged = MetadataFilter(key="tags", value=["x", "4"], operator=FilterOperator.ALL)
+    assert list_places(late) == {3, 4}
+    assert list_places(late, tagged) == {4}
+    assert list_places(late, condition=FilterCondition.NOT) == {0, 1, 2}
+    assert list_places(MetadataFilter(key="n", value=None, operator=FilterOperator.IS_EMPTY)) == set()
+    with pytest.raises(ValueError, match="text_match_insensitive"):
+        list_places(MetadataFilter(key="tags", value="X", operator=FilterOperator.TEXT_MATCH_INSENSITIVE))
 
 
 def test_nodes_of_others_are_refused(service: str) -> None:

@@ -23,12 +23,12 @@ pytestmark = pytest.mark.usefixtures("working")
 ENV = drop_settings()
 
 
-def run_stories(service: str, collection: str, *stories: Story, **more: str) -> list[Any]:
+def run_stories(service: str, collection: str, *stories: Story) -> list[Any]:
     """What the stories give, each in a session of its own with one server."""
 
     async def run_all() -> list[Any]:
         async with AsyncEngram(service, collection=collection, retries=0) as engram:
-            tools = server(engram, **more)
+            tools = server(engram)
             given = []
             for story in stories:
                 async with Client(tools) as agent:
@@ -114,7 +114,7 @@ def test_deep_research_searches_and_fetches(service: str, collection: str) -> No
         alone = read_only_text(await agent.call_tool("fetch", {"id": "a:b/c"}))
         assert (alone["text"], "query_id" in alone["metadata"]) == (read["text"], False)
 
-    run_stories(service, collection, run_story, url=service)
+    run_stories(service, collection, run_story)
 
 
 def test_search_and_fetch_take_one_text(service: str, collection: str) -> None:
@@ -172,10 +172,11 @@ def test_agent_sees_an_unreachable_service(collection: str) -> None:
     assert "out of reach" in run_stories(UNREACHABLE_URL, collection, run_story)[0].content[0].text
 
 
-def test_on_standard_input_and_output(service: str, collection: str) -> None:
-    command = StdioServerParameters(
-        command=sys.executable, args=["-m", "engram_mcp", "--url", service, "--collection", collection], env=ENV
-    )
+@pytest.mark.parametrize("by_flags", [True, False])
+def test_on_standard_input_and_output(service: str, collection: str, by_flags: bool) -> None:
+    flags = ["--url", service, "--collection", collection] if by_flags else []
+    named = {} if by_flags else {"ENGRAM_URL": service, "ENGRAM_COLLECTION": collection}
+    command = StdioServerParameters(command=sys.executable, args=["-m", "engram_mcp", *flags], env=ENV | named)
 
     async def run_story() -> set[str]:
         async with Client(command) as agent:

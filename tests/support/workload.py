@@ -24,6 +24,7 @@ QUESTIONS = ("Where was Marie Curie born?", "What happened in 1898?", "what flow
 UNITS = (Expansion("facet", "river, capital, Poland"),)
 ALL_PARTS = frozenset({"trace", "entities", "sentences"})
 FILTER = {"part": 1}
+OPERATORS = {"part": {"$gte": 1}, "day": {"$not": {"$gt": "2026-05-01"}}}
 EVENTS = 12
 
 
@@ -59,14 +60,14 @@ def _ask(application: Application, scope: Scope) -> None:
         one = Query(text=text, scope=scope)
         for profile in ("paper", "default"):
             for memory in ("off", "read"):
-                for metadata in (None, FILTER):
+                for narrowed in (None, FILTER, OPERATORS):
                     application.answers.question.answer(
-                        replace(one, profile=profile, memory=memory, metadata=metadata)
+                        replace(one, profile=profile, memory=memory, filter=narrowed)
                     )
         for strategy in ("graph", "dense", "lexical", "hybrid"):
             wide = replace(one, strategy=strategy, expansions=UNITS, include=ALL_PARTS)
             application.answers.question.answer(wide)
-            application.answers.question.answer(replace(wide, metadata=FILTER))
+            application.answers.question.answer(replace(wide, filter=FILTER))
         application.answers.question.answer(replace(one, exploring=ExplorationSettings(2, 7, 50)))
         application.wing(ExperimentServices).compare.compare(one, replace(one, memory="off"))
         application.retrieval.expand.expand(scope, text, ["prf"], 3)

@@ -54,7 +54,7 @@ class AuthenticationMiddleware:
             await problems.problem_response(error, scope)(scope, receive, send)
             return
         scope[PRINCIPAL] = principal
-        with tenancy.restrict_to(principal.tenant):
+        with tenancy.restrict_to(principal.tenant, principal.readers):
             await self._app(scope, receive, send)
 
     async def _find_principal(self, scope: Scope, authentication: Authentication) -> Principal:

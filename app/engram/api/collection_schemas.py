@@ -101,6 +101,7 @@ class CollectionOut(ResponseModel):
     language: str | None = Field(
         description="The language of passages that come without one; null: theirs is recognised."
     )
+    link_template: str | None = Field(description="Template of the links to its passages; null: they have none.")
     languages: dict[str, int] = Field(
         description="How many of its passages have each language. A question is read in its own, and in those that "
         "one passage in a hundred has."

@@ -6,7 +6,7 @@ costs many times the function.
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Protocol, TypeVar, cast
 from uuid import UUID
 
 from fastapi import Depends, Header, Path, Query, Request, params
@@ -18,9 +18,9 @@ from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
 from engram.api.work_threads import RequestThreads, WorkThreads
 from engram.composition.container import Application
-from engram.context import deadline
+from engram.context import deadline, tenancy
 from engram.context.errors import ForbiddenError, MalformedRequestError, UnsupportedMediaTypeError, WingOffError
-from engram.core.auth.access_keys import ADMIN, ANY_COLLECTION, MODERATE
+from engram.core.auth.access_keys import ADMIN, ANY_COLLECTION, INGEST, MODERATE
 from engram.core.text.trace_parent import trace_id
 from engram.providers.llm import token_meter
 from engram.services.auth.quotas import QuotaKind
@@ -123,6 +123,11 @@ NEED_KEY = "engram.need"
 """Where what a route needs stands in a request's ASGI scope."""
 
 
+ReadersRule = Literal["bound", "lifted", "refused"]
+"""How a route goes by the readers of passages: "bound": it sees what its caller may; "lifted": it sees everything
+and shows nothing of it; "refused": it does not tell, so that it takes `admin` where passages have readers."""
+
+
 class RequiredScope:
     """Scope that a route requires, declared among its ``dependencies``.
 
@@ -130,12 +135,20 @@ class RequiredScope:
 
     Attributes:
         recorded: whether the audit log has requests to the route that change something.
+        readers: how the route goes by the readers of passages, see ``ReadersRule``.
     """
 
     def __init__(
-        self, scope: str, *, everywhere: bool = False, takes: QuotaKind | None = None, recorded: bool = False
+        self,
+        scope: str,
+        *,
+        everywhere: bool = False,
+        takes: QuotaKind | None = None,
+        recorded: bool = False,
+        readers: ReadersRule | None = None,
     ) -> None:
         self.scope = scope
+        self.readers: ReadersRule = readers or ("lifted" if scope in (ADMIN, INGEST) else "refused")
         self.takes = takes
         self.everywhere = everywhere
         self.recorded = recorded or scope in (ADMIN, MODERATE)
@@ -152,14 +165,34 @@ class RequiredScope:
             where = " on all collections" if self.everywhere else ""
             raise ForbiddenError(f"This takes a key with the scope `{self.scope}`{where}.", scope=self.scope)
         request.scope[NEED_KEY] = self.scope
+        if self.readers != "bound" and asker.readers is not None:
+            await self._lift_readers(app, asker, request)
         if asker is not LOCAL:
             token_meter.begin(app.auth.quotas.meter(asker))
             if self.takes is not None:
                 await run_in_threadpool(app.auth.quotas.take, asker, self.takes)
 
+    async def _lift_readers(self, app: Application, asker: Principal, request: Request) -> None:
+        """Let the request see passages whoever their readers are, if it may.
+
+        Raises:
+            ForbiddenError: the route does not go by readers, and passages have some.
+        """
+        # A body may name another collection than the query does.
+        by_query = "" if request.method in ("POST", "PUT", "PATCH") else request.query_params.get("collection", "")
+        named = request.path_params.get("name") or by_query
+        if self.readers != "lifted" and ADMIN not in asker.grants.list_scopes(named):
+            await run_in_threadpool(app.auth.access.check_whole_tenant, asker)
+        tenancy.become(tenancy.Visibility(asker.tenant))
+
 
 def needs(
-    scope: str, *, everywhere: bool = False, takes: QuotaKind | None = None, recorded: bool = False
+    scope: str,
+    *,
+    everywhere: bool = False,
+    takes: QuotaKind | None = None,
+    recorded: bool = False,
+    readers: ReadersRule | None = None,
 ) -> params.Depends:
     """Stands among the ``dependencies`` of a route that takes this scope.
 
@@ -167,8 +200,9 @@ def needs(
         everywhere: on all collections.
         takes: what a request there counts as towards the quotas of its tenant.
         recorded: whether the audit log has requests there, as it has those that take `admin` or `moderate`.
+        readers: see ``ReadersRule``; by default "lifted" where it takes `admin` or `ingest`, else "refused".
     """
-    need = RequiredScope(scope, everywhere=everywhere, takes=takes, recorded=recorded)
+    need = RequiredScope(scope, everywhere=everywhere, takes=takes, recorded=recorded, readers=readers)
     return cast(params.Depends, Depends(need))
 
 

@@ -15,7 +15,7 @@ SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_documents", "get_jobs",
     "get_judges", "get_keys", "get_generations",
     "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
-    "list_feedback", "delete_collection",
+    "list_feedback", "delete_collection", "patch_readers",
 )  # fmt: skip
 """What a collection's name is enough for, beside operations of wings."""
 
@@ -28,7 +28,7 @@ VERDICT_SOURCES = ("post_feedback", "get_feedback", "delete_feedback", "post_ret
 VERDICT_TARGETS = ("get_feedback", "delete_feedback", "post_retry_one")
 LISTED_VERDICT = {"feedback_id": "/feedback/0/feedback_id", COLLECTION_PARAMETER: "/feedback/0/collection"}
 WORK = ("get_job", "delete_job")
-PASSAGE = ("get_passage", "get_key", "delete_passage")
+PASSAGE = ("get_passage", "get_key", "delete_passage", "patch_passage", "get_readers")
 
 FLOWS = (
     Flow(("post_query", "get_query"), {"query_id": "/query_id", **COLLECTION_LINK}, QUERY_TARGETS),

@@ -43,6 +43,9 @@ def operation(
 def question_operation(
     summary: str, *problems: int, answers: Mapping[int | str, dict[str, Any]] | None = None
 ) -> dict[str, Any]:
-    """Describe a route that answers a question from a collection, within the time that a request has."""
-    needed = needs(QUERY, takes="queries")
+    """Describe a route that answers a question from a collection, within the time that a request has.
+
+    It sees passages as its caller may.
+    """
+    needed = needs(QUERY, takes="queries", readers="bound")
     return operation(summary, needed, 404, *problems, reads_json=True, limited=True, embeds=True, answers=answers)

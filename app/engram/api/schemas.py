@@ -19,7 +19,11 @@ from pydantic import (
 )
 
 from engram.api.value_counts import has_more_values
+from engram.core.auth.reader_names import MOST_CHARACTERS as MOST_READER_CHARACTERS
+from engram.core.auth.reader_names import MOST_READERS
+from engram.core.auth.reader_names import PATTERN as READER_PATTERN
 from engram.core.filter.judge_names import MOST_CHARACTERS, PATTERN, normalise_name
+from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
 from engram.core.text.name_pattern import COLLECTION
 
 MAX_DEPTH = 20
@@ -45,7 +49,7 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(from_attributes=True, populate_by_name=True)
 
     @classmethod
-    def combine(cls, source: object, **computed: Any) -> Self:
+    def combine(cls, source: object, /, **computed: Any) -> Self:
         """Make the response of the attributes of ``source``, but for the fields that are computed.
 
         Raises:
@@ -119,6 +123,8 @@ def _check(value: Any, depth: int) -> None:
         raise ValueError(f"must not be nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, str):
         check_storable(value)
+    elif isinstance(value, int) and not LEAST_INTEGER <= value <= GREATEST_INTEGER:
+        raise ValueError("must not hold whole numbers of more than 64 bits; write these as text")
     elif isinstance(value, float) and not math.isfinite(value):
         raise ValueError("must not contain NaN or infinity")
     elif isinstance(value, dict):
@@ -128,6 +134,12 @@ def _check(value: Any, depth: int) -> None:
     elif isinstance(value, list):
         for item in value:
             _check(item, depth - 1)
+
+
+def check_filter(document: dict[str, Any]) -> dict[str, Any]:
+    """A filter on metadata, if its operators are known and have values that they take."""
+    read_filter(document)
+    return document
 
 
 Storable = Annotated[str, AfterValidator(check_storable)]
@@ -142,11 +154,35 @@ ExternalId = Annotated[Text, Field(max_length=512)]
 NumberedId = Annotated[ExternalId, BeforeValidator(id_text, json_schema_input_type=ExternalId | StrictInt)]
 """The same, that may come as a number."""
 JsonObject = Annotated[dict[str, Any], Field(max_length=1_000), AfterValidator(check_storable_json)]
+MetadataFilter = Annotated[
+    JsonObject,
+    AfterValidator(check_filter),
+    Field(
+        description=(
+            "Only passages whose metadata contain this JSON object. Operators stand below a field, as in "
+            '`{"year": {"$gte": 1990}}`: `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin`, `$exists`, '
+            "`$present`, `$contains`, `$starts`, `$ends`, `$not`. `$and`, `$or` and `$not` join filters."
+        ),
+    ),
+]
 JudgeName = Annotated[
     str, Field(min_length=1, max_length=MOST_CHARACTERS, pattern=PATTERN), AfterValidator(normalise_name)
 ]
 """Of a judge or a principal; comes out as it is spelled."""
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
+ReaderNames = Annotated[
+    list[Annotated[Storable, Field(max_length=MOST_READER_CHARACTERS, pattern=READER_PATTERN)]],
+    Field(max_length=MOST_READERS),
+]
+"""Whom a passage lets read, or what a caller is among them."""
+AskedFor = Annotated[
+    ReaderNames | None,
+    Field(
+        alias="as",
+        description="Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; "
+        "takes the scope `act-as`. Null: for yourself.",
+    ),
+]
 LanguageCode = Annotated[str, Field(pattern="^[a-z]{2,3}$", examples=["de"])]
 """A language by its code of ISO 639-1, or of 639-3 where it has none there."""
 TraceId = Annotated[str, Field(min_length=1, max_length=200, pattern="^[!-~]+$")]

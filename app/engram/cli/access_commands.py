@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.http_client import ClientError
-from engram.cli.terminal import RUN, JsonOption, cli, complain, say, say_json, say_table, settings
+from engram.cli.http_client import ClientError, build_path
+from engram.cli.terminal import (
+    RUN,
+    CollectionOption,
+    JsonOption,
+    UrlOption,
+    cli,
+    complain,
+    open_client,
+    say,
+    say_json,
+    say_table,
+    settings,
+)
 from engram.context import tenancy
 
 if TYPE_CHECKING:
@@ -45,8 +57,8 @@ def create_key(
         typer.Option(
             "--scope",
             "-s",
-            help="What it allows: query, read, ingest, judge, audit, moderate, vouch, llm, admin (all of them); on "
-            "one collection as docs:query. Repeatable; query, read, ingest and judge everywhere by default.",
+            help="What it allows: query, read, ingest, judge, audit, moderate, vouch, llm, act-as, admin (all); "
+            "on one collection as docs:query. Repeatable; query, read, ingest and judge everywhere by default.",
         ),
     ] = None,
     judge: Annotated[str | None, typer.Option(help="Whose its verdicts are; by default its own.")] = None,
@@ -55,6 +67,10 @@ def create_key(
     ] = False,
     llm_tokens: Annotated[
         int | None, typer.Option(min=0, help="What a language model may read and write for it on a day.")
+    ] = None,
+    principals: Annotated[
+        list[str] | None,
+        typer.Option("--principal", help="What it is among the readers of passages, as group:hr. Repeatable."),
     ] = None,
     days: Annotated[float | None, typer.Option(min=0.001, help="For how long it counts.")] = None,
     tenant: TenantOption = "local",
@@ -71,6 +87,7 @@ def create_key(
         trusted=trusted,
         llm_tokens=llm_tokens,
         days=days,
+        reads_as=principals or (),
     )
     with _keys("create key", f"{name} of {tenant}: {' '.join(scopes or ())}") as service:
         new_key = service.make(LOCAL, request, tenant)
@@ -127,6 +144,26 @@ def revoke_key(
         say_json(_format_key(revoked))
     else:
         say(f"key {revoked.id} of {revoked.name}: revoked")
+
+
+@access.command("explain")
+def explain_access(
+    passage_id: Annotated[str, typer.Argument(help="The passage.")],
+    asked: Annotated[
+        list[str] | None, typer.Option("--as", help="Somebody, as user:ana or group:hr. Repeatable.")
+    ] = None,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say why somebody sees a passage, or does not."""
+    with open_client(url) as client:
+        path = build_path("collections", collection, "readers")
+        told = client.send("GET", path, params={"passage_id": passage_id, "as": asked or []})
+    if as_json:
+        say_json(told)
+    else:
+        say(f"{passage_id}: {'seen' if told['visible'] else 'not seen'}. {told['reason']}")
 
 
 @access.command("tenants")

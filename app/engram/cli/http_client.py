@@ -141,7 +141,10 @@ class Client:
             )
         except httpx.HTTPError as error:
             reason = str(error) or type(error).__name__
-            raise AwayError(f"{self._base_url} is out of reach ({reason}). Is `engram up` running?") from error
+            raise AwayError(
+                f"{self._base_url} is out of reach ({reason}). Is `engram up` running? "
+                "--url or ENGRAM_PORT say where it answers."
+            ) from error
         except UnicodeEncodeError as error:
             raise ClientError(f"This cannot be sent as text: {error.object[error.start : error.end]!r}.") from error
         if response.is_error:

@@ -59,6 +59,10 @@ def set_collection(
         str | None,
         typer.Option(help="Language of passages that come without one, such as de; auto: theirs is recognised."),
     ] = None,
+    link_template: Annotated[
+        str | None,
+        typer.Option(help="Links to passages, such as 'https://wiki/{source}#{heading}'; none: no links."),
+    ] = None,
 ) -> Iterator[Any]:
     """Change how a collection serves. A setting that no option names stays as it is."""
     exploring = drop_unset({"share": explore, "slots": slots, "seed": seed})
@@ -79,6 +83,8 @@ def set_collection(
         patch["passage_facts"] = passage_facts
     if language is not None:
         patch["language"] = None if language == "auto" else language
+    if link_template is not None:
+        patch["link_template"] = None if link_template == "none" else link_template
     if not patch:
         raise ClientError("Name at least one setting to change: engram collection set --help.")
     document = client.send("PATCH", build_path("collections", collection), json=patch)
@@ -119,6 +125,8 @@ def _say_collection(document: dict[str, Any]) -> None:
     if document["languages"]:
         counted = (f"{language} {passages}" for language, passages in document["languages"].items())
         say(f"     languages: {', '.join(counted)}")
+    if document["link_template"] is not None:
+        say(f"     links: {document['link_template']}")
     for arm in (document["experiment"] or {}).get("arms", []):
         say(
             f"     arm {arm['name']}: {arm['percent']:g}%, memory {arm['memory']}, profile {arm['profile']}, "

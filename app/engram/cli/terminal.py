@@ -4,13 +4,15 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+
+from engram.config.data_folder import ADDRESS_FILE, DATA_FOLDER
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -152,12 +154,25 @@ def base_url(url: str | None) -> str:
 
 
 def _read_configured_url() -> str:
-    """Return the configured address, as `Settings.base_url` does."""
+    """Return the configured address, as `Settings.base_url` does; else that of the service of this folder."""
     variables = _variables()
+    named = any(variables.get(name) for name in ("ENGRAM_URL", "ENGRAM_HOST", "ENGRAM_PORT"))
+    if not named and (running := _find_running(variables)):
+        return running
     host, port = variables.get("ENGRAM_HOST", "127.0.0.1"), variables.get("ENGRAM_PORT", "8000")
     if not port.isdecimal():
         return settings().base_url  # which says what is wrong
     return variables.get("ENGRAM_URL") or f"http://{host}:{port}"
+
+
+def _find_running(variables: Mapping[str, str]) -> str | None:
+    """Return where the `engram up` of this data folder answers, if one runs."""
+    try:
+        return (Path(variables.get("ENGRAM_DATA_DIR", DATA_FOLDER)) / ADDRESS_FILE).read_text(
+            "utf-8"
+        ).strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def _variables() -> dict[str, str]:

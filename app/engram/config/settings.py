@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import SettingsConfigDict
 
+from engram.config.data_folder import DATA_FOLDER
 from engram.config.operation_settings import OperationSettings
 from engram.config.retrieval_settings import RetrievalSettings
 
@@ -54,7 +55,7 @@ class Settings(RetrievalSettings, OperationSettings):
         description="Redis, as a URL. Unset: the embedded Redis in the data directory.",
     )
     data_dir: Path = Field(
-        default=Path(".engram"),
+        default=Path(DATA_FOLDER),
         description="Folder of the embedded servers' data and of exported encoders.",
     )
     host: str = Field(default="127.0.0.1", description="Address the API listens on.")
@@ -157,6 +158,13 @@ class Settings(RetrievalSettings, OperationSettings):
     )
     jwt_audience: str | None = Field(default=None, description="Whom its tokens must be for (`aud`).")
     jwt_keys_url: str | None = Field(default=None, description="Where it publishes its keys, a JWK set.")
+    jwt_groups_claim: str = Field(
+        default="groups",
+        description=(
+            "Claim of its tokens that lists groups: among the readers of passages, a token is `user:` and its "
+            "subject, and `group:` and each of these."
+        ),
+    )
     access_key: SecretStr | None = Field(
         default=None, description="The access key that the command line sends to the service."
     )

@@ -1,7 +1,8 @@
-"""Tenant on whose behalf the database is asked, set when a request is authenticated.
+"""Whose rows the database shows: the tenant of a request, and the readers that its caller is.
 
 It is a second lock, under the scope that services go by: where row security is on, a connection that serves a
-tenant sees no row of another's, whatever the statement says.
+tenant sees no row of another's, whatever the statement says. The readers of passages are bound by it alone
+(``engram.migrations.rules``).
 
 Nothing is visible by default. A block says whose rows its statements see, with ``restrict_to`` or
 ``allow_all_tenants``; outside such a block a statement raises. A new thread begins outside: ``carry`` hands it the
@@ -11,13 +12,41 @@ block.
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-_tenant: ContextVar[str | None] = ContextVar("tenant")
+
+@dataclass(frozen=True, slots=True)
+class ReaderNames:
+    """What a caller is among the readers of passages.
+
+    Attributes:
+        names: as passages name their readers, ``user:ana`` or ``group:hr``.
+        administers: collections of which it sees every passage.
+    """
+
+    names: tuple[str, ...] = ()
+    administers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """Rows that statements see.
+
+    Attributes:
+        tenant: whose collections; None: every tenant's.
+        readers: who reads; None: passages are seen whoever their readers are.
+    """
+
+    tenant: str | None
+    readers: ReaderNames | None = None
+
+
+_visibility: ContextVar[Visibility] = ContextVar("visibility")
 
 
 class UnsetTenancyError(RuntimeError):
@@ -29,26 +58,36 @@ class UnsetTenancyError(RuntimeError):
         )
 
 
-def get_current_tenant() -> str | None:
-    """Return the tenant whose rows may be seen; None is every tenant.
+def get_visibility() -> Visibility:
+    """Return what may be seen.
 
     Raises:
         UnsetTenancyError: no block says it.
     """
     try:
-        return _tenant.get()
+        return _visibility.get()
     except LookupError:
         raise UnsetTenancyError from None
 
 
-def restrict_to(tenant: str) -> AbstractContextManager[None]:
-    """Restrict the block to rows of this tenant."""
-    return _set(tenant)
+def restrict_to(tenant: str, readers: ReaderNames | None = None) -> AbstractContextManager[None]:
+    """Restrict the block to rows of this tenant; of its passages, to those that ``readers`` may see."""
+    return _set(Visibility(tenant, readers))
 
 
 def allow_all_tenants() -> AbstractContextManager[None]:
     """Let the block see the rows of every tenant."""
-    return _set(None)
+    return _set(Visibility(None))
+
+
+def allow_all_readers() -> AbstractContextManager[None]:
+    """Let the block see passages whoever their readers are: for what shows nothing of them to the caller."""
+    return _set(replace(get_visibility(), readers=None))
+
+
+def become(visibility: Visibility) -> None:
+    """Have the rest of the present task see this, and nothing else."""
+    _visibility.set(visibility)
 
 
 def carry(work: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -57,20 +96,20 @@ def carry(work: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     Raises:
         UnsetTenancyError: none is set.
     """
-    tenant = get_current_tenant()
+    visibility = get_visibility()
 
     @wraps(work)
     def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
-        with _set(tenant):
+        with _set(visibility):
             return work(*arguments, **options)
 
     return run
 
 
 @contextmanager
-def _set(tenant: str | None) -> Iterator[None]:
-    before = _tenant.set(tenant)
+def _set(visibility: Visibility) -> Iterator[None]:
+    before = _visibility.set(visibility)
     try:
         yield
     finally:
-        _tenant.reset(before)
+        _visibility.reset(before)

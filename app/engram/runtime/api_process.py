@@ -21,6 +21,7 @@ from engram.api.corpus import routes as corpus_routes
 from engram.api.corpus.schemas import PassagesIn
 from engram.api.dependencies import RequiredScope, find_need, require_wing
 from engram.api.draining import DrainMiddleware
+from engram.api.erasure import routes as erasure_routes
 from engram.api.jobs import routes as jobs_routes
 from engram.api.learning import judge_routes
 from engram.api.learning import routes as learning_routes
@@ -48,6 +49,7 @@ ROUTERS = tuple(
         expansion_routes,
         learning_routes,
         judge_routes,
+        erasure_routes,
         corpus_routes,
         document_routes,
         jobs_routes,

@@ -125,8 +125,7 @@ class Worker:
             wakes = self._app.stream.receive(
                 settings.feedback_batch_size, LEFT_MS if self._postponed_wakes else BLOCK_MS
             )
-        except redis.RedisError as error:
-            log.warning("Redis out of reach, sweeping instead", error=str(error))
+        except redis.RedisError:  # the stream tells of it
             self._sweep()
             self._stopping.wait(RETRY_SECONDS)
             return

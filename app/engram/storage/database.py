@@ -9,7 +9,7 @@ tenancy is set (``tenancy``), and sees the rows that this lets it see.
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from psycopg import ClientCursor, Connection, Error
@@ -37,7 +37,28 @@ CANCEL_POLL_SECONDS = 0.2
 SERVES = "serves"
 TENANT_ROLE = "engram_tenant"
 """What a tenant's connections are: row security holds for it, and it sees no keys."""
+READER_ROLE = "engram_reader"
+"""What the connections of a caller are who sees only passages of some readers: a tenant's, further restricted."""
 _SERVE = "SELECT set_config('engram.tenant', %s, false), set_config('role', %s, false)"
+# In one round trip. A set of readers never changes, and its id is never given again: what is looked up before the
+# transaction begins holds in it, and a set that comes in between is hidden. Without sets everybody sees everything.
+_SERVE_READERS = f"""
+    SET ROLE none;
+    SELECT set_config('engram.tenant', %(tenant)s, false),
+           set_config('engram.reader_sets', coalesce((
+               SELECT array_agg(DISTINCT id)::text FROM (
+                   SELECT s.id FROM reader_set s JOIN collection c ON c.id = s.collection_id
+                   WHERE s.readers && %(names)s::text[] AND c.tenant = %(tenant)s
+                   UNION ALL
+                   SELECT s.id FROM reader_set s JOIN collection c ON c.id = s.collection_id
+                   WHERE c.tenant = %(tenant)s AND c.name = ANY (%(administers)s::text[])
+               ) AS visible
+           ), '{{}}'), false),
+           set_config('role', CASE WHEN EXISTS (
+               SELECT FROM reader_set s JOIN collection c ON c.id = s.collection_id WHERE c.tenant = %(tenant)s
+           ) THEN '{READER_ROLE}' ELSE %(role)s END, false)
+"""
+_EVERYTHING = tenancy.Visibility(None)
 
 
 class Reader:
@@ -337,25 +358,33 @@ class Database:
         return address(self._url)
 
     def _serve(self, connection: SqlConnection) -> None:
-        """Have the connection see what the present tenant may, before its transaction begins.
+        """Have the connection see what may be seen at present, before its transaction begins.
 
-        It stays so when it goes back to the pool: as long as one tenant asks, nothing is sent.
+        It stays so when it goes back to the pool: as long as one tenant asks, nothing is sent. For whoever sees
+        only passages of some readers, the sets of readers are looked up each time, since there may be new ones.
 
         Raises:
             UnsetTenancyError: no tenancy is set.
         """
-        tenant = tenancy.get_current_tenant()
-        if not self._row_security:
-            tenant = None
-        if connection.info.get(SERVES) == tenant:
+        visibility = tenancy.get_visibility()
+        if connection.info.get(DISTRIBUTED_KEY):  # where no passage can have readers
+            visibility = replace(visibility, readers=None)
+        if not self._row_security and visibility.readers is None:
+            visibility = _EVERYTHING
+        if connection.info.get(SERVES, _EVERYTHING) == visibility and visibility.readers is None:
             return
+        role = TENANT_ROLE if self._row_security and visibility.tenant is not None else "none"
         driver: Any = connection.connection.driver_connection
         autocommit, driver.autocommit = driver.autocommit, True
-        role = "none" if tenant is None else TENANT_ROLE
+        connection.info[SERVES] = None
         with ClientCursor(driver) as cursor:
-            cursor.execute(_SERVE, (tenant or "", role))
+            if visibility.readers is None:
+                cursor.execute(_SERVE, (visibility.tenant or "", role))
+            else:
+                values = {"tenant": visibility.tenant, "role": role, **asdict(visibility.readers)}
+                cursor.execute(_SERVE_READERS, {key: _as_list(value) for key, value in values.items()})
         driver.autocommit = autocommit
-        connection.info[SERVES] = tenant
+        connection.info[SERVES] = visibility
 
     def close(self) -> None:
         """Close every pooled connection."""
@@ -363,6 +392,10 @@ class Database:
         self._readers.dispose()
         if self.replica is not None:
             self.replica.close()
+
+
+def _as_list(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def address(database_url: str) -> str:

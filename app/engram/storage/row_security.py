@@ -7,6 +7,9 @@ from engram.storage.database import TENANT_ROLE, Database, Reader
 POLICY = "tenant"
 """The policy of each table with rows of collections (``engram.migrations.rules``)."""
 
+READERS_POLICY = "readers"
+"""The policy of each table with rows of passages."""
+
 
 def check(database: Database) -> None:
     """See that connections can serve single tenants, and then see no rows of others.
@@ -47,5 +50,23 @@ def list_unprotected(reader: Reader) -> list[str]:
         ORDER BY t.relname
         """,
         {"policy": POLICY},
+    )
+    return [row.name for row in rows]
+
+
+def list_unbound(reader: Reader) -> list[str]:
+    """Tables with rows of passages that show a caller all of them: they lack the policy of readers."""
+    rows = reader.rows(
+        """
+        SELECT DISTINCT t.relname AS name FROM pg_class t
+        JOIN pg_attribute a ON a.attrelid = t.oid AND NOT a.attisdropped
+        WHERE t.relnamespace = current_schema()::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition
+          AND (a.attname IN ('reader_set_id', 'passage_id', 'sentence_id') OR t.relname IN ('entity', 'question'))
+          AND NOT EXISTS (
+            SELECT FROM pg_policy WHERE polrelid = t.oid AND polname = %(policy)s AND NOT polpermissive
+          )
+        ORDER BY 1
+        """,
+        {"policy": READERS_POLICY},
     )
     return [row.name for row in rows]

@@ -38,6 +38,15 @@ class WakeStream:
                 "REDIS_URL is not an address of a Redis, as redis://localhost:6379/0 is."
             ) from error
         self._consumer = consumer
+        self._away = False
+
+    def _note(self, error: redis.RedisError | None) -> None:
+        """Tell the log when Redis goes out of reach, and when it answers again: once each."""
+        if error is not None and not self._away:
+            log.warning("Redis out of reach: verdicts are found by looking, which takes longer", error=str(error))
+        elif error is None and self._away:
+            log.info("Redis answers again")
+        self._away = error is not None
 
     def wake(self, events: Sequence[tuple[int, int]]) -> bool:
         """Announce events, each with its collection before it.
@@ -50,8 +59,9 @@ class WakeStream:
                     pipeline.xadd(STREAM, {"c": collection_id, "e": event}, maxlen=MAX_LENGTH, approximate=True)
                 pipeline.execute()
         except redis.RedisError as error:
-            log.warning("wake-ups not sent", events=[event for _, event in events], error=str(error))
+            self._note(error)
             return False
+        self._note(None)
         return True
 
     def receive(self, limit: int, block_ms: int) -> list[Wake]:
@@ -70,6 +80,10 @@ class WakeStream:
                 raise
             self._create_group()
             return []
+        except redis.RedisError as error:
+            self._note(error)
+            raise
+        self._note(None)
         return [wake for _, messages in replies or [] for wake in _wakes(messages)]
 
     def acknowledge(self, wakes: Sequence[Wake]) -> None:
@@ -94,7 +108,7 @@ class WakeStream:
                 pipeline.zremrangebyscore(WORKERS, "-inf", now - BEATS_LAST_SECONDS)
                 pipeline.execute()
         except redis.RedisError as error:
-            log.warning("beat not sent", error=str(error))
+            self._note(error)
             return False
         return True
 
@@ -103,7 +117,7 @@ class WakeStream:
         try:
             self._redis.zrem(WORKERS, self._consumer)
         except redis.RedisError as error:
-            log.warning("leave not taken", error=str(error))
+            self._note(error)
 
     def workers(self) -> int | None:
         """Count the consumers with a recent heartbeat; None if Redis is out of reach."""

@@ -106,6 +106,8 @@ export interface paths {
         /**
          * What may I have?
          * @description Show the quotas of your tenant and their use. Days are UTC.
+         *
+         *     Where passages have readers, it takes `admin`: it counts what others may not see.
          */
         get: operations["get_own_quotas"];
         put?: never;
@@ -215,7 +217,7 @@ export interface paths {
         };
         /**
          * Read a collection
-         * @description Show the contents and settings of a collection.
+         * @description Show the contents and settings of a collection; of passages, those that you may read.
          *
          *     Scope: `read`.
          */
@@ -240,6 +242,28 @@ export interface paths {
          *     Scope: `admin`.
          */
         patch: operations["patch_collection"];
+        trace?: never;
+    };
+    "/collections/{name}/erasures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List erasures
+         * @description List the receipts of erasures: what was removed, and which backups still have it.
+         *
+         *     Scope: `admin`.
+         */
+        get: operations["get_erasures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/collections/{name}/evolve": {
@@ -348,7 +372,13 @@ export interface paths {
          */
         put: operations["put_judge"];
         post?: never;
-        delete?: never;
+        /**
+         * Erase a judge
+         * @description Start a job that erases a judge: what the judge said, and what that taught.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_judge"];
         options?: never;
         head?: never;
         patch?: never;
@@ -444,6 +474,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/principals/{principal}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Erase a principal
+         * @description Start a job that erases all that a principal asked, judged and clicked, and what that taught.
+         *
+         *     A principal whose access key still counts is a conflict: revoke the key first.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_principal"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/pulls/{source}": {
         parameters: {
             query?: never;
@@ -470,6 +524,34 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/collections/{name}/readers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Explain who sees a passage
+         * @description Say whether somebody sees a passage, and why.
+         *
+         *     Scope: `admin`.
+         */
+        get: operations["get_readers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change who may read a document
+         * @description Change who may read the passages of a document that you see, in one transaction; nothing is embedded.
+         *
+         *     Scope: `ingest`.
+         */
+        patch: operations["patch_readers"];
         trace?: never;
     };
     "/collections/{name}/reembed": {
@@ -589,7 +671,7 @@ export interface paths {
         };
         /**
          * List documents
-         * @description List documents in the order of their sources, each with its passages, pages, date and notes.
+         * @description List the documents that you may read, by their sources, with passages, pages, date and notes.
          *
          *     Scope: `read`.
          */
@@ -1101,6 +1183,8 @@ export interface paths {
          * Progress of a job
          * @description Show the job's progress, its place in the queue, and the rejected lines with reasons.
          *
+         *     Where passages have readers, it takes the scope `ingest` too, as a list of jobs does.
+         *
          *     Scope: `read`.
          */
         get: operations["get_job"];
@@ -1172,7 +1256,13 @@ export interface paths {
         delete: operations["delete_passage"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change who may read a passage
+         * @description Change who may read a passage that you see, from the next query on; nothing is embedded.
+         *
+         *     Scope: `ingest`.
+         */
+        patch: operations["patch_passage"];
         trace?: never;
     };
     "/passages/{passage_id}/key": {
@@ -1263,7 +1353,13 @@ export interface paths {
         get: operations["get_queries"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Erase queries by date
+         * @description Start a job that erases what was asked and judged in a span of time.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_queries"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1285,7 +1381,13 @@ export interface paths {
         get: operations["get_query"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Erase a query
+         * @description Start a job that erases a query with its verdicts, and the other queries of its session.
+         *
+         *     Scope: `admin`.
+         */
+        delete: operations["delete_query"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1576,7 +1678,9 @@ export interface paths {
          *
          *     It takes scope `llm` too, if an LLM is configured. The model names the collection. If other messages precede
          *     the last one, the configured LLM restates that first. Without an LLM the answer quotes the sentences that
-         *     were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
+         *     answer best with what stands around them, or says that the collection has no answer. Of a message
+         *     that is too long the beginning and the end are read. Member `engram` holds what the answer rests on, and the
+         *     `query_id` of a verdict.
          *
          *     Scope: `query`.
          */
@@ -1827,11 +1931,17 @@ export interface components {
              */
             name: string;
             /**
+             * Principals
+             * @description What it is among the readers of passages, as `group:hr`; see docs/access.md.
+             * @default []
+             */
+            principals?: string[];
+            /**
              * Scopes
              * @description What it allows, by collection; `*` stands for all of the tenant's, those to come included.
              */
             scopes: {
-                [key: string]: ("query" | "read" | "ingest" | "judge" | "audit" | "moderate" | "vouch" | "llm" | "admin")[];
+                [key: string]: ("query" | "read" | "ingest" | "judge" | "audit" | "moderate" | "vouch" | "llm" | "act-as" | "admin")[];
             };
             /**
              * Trusted
@@ -1865,6 +1975,11 @@ export interface components {
             llm_tokens: number | null;
             /** Name */
             name: string;
+            /**
+             * Principals
+             * @description What it is among the readers of passages.
+             */
+            principals: string[];
             /** Revoked At */
             revoked_at: string | null;
             /**
@@ -1985,6 +2100,11 @@ export interface components {
             /** @description Absent: an arm of the collection's experiment, if it has one, else the defaults. */
             arm?: components["schemas"]["ArmIn"];
             /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
              * Collapse Duplicates
              * @description Whether passages with nearly the text of a better one are left out and named on that one. Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'.
              */
@@ -1999,10 +2119,7 @@ export interface components {
              * @description Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
              */
             expansions?: components["schemas"]["ExpansionIn"][];
-            /**
-             * Filter
-             * @description Only passages whose metadata contain this JSON object.
-             */
+            /** Filter */
             filter?: {
                 [key: string]: unknown;
             } | null;
@@ -2208,6 +2325,19 @@ export interface components {
             next_before: number | null;
         };
         /**
+         * BackupOut
+         * @description A backup that was made before an erasure.
+         */
+        BackupOut: {
+            /** Folder */
+            folder: string;
+            /**
+             * Made At
+             * Format: date-time
+             */
+            made_at: string;
+        };
+        /**
          * BatchIn
          * @description Several questions in one request.
          * @example {
@@ -2405,8 +2535,18 @@ export interface components {
          *     }
          */
         ChatIn: {
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
             /** Messages */
             messages: components["schemas"]["ChatMessage"][];
+            /**
+             * Min Sufficiency
+             * @description As of a query: below it the answer says that the collection has none. Null: without a language model 'auto', and the quotes have to hold the answer more probably than not; else no level.
+             */
+            min_sufficiency?: number | "auto" | null;
             /**
              * Model
              * @description The collection that is asked.
@@ -2483,6 +2623,7 @@ export interface components {
             passage_id: string;
             /** Sentence Id */
             sentence_id: number;
+            source: components["schemas"]["engram__api__source_schema__SourceOut"];
             /** Text */
             text: string;
         };
@@ -2560,6 +2701,11 @@ export interface components {
             languages: {
                 [key: string]: number;
             };
+            /**
+             * Link Template
+             * @description Template of the links to its passages; null: they have none.
+             */
+            link_template: string | null;
             /** Name */
             name: string;
             /** Passage Count */
@@ -2636,6 +2782,9 @@ export interface components {
          * @example {
          *       "language": "de"
          *     }
+         * @example {
+         *       "link_template": "https://wiki.example.org/{source}#{heading}"
+         *     }
          */
         CollectionPatch: {
             /**
@@ -2652,6 +2801,11 @@ export interface components {
              * @description The language of passages that come without one from now on. Null: theirs is recognised.
              */
             language?: string | null;
+            /**
+             * Link Template
+             * @description Makes the link of each passage in answers: a URL of http or https with any of {source}, {heading} (the innermost), {page}, {title} and {id} behind the host. Values are URL-encoded. Null: there are no links.
+             */
+            link_template?: string | null;
             /**
              * Passage Facts
              * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
@@ -2700,6 +2854,11 @@ export interface components {
         CompareIn: {
             /** @description Absent: without memory. */
             a?: components["schemas"]["ArmIn"];
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
             /** @description Absent: with memory. */
             b?: components["schemas"]["ArmIn"];
             /**
@@ -2707,10 +2866,7 @@ export interface components {
              * @default default
              */
             collection?: string;
-            /**
-             * Filter
-             * @description Only passages whose metadata contain this JSON object.
-             */
+            /** Filter */
             filter?: {
                 [key: string]: unknown;
             } | null;
@@ -2882,16 +3038,19 @@ export interface components {
         };
         /**
          * ContentPart
-         * @description A piece of a message; only text can be answered.
+         * @description A piece of a message. Only text is read; a warning names the other pieces.
          */
         ContentPart: {
-            /** Text */
-            text: string;
+            /**
+             * Text
+             * @description Needed in a piece of text.
+             */
+            text?: string | null;
             /**
              * Type
-             * @constant
+             * @example text
              */
-            type: "text";
+            type: string;
         };
         /**
          * CostOut
@@ -3132,6 +3291,43 @@ export interface components {
             source: string;
         };
         /**
+         * DocumentReadersIn
+         * @description Who may read the passages of a document.
+         * @example {
+         *       "readers": [
+         *         "group:hr"
+         *       ],
+         *       "source": "pay.pdf"
+         *     }
+         */
+        DocumentReadersIn: {
+            /**
+             * Readers
+             * @description As `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: nobody but `admin`.
+             */
+            readers: string[] | null;
+            /**
+             * Source
+             * @description The document, as its passages' `metadata.source` names it.
+             */
+            source: string;
+        };
+        /**
+         * DocumentReadersOut
+         * @description A document whose readers were set.
+         */
+        DocumentReadersOut: {
+            /**
+             * Changed
+             * @description Passages that had other readers before.
+             */
+            changed: number;
+            /** Collection */
+            collection: string;
+            /** Source */
+            source: string;
+        };
+        /**
          * DocumentsOut
          * @description A page of documents, in the order of their sources.
          */
@@ -3157,6 +3353,7 @@ export interface components {
             };
             /** Passage Id */
             passage_id: string;
+            source: components["schemas"]["engram__api__source_schema__SourceOut"];
             /** Title */
             title: string | null;
         };
@@ -3221,11 +3418,6 @@ export interface components {
             /** Collection */
             collection: string;
             /**
-             * Conditions
-             * @description What passages' metadata had to meet, as a predicate of SQL/JSON path.
-             */
-            conditions?: string | null;
-            /**
              * Created At
              * Format: date-time
              */
@@ -3245,7 +3437,7 @@ export interface components {
             expansions?: components["schemas"]["QueryExpansionOut"][];
             /**
              * Filter
-             * @description What passages' metadata had to contain.
+             * @description What passages' metadata had to meet.
              */
             filter?: {
                 [key: string]: unknown;
@@ -3325,6 +3517,68 @@ export interface components {
             warnings?: components["schemas"]["WarningOut"][];
         };
         /**
+         * ErasureOut
+         * @description Receipt of an erasure. It has no personal data.
+         */
+        ErasureOut: {
+            /** Anonymised */
+            anonymised: boolean;
+            /**
+             * Backups
+             * @description Backups that still have what was erased.
+             */
+            backups: components["schemas"]["BackupOut"][];
+            /** Before */
+            before: string | null;
+            /**
+             * Digest
+             * @description SHA-256 of salt and name, in hexadecimal, by which the name is found in an old backup.
+             */
+            digest: string | null;
+            /**
+             * Erased At
+             * Format: date-time
+             */
+            erased_at: string;
+            /**
+             * Id
+             * Format: uuid
+             * @description Of the job that erased.
+             */
+            id: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "query" | "judge" | "principal" | "span";
+            /** Queries */
+            queries: string[];
+            /**
+             * Removed
+             * @description Table -> rows that were removed or made anonymous.
+             */
+            removed: {
+                [key: string]: number;
+            };
+            /**
+             * Salt
+             * @description In hexadecimal.
+             */
+            salt: string | null;
+            /** Since */
+            since: string | null;
+        };
+        /**
+         * ErasuresOut
+         * @description The receipts of a collection, oldest first.
+         */
+        ErasuresOut: {
+            /** Collection */
+            collection: string;
+            /** Erasures */
+            erasures: components["schemas"]["ErasureOut"][];
+        };
+        /**
          * EventOut
          * @description An event of the log of facts.
          */
@@ -3370,6 +3624,7 @@ export interface components {
             score: number | null;
             /** Sentence Id */
             sentence_id: number;
+            source: components["schemas"]["engram__api__source_schema__SourceOut"];
             /** Text */
             text: string;
         };
@@ -3415,6 +3670,11 @@ export interface components {
          *     }
          */
         ExpandIn: {
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
             /**
              * Collection
              * @default default
@@ -4223,6 +4483,11 @@ export interface components {
          */
         FeedbackIn: {
             /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
              * Cited
              * @description With a rating: what the answer used. A text is a passage's id, a number a sentence's. up: all of it is supported.
              */
@@ -4438,7 +4703,7 @@ export interface components {
         FoundFileOut: {
             /**
              * Attributes
-             * @description The passage's metadata. A list or an object is written as JSON, and null is left out.
+             * @description The passage's metadata, with `document`, `heading`, `page`, `link` and `language` of its source where they have no such fields. A list or an object is written as JSON, and null is left out.
              */
             attributes: {
                 [key: string]: string | number | boolean;
@@ -4452,7 +4717,7 @@ export interface components {
             file_id: string;
             /**
              * Filename
-             * @description The passage's title, or its id.
+             * @description The passage's document: its title, or its id, if it names none.
              */
             filename: string;
             /** Score */
@@ -4667,6 +4932,11 @@ export interface components {
             llm_tokens: number | null;
             /** Name */
             name: string;
+            /**
+             * Principals
+             * @description What it is among the readers of passages.
+             */
+            principals: string[];
             /** Revoked At */
             revoked_at: string | null;
             /**
@@ -5337,6 +5607,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
+            source: components["schemas"]["engram__api__source_schema__SourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -5796,6 +6067,7 @@ export interface components {
             score: number;
             /** Sentences */
             sentences: components["schemas"]["SentenceOut"][];
+            source: components["schemas"]["engram__api__source_schema__SourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -5838,6 +6110,12 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             };
+            /**
+             * Readers
+             * @description Whom it is shown to, as `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: nobody but `admin`. Absent: as before; of a new passage, as null.
+             * @default null
+             */
+            readers?: string[] | null;
             /**
              * Sentences
              * @description The passage's sentences in order, together no longer than a text may be; without them Engram splits the text itself.
@@ -5905,6 +6183,7 @@ export interface components {
             };
             /** Sentences */
             sentences: components["schemas"]["StoredSentenceOut"][];
+            source: components["schemas"]["engram__api__source_schema__SourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -6342,6 +6621,11 @@ export interface components {
             /** @description Absent: an arm of the collection's experiment, if it has one, else the defaults. */
             arm?: components["schemas"]["ArmIn"];
             /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
              * Collapse Duplicates
              * @description Whether passages with nearly the text of a better one are left out and named on that one. Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'.
              */
@@ -6356,10 +6640,7 @@ export interface components {
              * @description Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
              */
             expansions?: components["schemas"]["ExpansionIn"][];
-            /**
-             * Filter
-             * @description Only passages whose metadata contain this JSON object.
-             */
+            /** Filter */
             filter?: {
                 [key: string]: unknown;
             } | null;
@@ -6592,6 +6873,60 @@ export interface components {
             score_threshold?: number;
         };
         /**
+         * ReaderExplanationOut
+         * @description Whether somebody sees a passage, and why.
+         */
+        ReaderExplanationOut: {
+            /** Asked */
+            asked: string[];
+            /**
+             * Matched
+             * @description Readers of the passage that the somebody is.
+             */
+            matched: string[];
+            /** Passage Id */
+            passage_id: string;
+            /**
+             * Readers
+             * @description Of the passage. Null: everyone who may query the collection.
+             */
+            readers: string[] | null;
+            /** Reason */
+            reason: string;
+            /** Visible */
+            visible: boolean;
+        };
+        /**
+         * ReadersIn
+         * @description Who may read a passage.
+         * @example {
+         *       "readers": [
+         *         "user:ana",
+         *         "group:hr"
+         *       ]
+         *     }
+         */
+        ReadersIn: {
+            /**
+             * Readers
+             * @description As `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: nobody but `admin`.
+             */
+            readers: string[] | null;
+        };
+        /**
+         * ReadersOut
+         * @description Who may read a passage from now on.
+         */
+        ReadersOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Readers
+             * @description Null: everyone who may query the collection.
+             */
+            readers: string[] | null;
+        };
+        /**
          * ReadinessOut
          * @description State of the servers that the process depends on, and of the backlog.
          */
@@ -6728,7 +7063,7 @@ export interface components {
             content: string;
             /**
              * Metadata
-             * @description The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
+             * @description The passage's own, with `document`, `heading`, `page`, `link` and `language` of its source where they have no such fields, and `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
              */
             metadata: {
                 [key: string]: unknown;
@@ -6745,6 +7080,11 @@ export interface components {
         RecordsOut: {
             /** Records */
             records: components["schemas"]["RecordOut"][];
+            /**
+             * Warnings
+             * @description What was not read of the question, or had to be done without: not in Dify's shape.
+             */
+            warnings?: components["schemas"]["WarningOut"][];
         };
         /**
          * ReembedIn
@@ -6825,6 +7165,11 @@ export interface components {
          *     }
          */
         RerankIn: {
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
             /** Documents */
             documents: (string | components["schemas"]["TextDocument"])[];
             /**
@@ -6934,6 +7279,8 @@ export interface components {
             passage_id: string | null;
             /** Relevance Score */
             relevance_score: number;
+            /** @description Where this passage comes from. */
+            source: components["schemas"]["engram__api__source_schema__SourceOut"] | null;
         };
         /**
          * RetrievalIn
@@ -6959,12 +7306,20 @@ export interface components {
          */
         RetrievalIn: {
             /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
              * Knowledge Id
              * @description The collection.
              */
             knowledge_id: string;
             metadata_condition?: components["schemas"]["MetadataConditionIn"] | null;
-            /** Query */
+            /**
+             * Query
+             * @description Of one that is too long the beginning and the end are read.
+             */
             query: string;
             retrieval_setting: components["schemas"]["RetrievalSettingIn"];
         };
@@ -7257,6 +7612,11 @@ export interface components {
          *     }
          */
         SearchIn: {
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
             /** Filters */
             filters?: (components["schemas"]["ComparisonFilter"] | components["schemas"]["CompoundFilter"]) | null;
             /**
@@ -7673,10 +8033,7 @@ export interface components {
              * @default default
              */
             collection?: string;
-            /**
-             * Filter
-             * @description Only passages whose metadata contain this JSON object.
-             */
+            /** Filter */
             filter?: {
                 [key: string]: unknown;
             } | null;
@@ -7809,6 +8166,7 @@ export interface components {
             };
             /** Passage Id */
             passage_id: string;
+            source: components["schemas"]["engram__api__source_schema__SourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -7875,43 +8233,6 @@ export interface components {
              * @description What the LLM endpoint failed, and was done without it.
              */
             warnings?: components["schemas"]["WarningOut"][];
-        };
-        /**
-         * SourceOut
-         * @description A verdict behind a unit of a passage's expansion memory.
-         */
-        SourceOut: {
-            /** Feedback Id */
-            feedback_id: number;
-            /**
-             * Gain
-             * @description Alignment gain: how much nearer the unit brings the passage's base key to the question.
-             */
-            gain: number;
-            /**
-             * Generation
-             * @description The evolution that took it in; null while it waits.
-             */
-            generation: number | null;
-            /** Judge */
-            judge: string;
-            /**
-             * Query Id
-             * Format: uuid
-             */
-            query_id: string;
-            /** Question */
-            question: string;
-            /**
-             * Status
-             * @enum {string}
-             */
-            status: "taken in" | "waiting" | "rolled back";
-            /**
-             * Weight
-             * @description The unit's share among those of the same verdict that help.
-             */
-            weight: number;
         };
         /**
          * SplitIn
@@ -8186,7 +8507,7 @@ export interface components {
              * Events
              * @description The 20 latest verdicts behind it, the latest first.
              */
-            events: components["schemas"]["SourceOut"][];
+            events: components["schemas"]["engram__api__passage_keys__schemas__SourceOut"][];
             /**
              * In Key
              * @description Whether the serving key is composed of it, among others.
@@ -8277,19 +8598,19 @@ export interface components {
         };
         /**
          * WarningOut
-         * @description A step that the LLM endpoint failed, and that was done without it or left out.
+         * @description A step that the LLM endpoint failed and that was done without it, or what was not read of a question.
          */
         WarningOut: {
             /**
              * Detail
-             * @description How the endpoint failed.
+             * @description How the endpoint failed, or what was left out.
              */
             detail: string;
             /**
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "not-read" | "updated-by-rules";
+            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "not-read" | "updated-by-rules" | "question-shortened" | "parts-not-read";
         };
         /**
          * WhoOut
@@ -8305,6 +8626,11 @@ export interface components {
             llm_tokens: number | null;
             /** Name */
             name: string;
+            /**
+             * Principals
+             * @description What you are among the readers of passages.
+             */
+            principals: string[];
             /** Scopes */
             scopes: {
                 [key: string]: string[];
@@ -8318,6 +8644,74 @@ export interface components {
              * @description Wings that are on. Routes of another wing answer 404.
              */
             wings: string[];
+        };
+        /**
+         * SourceOut
+         * @description A verdict behind a unit of a passage's expansion memory.
+         */
+        engram__api__passage_keys__schemas__SourceOut: {
+            /** Feedback Id */
+            feedback_id: number;
+            /**
+             * Gain
+             * @description Alignment gain: how much nearer the unit brings the passage's base key to the question.
+             */
+            gain: number;
+            /**
+             * Generation
+             * @description The evolution that took it in; null while it waits.
+             */
+            generation: number | null;
+            /** Judge */
+            judge: string;
+            /**
+             * Query Id
+             * Format: uuid
+             */
+            query_id: string;
+            /** Question */
+            question: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "taken in" | "waiting" | "rolled back";
+            /**
+             * Weight
+             * @description The unit's share among those of the same verdict that help.
+             */
+            weight: number;
+        };
+        /**
+         * SourceOut
+         * @description Where a passage comes from.
+         */
+        engram__api__source_schema__SourceOut: {
+            /**
+             * Document
+             * @description Name of its document, from `metadata.source`; of a passage without one its title, else its id.
+             */
+            document: string;
+            /**
+             * Heading
+             * @description The headings above it, outermost first, from `metadata.heading`.
+             */
+            heading: string[];
+            /**
+             * Language
+             * @description Of its text, as it was given or recognised.
+             */
+            language: string;
+            /**
+             * Link
+             * @description Where people read it, by the collection's `link_template`; null without a template, or if the passage lacks a value that the template needs.
+             */
+            link: string | null;
+            /**
+             * Page
+             * @description Its page or slide, from 1.
+             */
+            page: number | null;
         };
     };
     responses: never;
@@ -8752,6 +9146,15 @@ export interface operations {
             };
             /** @description Unauthorized */
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9369,6 +9772,82 @@ export interface operations {
             };
         };
     };
+    get_erasures: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasuresOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     post_evolve: {
         parameters: {
             query?: never;
@@ -9795,6 +10274,90 @@ export interface operations {
             };
         };
     };
+    delete_judge: {
+        parameters: {
+            query?: {
+                /** @description Keep what the verdicts taught, under a random judge and without the question's words. */
+                anonymise?: boolean;
+            };
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                name: string;
+                /** @description The judge's name. */
+                judge: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptedJob"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_keys: {
         parameters: {
             query?: never;
@@ -10115,6 +10678,99 @@ export interface operations {
             };
         };
     };
+    delete_principal: {
+        parameters: {
+            query?: {
+                /** @description Keep what the verdicts taught, under a random judge and without the question's words. */
+                anonymise?: boolean;
+            };
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                name: string;
+                /** @description The principal's name. */
+                principal: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptedJob"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_pulled_scores: {
         parameters: {
             query?: {
@@ -10224,6 +10880,194 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StoredScoresOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_readers: {
+        parameters: {
+            query: {
+                /** @description The passage. */
+                passage_id: string;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. */
+                as?: string[] | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReaderExplanationOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    patch_readers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DocumentReadersIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DocumentReadersOut"];
                 };
             };
             /** @description Malformed request */
@@ -13648,6 +14492,117 @@ export interface operations {
             };
         };
     };
+    patch_passage: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Your id of the passage. If it ends in `/key`, send that slash as `%2F`. */
+                passage_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReadersIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadersOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_key: {
         parameters: {
             query?: {
@@ -14098,6 +15053,92 @@ export interface operations {
             };
         };
     };
+    delete_queries: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+                /** @description What came since. */
+                from?: string | null;
+                /** @description What came before that. */
+                to?: string | null;
+                /** @description Keep what the verdicts taught, under a random judge and without the question's words. */
+                anonymise?: boolean;
+            };
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptedJob"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_query: {
         parameters: {
             query?: {
@@ -14119,6 +15160,90 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EpisodeOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_query: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+                /** @description Keep what the verdicts taught, under a random judge and without the question's words. */
+                anonymise?: boolean;
+            };
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path: {
+                query_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
             /** @description Unauthorized */

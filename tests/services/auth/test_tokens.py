@@ -119,6 +119,15 @@ def test_a_token_makes_a_principal_of_its_subject(authentication: Authentication
     assert (judge.judges_as, judge.trusted, judge.llm_tokens) == ("oidc:editor", True, 9)
 
 
+def test_a_token_reads_as_its_subject_and_groups(authentication: Authentication, provider: Provider) -> None:
+    def find_names(**claims: Any) -> tuple[str, ...]:
+        return authentication.find_principal(f"Bearer {provider.token(sub='ana', **claims)}").reads_as
+
+    assert find_names() == ("user:ana",)
+    assert find_names(groups=["hr", "it", 7, "a" * 200]) == ("group:hr", "group:it", "user:ana")
+    assert find_names(groups="hr") == ("group:hr", "user:ana")
+
+
 @pytest.mark.parametrize(
     "claims",
     [

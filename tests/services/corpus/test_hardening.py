@@ -148,9 +148,7 @@ def test_a_filter_sees_past_the_limit_of_a_hub(
     narrow = application.settings.model_copy(update={"hub_limit": 3})
     with application_on(addresses, narrow, application) as services:
         scope = services.auth.access.scope(collection)
-        answer = services.answers.question.answer(
-            Query(text="What did Warsaw see?", scope=scope, metadata={"n": 7})
-        )
+        answer = services.answers.question.answer(Query(text="What did Warsaw see?", scope=scope, filter={"n": 7}))
     assert [sentence.text for passage in answer.passages for sentence in passage.sentences] == [
         "Warsaw saw event number 7."
     ]

@@ -157,9 +157,9 @@ class TestGate:
             text=QUESTION,
             scope=application.auth.access.scope(collection),
             strategy="dense",
-            metadata={"mine": True},
+            filter={"mine": {"$eq": True}},
         )
-        for asked, gate in ((replace(query, metadata=None), "none"), (query, "retrieval")):
+        for asked, gate in ((replace(query, filter=None), "none"), (query, "retrieval")):
             query_id = application.answers.question.answer(asked).query_id
             event = give(application, collection, query_id, ["tokyo"], [RIVER], wait=False).event
             strict.apply(target, [event.id])

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
-from engram.core.text.conditions import Combination, Comparison, Negation
 from engram.services.retrieval.query import GapQuery, Query
 from tests.conftest import CURIE, Ingest
 from tests.support import state
@@ -42,13 +41,13 @@ def test_conditions_hold_in_every_arm(
     application: Application, kinds: str, arm: dict[str, Any], question: str
 ) -> None:
     query = Query(text=question, scope=application.auth.access.scope(kinds), top_k=5, **arm)
-    of_kind = Comparison("kind", "equal", "a")
-    first = set(list_passages(application, replace(query, conditions=of_kind)))
+    of_kind = {"kind": {"$eq": "a"}}
+    first = set(list_passages(application, replace(query, filter=of_kind)))
     assert first <= {"curie", "warsaw", "vistula"}
-    assert set(list_passages(application, replace(query, conditions=Negation(of_kind)))) <= {"polonium", "tokyo"}
-    late = Combination("all", (of_kind, Comparison("n", "more", 0)))
-    assert set(list_passages(application, replace(query, conditions=late))) <= {"warsaw", "vistula"}
-    assert set(list_passages(application, replace(query, conditions=late, metadata={"n": 2}))) <= {"vistula"}
+    assert set(list_passages(application, replace(query, filter={"$not": of_kind}))) <= {"polonium", "tokyo"}
+    late = of_kind | {"n": {"$gt": 0}}
+    assert set(list_passages(application, replace(query, filter=late))) <= {"warsaw", "vistula"}
+    assert set(list_passages(application, replace(query, filter={"$and": [late, {"n": 2}]}))) <= {"vistula"}
     if arm.get("strategy") != "lexical":
         assert first == {"curie", "warsaw", "vistula"}
 
@@ -71,8 +70,8 @@ def test_recalled_sentences_respect_the_filter(application: Application, kinds: 
     helped = list(state.sentences(application, kinds, "curie").values())
     state.judge(application, kinds, answer.query_id, helped, wait=True)
     assert list_passages(application, query)[0] == "curie"
-    others = Negation(Comparison("n", "equal", 0))
-    assert "curie" not in list_passages(application, replace(query, conditions=others))
+    others = {"n": {"$ne": 0}}
+    assert "curie" not in list_passages(application, replace(query, filter=others))
     ids = state.passages(application, kinds)
     assert list_passages(application, replace(query, among=[ids["tokyo"]])) == ["tokyo"]
 

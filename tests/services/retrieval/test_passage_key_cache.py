@@ -20,6 +20,7 @@ from engram.storage.corpus.current_vectors import Current
 from engram.storage.database import Reader
 from engram.storage.passage_keys import evolved_keys
 from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.metadata_filter import compile_filter
 from engram.storage.retrieval.query_focus import Focus
 from tests.conftest import CURIE
 from tests.support import state, threads, undo
@@ -280,7 +281,7 @@ class TestRoom:
             return lambda asked: replace(asked, collection=replace(asked.collection, **changed))
 
         assert finds(lambda asked: asked)
-        assert not finds(lambda asked: replace(asked, metadata={"year": 1867}))
+        assert not finds(lambda asked: replace(asked, filter=compile_filter({"year": 1867})))
         assert not finds(change_collection(indexed=("passage",)))
         monkeypatch.setattr(passage_key_cache, "LEAST_PASSAGES", len(CURIE) + 1)
         assert not finds(lambda asked: asked)

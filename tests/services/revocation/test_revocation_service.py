@@ -155,7 +155,7 @@ class TestStates:
         revoke(application, curie, events[:6])
         undo.assert_verified(application, curie)
 
-    def test_evidence_that_was_rolled_back_can_be_revoked(self, application: Application, curie: str) -> None:
+    def test_evidence_that_was_rolled_back_can_betake_backd(self, application: Application, curie: str) -> None:
         first, second, third = (undo.stream(application, curie, 8, seed) for seed in (11, 12, 13))
         for events in (first, second, third):
             undo.apply(application, curie, events, 8)
@@ -181,7 +181,7 @@ class TestEvents:
         assert first.revoked_at is not None
 
     @pytest.mark.parametrize("status", ["pending", "parked"])
-    def test_revoked_pending_verdict_is_never_applied(
+    def testtake_backd_pending_verdict_is_never_applied(
         self, application: Application, curie: str, status: str
     ) -> None:
         (event,) = undo.stream(application, curie, 1, seed=1)
@@ -236,7 +236,9 @@ class TestBesideWorkers:
         thread.join(30)
         assert log_of(application, curie)[event]["status"] == "revoked"
 
-    def test_two_workers_and_two_who_revoke_leave_what_is_left(self, application: Application, curie: str) -> None:
+    def test_two_workers_and_two_whotake_back_leave_what_is_left(
+        self, application: Application, curie: str
+    ) -> None:
         events = undo.stream(application, curie, 60, seed=21)
         target = state.collection_id(application, curie)
         taken = random.Random(3).sample(events, 24)
@@ -340,7 +342,7 @@ class TestJobs:
         undo.apply(application, curie, events, 12)
         job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
         service = self.service(application, batch_size=5)
-        advance, calls = service._revoke, []
+        advance, calls = service.take_back, []
 
         def die(*arguments: Any) -> int:
             calls.append(1)
@@ -349,7 +351,7 @@ class TestJobs:
                 raise KeyboardInterrupt
             return done
 
-        monkeypatch.setattr(service, "_revoke", die)
+        monkeypatch.setattr(service, "take_back", die)
         with pytest.raises(KeyboardInterrupt):
             runner(application, revocation=service).run_ready()
         assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
@@ -377,13 +379,13 @@ class TestJobs:
         undo.apply(application, curie, undo.stream(application, curie, 12, seed=36), 12)
         job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
         service = self.service(application, batch_size=5)
-        revoke = service._revoke
+        revoke = service.take_back
 
         def cancel(*arguments: Any) -> int:
             application.jobs.jobs.cancel(application.auth.access.scope(curie), job_id)
             return revoke(*arguments)
 
-        monkeypatch.setattr(service, "_revoke", cancel)
+        monkeypatch.setattr(service, "take_back", cancel)
         assert runner(application, revocation=service).run_ready() == 1
 
         job = application.jobs.jobs.job(application.auth.access.scope(curie), job_id)

@@ -6,6 +6,7 @@ from engram.composition.container import Application
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.metadata_filter import compile_filter
 from engram.storage.retrieval.passages_by_key import Search
 from engram.storage.retrieval.query_focus import Focus
 from tests.conftest import CURIE, Ingest
@@ -33,6 +34,7 @@ def searches(application: Application) -> list[Search]:
         Search(vectors[0], 2, {"even": False}),
         Search(vectors[0], 2, {}),
         Search(vectors[1], 2, {"odd": True}),
+        Search(vectors[2], 2, {"even": {"$ne": True}}),
     ]
 
 
@@ -47,7 +49,7 @@ def test_searches_made_at_once_find_what_each_finds_alone(
             list(
                 passages_by_key.find_nearest_passages(
                     reader,
-                    Focus(found, one.vector, limits=application.models.limits, metadata=one.metadata),
+                    Focus(found, one.vector, limits=application.models.limits, filter=compile_filter(one.filter)),
                     one.depth,
                 )
             )
@@ -55,7 +57,7 @@ def test_searches_made_at_once_find_what_each_finds_alone(
         ]
         together = passages_by_key.find_nearest_to_each(reader, found, asked, application.models.limits)
     assert together == alone
-    assert [len(ids) for ids in together] == [1, 3, 5, 2, 2, 0]
+    assert [len(ids) for ids in together] == [1, 3, 5, 2, 2, 0, 2]
 
 
 def test_no_searches_give_no_results(application: Application, found: Collection) -> None:

@@ -1,36 +1,84 @@
-"""Quotations: the best sentences of the first passages that have any."""
+"""Quotations: the sentences that answer best with their neighbours, and whether they answer."""
 
 from typing import Any
 
 import pytest
 
-from engram.services.answers.worded_answer import Citation
 from engram.services.retrieval.answer import PassageAnswer, SentenceAnswer
-from engram.wings.frontends.services.quotations import quotations
+from engram.services.retrieval.passage_source import PassageSource
+from engram.wings.frontends.services.quotations import QUOTE_CHARACTERS, Quotations, cut_table, quote
 
-
-def sentence(number: int, score: float | None) -> SentenceAnswer:
-    return SentenceAnswer(number, number, f"Sentence {number}.", score, [1])
+SOURCE = PassageSource("manual.md", (), None, None, "en")
+CODES = [
+    "Exit codes",
+    "Exit code | Meaning",
+    "Exit code: 9 | Meaning: The lock is held.",
+    "Exit code: 17 | Meaning: The passphrase is wrong.",
+]
+PUMP = [
+    "The controller asks for an address.",
+    "If nobody answers, it takes 192.168.40.10.",
+    "The page listens on port 8443.",
+    "The user is called service.",
+    "The password is on the label.",
+]
 
 
 class QuotableAnswer:
     """The part of an answer that is quoted."""
 
-    def __init__(self, *passages: PassageAnswer) -> None:
+    def __init__(self, *passages: PassageAnswer, sufficiency: float | None = 0.9) -> None:
         self.passages = list(passages)
+        self.sufficiency = sufficiency
 
 
-def passage(name: str, *sentences: SentenceAnswer) -> PassageAnswer:
-    return PassageAnswer(name, None, "text", "en", {}, 1.0, list(sentences))
+def passage(first: int, texts: list[str], recall: float = 0.0, **metadata: Any) -> PassageAnswer:
+    sentences = [SentenceAnswer(first + at, at, text, None, [], recall) for at, text in enumerate(texts)]
+    return PassageAnswer(f"p{first}", None, " ".join(texts), "en", metadata, 1.0, SOURCE, sentences)
 
 
-def test_the_best_sentences_in_reading_order() -> None:
-    answer: Any = QuotableAnswer(passage("a", sentence(1, 0.1), sentence(2, None), sentence(3, 0.9)))
-    assert quotations(answer) == [Citation(1, "a", "Sentence 1."), Citation(3, "a", "Sentence 3.")]
+def ask(answer: Any, terms: set[str], similarities: dict[int, float]) -> Quotations:
+    return quote(answer, terms, similarities)
 
 
-@pytest.mark.parametrize("count", [0, 1, 5])
-def test_the_first_passages_that_have_any(count: int) -> None:
-    passages = [passage("none"), *(passage(f"p{n}", sentence(n, 0.5)) for n in range(count))]
-    answer: Any = QuotableAnswer(*passages)
-    assert [citation.passage_id for citation in quotations(answer)] == [f"p{n}" for n in range(min(count, 3))]
+def test_the_row_that_has_the_code_is_quoted_and_not_one_that_only_resembles_the_question() -> None:
+    answer = QuotableAnswer(passage(1, CODES, heading=["Exit codes"]))
+    quotations = ask(answer, {"exit", "code", "17"}, {1: 0.8, 2: 0.7, 3: 0.52, 4: 0.5})
+    assert [one.text for one in quotations.quotes] == [CODES[3], CODES[2]], "neither heading nor header is quoted"
+    assert quotations.probability is not None
+    assert quotations.probability > 0.5
+
+
+def test_a_code_that_no_sentence_has_makes_an_answer_improbable() -> None:
+    answer = QuotableAnswer(passage(1, CODES))
+    named = ask(answer, {"exit", "code", "17"}, {3: 0.5, 4: 0.5}).probability
+    other = ask(answer, {"exit", "code", "42"}, {3: 0.5, 4: 0.5}).probability
+    assert named is not None
+    assert other is not None
+    assert other < 0.5 < named
+
+
+def test_neighbours_are_quoted_with_the_best_sentence_in_reading_order_and_once() -> None:
+    quotations = ask(QuotableAnswer(passage(1, PUMP)), {"address"}, {2: 0.9, 1: 0.2, 5: 0.3})
+    assert [one.text for one in quotations.quotes] == [" ".join(PUMP[:4]), PUMP[4]]
+    assert [one.sentence.sentence_id for one in quotations.quotes] == [2, 5]
+
+
+def test_a_sentence_that_verdicts_vouch_for_comes_first_and_is_certain() -> None:
+    answer = QuotableAnswer(passage(1, PUMP[2:4]), passage(9, ["See chapter four."], recall=0.9), sufficiency=0.1)
+    quotations = ask(answer, {"port"}, {1: 0.6, 9: 0.1})
+    assert quotations.quotes[0].text == "See chapter four."
+    assert quotations.probability == 1.0
+
+
+@pytest.mark.parametrize(("sufficiency", "probability"), [(None, None), (0.9, 0.0)])
+def test_nothing_to_quote(sufficiency: float | None, probability: float | None) -> None:
+    assert ask(QuotableAnswer(sufficiency=sufficiency), {"port"}, {}) == Quotations([], probability)
+
+
+def test_a_long_table_is_cut_to_its_header_and_the_best_rows() -> None:
+    rows = [f"| E{number:03} | Meaning of number {number} |" for number in range(100)]
+    cut = cut_table("\n".join(["| Code | Meaning |", *rows]), {"e042": 2.0, "meaning": 0.1}, "en").splitlines()
+    assert cut[0] == "| Code | Meaning |"
+    assert rows[42] in cut
+    assert len("".join(cut)) <= QUOTE_CHARACTERS

@@ -4,11 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.services.retrieval.answer import PassageAnswer
+from engram.services.retrieval.passage_source import PassageSource
 from engram.wings.frontends.services.relevance import align_scores, relevance_scores
+
+SOURCE = PassageSource("document", (), None, None, "en")
 
 
 def passage(score: float, similarity: float | None) -> PassageAnswer:
-    return PassageAnswer("id", None, "text", "en", {}, score, [], similarity=similarity)
+    return PassageAnswer("id", None, "text", "en", {}, score, SOURCE, [], similarity=similarity)
 
 
 def test_cosines_are_handed_out_in_the_order_of_the_ranking() -> None:

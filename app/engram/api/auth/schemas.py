@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import MAX_ID, CollectionName, Flag, JudgeName, Model, ResponseModel, Whole
+from engram.api.schemas import MAX_ID, CollectionName, Flag, JudgeName, Model, ReaderNames, ResponseModel, Whole
 from engram.services.auth.access_key_service import AccessKeyRequest, NewAccessKey
 
-ScopeName = Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin"]
+ScopeName = Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "act-as", "admin"]
 MAX_DAYS = 36_500
 MAX_GRACE_SECONDS = 30 * 24 * 3600
 EXAMPLES: list[JsonValue] = [{"name": "shop", "scopes": {"docs": ["query", "judge"]}, "days": 90}]
@@ -33,6 +33,9 @@ class AccessKeyIn(Model):
     llm_tokens: Annotated[StrictInt, Field(ge=0, le=MAX_ID), Whole] | None = Field(
         default=None, description="What a language model may read and write for it on a day (UTC)."
     )
+    principals: ReaderNames = Field(
+        default=[], description="What it is among the readers of passages, as `group:hr`; see docs/access.md."
+    )
     days: float | None = Field(default=None, gt=0, le=MAX_DAYS, strict=True, description="For how long it counts.")
 
     def to_request(self) -> AccessKeyRequest:
@@ -44,6 +47,7 @@ class AccessKeyIn(Model):
             trusted=self.trusted,
             llm_tokens=self.llm_tokens,
             days=self.days,
+            reads_as=self.principals,
         )
 
 
@@ -70,6 +74,9 @@ class AccessKeyOut(ResponseModel):
     ends_in: str = Field(validation_alias="hint", description="The key's last characters.")
     scopes: dict[str, list[str]] = Field(description="Collection, or `*` for all -> what is allowed.")
     llm_tokens: int | None
+    principals: list[str] = Field(
+        validation_alias="reads_as", description="What it is among the readers of passages."
+    )
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
@@ -102,6 +109,7 @@ class WhoOut(BaseModel):
     trusted: bool
     scopes: dict[str, list[str]]
     llm_tokens: int | None
+    principals: list[str] = Field(description="What you are among the readers of passages.")
     wings: list[str] = Field(description="Wings that are on. Routes of another wing answer 404.")
 
 

@@ -1,6 +1,8 @@
 """Reading what ``POST /passages`` is sent: one JSON document, or NDJSON as it streams in."""
 
+import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -13,6 +15,7 @@ from engram.api.body_reading import BODIES, receive_whole
 from engram.api.corpus.schemas import DocumentIn, PassageIn, PassagesIn
 from engram.api.request_principal import holder
 from engram.context.errors import InvalidRequestError, MalformedRequestError
+from engram.core.text.long_numbers import may_hold_long_number
 from engram.services.corpus.passage_intake import PassageReception
 
 MAX_JSON_BYTES = 16 * 1024 * 1024
@@ -66,9 +69,18 @@ async def receive_lines(request: Request, reception: PassageReception) -> None:
         raise
 
 
+def _parse(body: bytes) -> Any:
+    """Parse JSON without rounding a whole number, as orjson rounds one beyond 64 bits."""
+    value = orjson.loads(body)
+    if may_hold_long_number(body):
+        with suppress(RecursionError):  # nested deeper than any field may be: refused in either form
+            return json.loads(body)
+    return value
+
+
 def _read_document(body: bytes) -> tuple[str | None, Lines, Documents]:
     try:
-        document = PassagesIn.model_validate(orjson.loads(body))
+        document = PassagesIn.model_validate(_parse(body))
     except orjson.JSONDecodeError as error:
         raise MalformedRequestError(f"The body is not JSON: {error}.") from error
     except ValidationError as error:
@@ -178,7 +190,7 @@ class _LineReader:
 def _read_line(number: int, raw: bytes, lines: Lines, errors: Mistakes, documents: Documents) -> None:
     """Read a passage, or a document: an object with ``source`` and without ``text``."""
     try:
-        value = orjson.loads(raw)
+        value = _parse(raw)
         if isinstance(value, dict) and "source" in value and "text" not in value:
             documents.append(DocumentIn.model_validate(value).body())
         else:

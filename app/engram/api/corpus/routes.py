@@ -10,9 +10,14 @@ from engram.api.collection_schemas import CollectionOut
 from engram.api.corpus.passage_bodies import receive_document, receive_lines
 from engram.api.corpus.schemas import (
     CollectionsOut,
+    DocumentReadersIn,
+    DocumentReadersOut,
     ListedPassageOut,
     PassageOut,
     PassagesOut,
+    ReaderExplanationOut,
+    ReadersIn,
+    ReadersOut,
     RekeyIn,
 )
 from engram.api.dependencies import App, Asker, Limit, Need, OptionalKey, PathScope, QueryScope, build_opener, needs
@@ -20,11 +25,14 @@ from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
 from engram.api.operations import operation
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
-from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, EncoderName, Storable
+from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, EncoderName, ExternalId, Storable
+from engram.api.source_schema import SourceOut
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
+from engram.core.auth.reader_names import MOST_READERS
 from engram.core.ranking.corpus_kind import PassageFacts
 from engram.services.corpus.passage_intake import PassageReception
+from engram.services.retrieval.passage_source import read_source
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
 
@@ -97,7 +105,7 @@ async def post_passages(
     return build_accepted(await run_in_threadpool(reception.finish), reception.collection, response)
 
 
-@router.get("/passages/{passage_id:text}", **operation("Read a passage", needs(READ), 404))
+@router.get("/passages/{passage_id:text}", **operation("Read a passage", needs(READ, readers="bound"), 404))
 def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> PassageOut:
     """Show a passage with its sentences and their ids."""
     passage, sentences = app.corpus.ingest.passage(scope, path_text(passage_id))
@@ -107,14 +115,53 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
         text=passage.text,
         language=passage.language,
         metadata=passage.metadata,
+        source=SourceOut.model_validate(read_source(passage, scope.collection)),
         sentences=sentences,
     )
+
+
+@router.patch(
+    "/passages/{passage_id:text}",
+    **operation("Change who may read a passage", needs(INGEST, readers="bound"), 404, reads_json=True),
+)
+def patch_passage(passage_id: ExternalIdPath, body: ReadersIn, app: App, scope: QueryScope) -> ReadersOut:
+    """Change who may read a passage that you see, from the next query on; nothing is embedded."""
+    changed = app.corpus.readers.set_of_passage(scope, path_text(passage_id), body.readers)
+    app.auth.reads.note_write(scope.collection.id)
+    return ReadersOut(collection=scope.collection.name, readers=None if changed is None else list(changed))
+
+
+@router.patch(
+    "/collections/{name}/readers",
+    **operation("Change who may read a document", needs(INGEST, readers="bound"), 404, reads_json=True),
+)
+def patch_readers(body: DocumentReadersIn, app: App, scope: PathScope) -> DocumentReadersOut:
+    """Change who may read the passages of a document that you see, in one transaction; nothing is embedded."""
+    changed = app.corpus.readers.set_of_source(scope, body.source, body.readers)
+    app.auth.reads.note_write(scope.collection.id)
+    return DocumentReadersOut(collection=scope.collection.name, source=body.source, changed=changed)
+
+
+@router.get("/collections/{name}/readers", **operation("Explain who sees a passage", needs(ADMIN), 404))
+def get_readers(
+    app: App,
+    scope: PathScope,
+    passage_id: Annotated[ExternalId, Query(description="The passage.")],
+    asked: Annotated[
+        list[Storable] | None,
+        Query(
+            alias="as", max_length=MOST_READERS, description="Somebody, as `user:ana` or `group:hr`; repeatable."
+        ),
+    ] = None,
+) -> ReaderExplanationOut:
+    """Say whether somebody sees a passage, and why."""
+    return ReaderExplanationOut.model_validate(app.corpus.readers.explain(scope, passage_id, asked or ()))
 
 
 @router.delete(
     "/passages/{passage_id:text}",
     status_code=status.HTTP_204_NO_CONTENT,
-    **operation("Remove a passage", needs(INGEST), 404),
+    **operation("Remove a passage", needs(INGEST, readers="bound"), 404),
 )
 def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> None:
     """Remove a passage and everything that only it held: sentences, memories, entities."""
@@ -122,7 +169,7 @@ def delete_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> N
     app.auth.reads.note_write(scope.collection.id)
 
 
-@router.get("/collections", **operation("List collections", needs(READ)))
+@router.get("/collections", **operation("List collections", needs(READ, readers="bound")))
 def get_collections(
     app: App, asker: Asker, after: Annotated[CollectionName | None, Query()] = None, limit: Limit = 100
 ) -> CollectionsOut:
@@ -134,20 +181,25 @@ def get_collections(
     )
 
 
-@router.get("/collections/{name}", **operation("Read a collection", needs(READ), 404))
-async def get_collection(scope: PathScope) -> CollectionOut:
-    """Show the contents and settings of a collection."""
-    return CollectionOut.model_validate(scope.collection)
+@router.get("/collections/{name}", **operation("Read a collection", needs(READ, readers="bound"), 404))
+def get_collection(app: App, scope: PathScope) -> CollectionOut:
+    """Show the contents and settings of a collection; of passages, those that you may read."""
+    return CollectionOut.model_validate(app.corpus.ingest.collection(scope))
 
 
-@router.get("/collections/{name}/passages", **operation("List a collection's passages", needs(READ), 404))
+@router.get(
+    "/collections/{name}/passages", **operation("List a collection's passages", needs(READ, readers="bound"), 404)
+)
 def get_passages(
     app: App, scope: PathScope, after: Annotated[Storable | None, Query(max_length=512)] = None, limit: Limit = 100
 ) -> PassagesOut:
     """List passages in the order of their ids, without their sentences."""
     page = app.corpus.ingest.passages(scope, after, limit)
     return PassagesOut(
-        passages=[ListedPassageOut.model_validate(passage) for passage in page],
+        passages=[
+            ListedPassageOut.combine(passage, id=passage.external_id, source=read_source(passage, scope.collection))
+            for passage in page
+        ],
         next_after=page[-1].external_id if len(page) == limit else None,
     )
 

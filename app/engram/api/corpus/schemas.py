@@ -25,11 +25,13 @@ from engram.api.schemas import (
     LanguageCode,
     Model,
     NumberedId,
+    ReaderNames,
     ResponseModel,
     Storable,
     Text,
     check_storable_json,
 )
+from engram.api.source_schema import SourceOut
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.text.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
 
@@ -113,6 +115,14 @@ class PassageIn(Model):
         ),
     )
 
+    readers: ReaderNames | None = Field(
+        default=None,
+        description=(
+            "Whom it is shown to, as `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: "
+            "nobody but `admin`. Absent: as before; of a new passage, as null."
+        ),
+    )
+
     @model_validator(mode="after")
     def _lift_sentences(self) -> Self:
         """``metadata.sentences`` of the BEIR layout are the passage's sentences."""
@@ -152,7 +162,7 @@ class PassageIn(Model):
             "language": self.language,
             "metadata": self.metadata,
             "sentences": self.sentences,
-        }
+        } | ({"readers": self.readers} if "readers" in self.model_fields_set else {})
 
 
 def _describe_first_mistake(error: ValidationError) -> str:
@@ -187,6 +197,51 @@ class RekeyIn(Model):
     )
 
 
+class ReadersIn(Model):
+    """Who may read a passage."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"readers": ["user:ana", "group:hr"]}]})
+
+    readers: ReaderNames | None = Field(
+        description="As `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: nobody but "
+        "`admin`."
+    )
+
+
+class DocumentReadersIn(ReadersIn):
+    """Who may read the passages of a document."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"source": "pay.pdf", "readers": ["group:hr"]}]})
+
+    source: Text = Field(max_length=512, description="The document, as its passages' `metadata.source` names it.")
+
+
+class ReadersOut(BaseModel):
+    """Who may read a passage from now on."""
+
+    collection: str
+    readers: list[str] | None = Field(description="Null: everyone who may query the collection.")
+
+
+class DocumentReadersOut(BaseModel):
+    """A document whose readers were set."""
+
+    collection: str
+    source: str
+    changed: int = Field(description="Passages that had other readers before.")
+
+
+class ReaderExplanationOut(ResponseModel):
+    """Whether somebody sees a passage, and why."""
+
+    passage_id: str
+    visible: bool
+    readers: list[str] | None = Field(description="Of the passage. Null: everyone who may query the collection.")
+    asked: list[str]
+    matched: list[str] = Field(description="Readers of the passage that the somebody is.")
+    reason: str
+
+
 class PassageOut(BaseModel):
     """A passage as it is stored."""
 
@@ -195,6 +250,7 @@ class PassageOut(BaseModel):
     text: str
     language: str = Field(description="As it was given or recognised; by it words are analysed.")
     metadata: dict[str, Any]
+    source: SourceOut
     sentences: list["StoredSentenceOut"]
 
 
@@ -234,6 +290,7 @@ class ListedPassageOut(ResponseModel):
     text: str
     language: str
     metadata: dict[str, Any]
+    source: SourceOut
 
 
 class PassagesOut(BaseModel):

@@ -2,14 +2,16 @@
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, JsonValue, StrictInt
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import MAX_ID, LanguageCode, Model, Text, Whole
+from engram.api.schemas import MAX_ID, LanguageCode, Model, Storable, Text, Whole
 from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
 from engram.core.ranking.profiles import ProfileName
+from engram.core.text.link_template import check_template
 from engram.services.corpus.collection_settings import Serving
 from engram.services.retrieval.query import Memory, Strategy
 
+LinkTemplate = Annotated[Storable, AfterValidator(check_template)]
 MAX_ARMS = 20
 MAX_SLOTS = 10
 SERVING_EXAMPLES: list[JsonValue] = [
@@ -28,6 +30,7 @@ SERVING_EXAMPLES: list[JsonValue] = [
     {"corpus_kind": "general"},
     {"passage_facts": "on"},
     {"language": "de"},
+    {"link_template": "https://wiki.example.org/{source}#{heading}"},
 ]
 
 
@@ -93,6 +96,13 @@ class CollectionPatch(Model):
     language: LanguageCode | None = Field(
         default=None,
         description="The language of passages that come without one from now on. Null: theirs is recognised.",
+    )
+
+    link_template: LinkTemplate | None = Field(
+        default=None,
+        description="Makes the link of each passage in answers: a URL of http or https with any of {source}, "
+        "{heading} (the innermost), {page}, {title} and {id} behind the host. Values are URL-encoded. "
+        "Null: there are no links.",
     )
 
     def patch(self) -> dict[str, Any]:

@@ -15,14 +15,18 @@ from engram.core.auth.access_keys import ADMIN, READ
 router = APIRouter(tags=["jobs"], route_class=Route)
 
 
-@router.get("/jobs/{job_id}", **operation("Progress of a job", needs(READ), 404))
+@router.get("/jobs/{job_id}", **operation("Progress of a job", needs(READ, readers="lifted"), 404))
 def get_job(
     app: App,
     at: JobAt,
     errors_after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     errors_limit: Limit = 100,
 ) -> JobDetail:
-    """Show the job's progress, its place in the queue, and the rejected lines with reasons."""
+    """Show the job's progress, its place in the queue, and the rejected lines with reasons.
+
+    Where passages have readers, it takes the scope `ingest` too, as a list of jobs does.
+    """
+    app.auth.access.check_ingest(at.scope)
     view = app.jobs.jobs.show(at.scope, at.id)
     app.auth.reads.note_write(at.scope.collection.id)
     errors = app.corpus.ingest.errors(view.job, errors_after, errors_limit)
@@ -55,7 +59,7 @@ def delete_job(app: App, at: JobAt, response: Response) -> JobOut:
     return JobOut.from_service(view)
 
 
-@router.get("/collections/{name}/jobs", **operation("List a collection's jobs", needs(READ), 404))
+@router.get("/collections/{name}/jobs", **operation("List a collection's jobs", needs(READ, readers="lifted"), 404))
 def get_jobs(
     app: App,
     scope: PathScope,
@@ -63,6 +67,7 @@ def get_jobs(
     limit: Limit = 100,
 ) -> JobsOut:
     """List the collection's jobs, the latest first."""
+    app.auth.access.check_ingest(scope)
     jobs_page = app.jobs.jobs.page(scope, before, limit)
     return JobsOut(
         collection=scope.collection.name,

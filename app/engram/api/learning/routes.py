@@ -39,6 +39,7 @@ from engram.api.operations import operation
 from engram.api.passage_keys.schemas import KeyEffectOut
 from engram.api.path_converters import FeedbackRoute
 from engram.api.schemas import MAX_ID
+from engram.composition.container import Application
 from engram.context.errors import EmbeddingSpaceMismatchError, GoneError
 from engram.core.auth.access_keys import JUDGE, MODERATE
 from engram.services.auth.scope import LOCAL, Scope
@@ -53,7 +54,7 @@ router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
     status_code=status.HTTP_202_ACCEPTED,
     **operation(
         "Judge an answered query",
-        needs(JUDGE, takes="verdicts"),
+        needs(JUDGE, takes="verdicts", readers="bound"),
         404,
         reads_json=True,
         embeds=True,
@@ -72,6 +73,13 @@ async def post_feedback(
 
     A rating replaces the judge's earlier one of the same answer.
     """
+    with sent.scope.act_as(sent.body.as_) as scope:
+        return await _take_verdict(replace(sent, scope=scope), response, app, key)
+
+
+async def _take_verdict(
+    sent: PostedBody[FeedbackIn], response: Response, app: Application, key: str
+) -> FeedbackOut:
     body = sent.body
     if body.is_rating:
         return await run_in_threadpool(_rate_answer, app, sent, key, response)
@@ -87,7 +95,7 @@ async def post_feedback(
     return FeedbackOut(**format_receipt(receipt, body.collection))
 
 
-@router.get("/feedback/{feedback_id}", **operation("Read a verdict", needs(JUDGE), 404))
+@router.get("/feedback/{feedback_id}", **operation("Read a verdict", needs(JUDGE, readers="bound"), 404))
 def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
     """Show a verdict, whether it is applied, and what it changed."""
     detail = app.learning.feedback.event(at.scope, at.id)
@@ -95,7 +103,7 @@ def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
     return _detail(detail, at.scope.collection.name)
 
 
-@router.get("/feedback", **operation("List verdicts", needs(JUDGE), 404))
+@router.get("/feedback", **operation("List verdicts", needs(JUDGE, readers="bound"), 404))
 def list_feedback(
     app: App,
     scope: QueryScope,
@@ -122,7 +130,9 @@ def list_feedback(
     )
 
 
-@router.delete("/feedback/{feedback_id}", **operation("Revoke a verdict", needs(JUDGE, recorded=True), 404))
+@router.delete(
+    "/feedback/{feedback_id}", **operation("Revoke a verdict", needs(JUDGE, recorded=True, readers="bound"), 404)
+)
 def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> FeedbackDetail:
     """Revoke a verdict: what was learned becomes what the remaining verdicts give.
 

@@ -12,6 +12,7 @@ from engram.api.passage_keys.schemas import KeyEffectOut
 from engram.api.retrieval.expansion_schemas import ExpansionIn
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
+    AskedFor,
     CollectionName,
     ExternalId,
     Flag,
@@ -188,6 +189,7 @@ class FeedbackIn(VerdictIn):
 
     query_id: UUID = Field(description="The query that is judged.")
     collection: CollectionName = DEFAULT_COLLECTION
+    as_: AskedFor = None
     rating: Literal["up", "down"] | None = Field(
         default=None,
         description=(

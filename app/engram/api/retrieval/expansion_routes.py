@@ -16,7 +16,8 @@ def post_expand(sent: Posted[ExpandIn], app: App) -> ExpandOut:
     """Widen a question by expansions, in the shape that `POST /feedback` takes."""
     body = sent.body
     failures: list[Fallback] = []
-    units = app.retrieval.expand.expand(sent.scope, body.query, body.methods, body.passages, failures)
+    with sent.scope.act_as(body.as_) as scope:
+        units = app.retrieval.expand.expand(scope, body.query, body.methods, body.passages, failures)
     return ExpandOut(
         collection=body.collection,
         query=body.query,

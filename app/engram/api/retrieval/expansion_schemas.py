@@ -4,7 +4,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
-from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, Model, Question, ResponseModel, Text, Whole
+from engram.api.schemas import (
+    DEFAULT_COLLECTION,
+    AskedFor,
+    CollectionName,
+    Model,
+    Question,
+    ResponseModel,
+    Text,
+    Whole,
+)
 from engram.core.passage_keys.expansion import Method
 from engram.services.retrieval.fallbacks import FallbackType
 
@@ -40,6 +49,7 @@ class ExpandIn(Model):
 
     query: Question
     collection: CollectionName = DEFAULT_COLLECTION
+    as_: AskedFor = None
     methods: Annotated[
         list[Method],
         Field(min_length=1, max_length=10, json_schema_extra={"uniqueItems": True}),
@@ -67,10 +77,10 @@ class ExpansionOut(ResponseModel):
 
 
 class WarningOut(ResponseModel):
-    """A step that the LLM endpoint failed, and that was done without it or left out."""
+    """A step that the LLM endpoint failed and that was done without it, or what was not read of a question."""
 
     type: FallbackType
-    detail: str = Field(description="How the endpoint failed.")
+    detail: str = Field(description="How the endpoint failed, or what was left out.")
 
 
 class ExpandOut(BaseModel):

@@ -63,7 +63,9 @@ async def post_query(sent: Posted[QueryIn], app: App, answering: Answering, pare
 @router.post(
     "/queries:batch",
     response_model=BatchOut,
-    **operation("Retrieve passages for several questions", needs(QUERY), reads_json=True, limited=True),
+    **operation(
+        "Retrieve passages for several questions", needs(QUERY, readers="bound"), reads_json=True, limited=True
+    ),
 )
 async def post_queries(
     body: BatchIn, app: App, asker: Asker, need: Need, answering: Answering, parent: ParentTrace
@@ -101,7 +103,8 @@ def _answer(app: Application, asker: Principal, need: str, query: QueryIn, paren
 def _answer_query(app: Application, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:
     if sent.body.stop_rule == "llm":
         sent.scope.need(LLM, "A language model that says whether the evidence suffices")
-    return QueryOut.model_validate(app.answers.question.serve(sent.body.to_query(sent.scope, parent)))
+    with sent.scope.act_as(sent.body.as_) as scope:
+        return QueryOut.model_validate(app.answers.question.serve(sent.body.to_query(scope, parent)))
 
 
 async def _answer_in_turn(
@@ -117,7 +120,7 @@ async def _answer_in_turn(
     return await (run_in_threadpool(write_response) if asks_model else answering.do(write_response))
 
 
-@router.get("/queries", **operation("List the queries of a trace", needs(QUERY), 404))
+@router.get("/queries", **operation("List the queries of a trace", needs(QUERY, readers="bound"), 404))
 def get_queries(
     app: App, scope: QueryScope, trace_id: Annotated[TraceId, Query(description="As `POST /query` took it.")]
 ) -> TracedQueriesOut:
@@ -130,7 +133,7 @@ def get_queries(
     )
 
 
-@router.get("/queries/{query_id}", **operation("Read an answered query", needs(QUERY), 404))
+@router.get("/queries/{query_id}", **operation("Read an answered query", needs(QUERY, readers="bound"), 404))
 def get_query(app: App, at: QueryAt) -> EpisodeOut:
     """Return a stored answer with its trace. Passages deleted since are left out."""
     episode = app.answers.episodes.read(at.scope, at.id)
@@ -148,7 +151,8 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
 @router.post("/answer", **question_operation("Answer a question in words"))
 def post_answer(sent: Posted[AnswerIn], app: App, parent: ParentTrace) -> AnswerOut:
     """Retrieve, let the configured LLM answer, and cite the sentences it rests on; takes the scope `llm` too."""
-    answer = app.answers.answer.answer(sent.body.to_query(sent.scope, parent))
+    with sent.scope.act_as(sent.body.as_) as scope:
+        answer = app.answers.answer.answer(sent.body.to_query(scope, parent))
     return AnswerOut(
         answer=answer.text,
         sufficient=answer.sufficient,

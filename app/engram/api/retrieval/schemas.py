@@ -16,8 +16,9 @@ from engram.api.retrieval.trace_schemas import (
 )
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
+    AskedFor,
     CollectionName,
-    JsonObject,
+    MetadataFilter,
     Model,
     Question,
     ResponseModel,
@@ -26,6 +27,7 @@ from engram.api.schemas import (
     TraceId,
     Whole,
 )
+from engram.api.source_schema import SourceOut
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Scope
@@ -82,6 +84,7 @@ class QueryIn(Model):
 
     query: Question
     collection: CollectionName = DEFAULT_COLLECTION
+    as_: AskedFor = None
     top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages wanted.")
     max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
         default=None, description="Null: the profile's own. Only with strategy 'graph'."
@@ -95,9 +98,7 @@ class QueryIn(Model):
         max_length=200,
         description="Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.",
     )
-    filter: JsonObject | None = Field(
-        default=None, description="Only passages whose metadata contain this JSON object."
-    )
+    filter: MetadataFilter | None = None
     time_constraint: Storable | None = Field(
         default=None,
         max_length=500,
@@ -165,7 +166,7 @@ class QueryIn(Model):
             strategy=self.arm.strategy,
             stop_rule=self.stop_rule,
             min_sufficiency=self.min_sufficiency,
-            metadata=self.filter,
+            filter=self.filter,
             time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
             include=frozenset(self.include),
             expansions=[Expansion(expansion.method, expansion.text) for expansion in self.expansions],
@@ -206,6 +207,7 @@ class DuplicateOut(ResponseModel):
     passage_id: str
     title: str | None
     metadata: dict[str, Any]
+    source: SourceOut
 
 
 class PassageHit(ResponseModel):
@@ -217,6 +219,7 @@ class PassageHit(ResponseModel):
     language: str = Field(description="Of its text, as it was given or recognised.")
     metadata: dict[str, Any]
     score: float
+    source: SourceOut
     sentences: list[SentenceOut]
     explored: bool = Field(
         default=False, description="Whether it is there by chance, from below the passages wanted."
@@ -437,10 +440,7 @@ class EpisodeOut(QueryOut):
     expansions: list[QueryExpansionOut] = Field(
         default_factory=list, description="What the question came with, as a verdict takes it."
     )
-    filter: dict[str, Any] | None = Field(default=None, description="What passages' metadata had to contain.")
-    conditions: str | None = Field(
-        default=None, description="What passages' metadata had to meet, as a predicate of SQL/JSON path."
-    )
+    filter: dict[str, Any] | None = Field(default=None, description="What passages' metadata had to meet.")
     judged: int = Field(description="Feedback events accepted for it.")
     created_at: datetime
 
@@ -471,6 +471,7 @@ class CitationOut(ResponseModel):
     sentence_id: int
     passage_id: str
     text: str
+    source: SourceOut
 
 
 class AnswerOut(BaseModel):

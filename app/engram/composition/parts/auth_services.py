@@ -44,6 +44,7 @@ class AuthServices:
             needed=needed,
             remember_seconds=settings.access_cache_seconds,
             tokens=self.models.tokens,
+            groups_claim=settings.jwt_groups_claim,
         )
         self._caches.append(authentication.forget)
         return authentication

@@ -13,6 +13,7 @@ from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.corpus.kind_measurement import KindService
 from engram.services.corpus.passage_intake import IngestService
+from engram.services.corpus.passage_readers import PassageReadersService
 from engram.services.maintenance.reembedding import ReembeddingService
 from engram.services.passage_keys.rekey import RekeyService
 from engram.services.revocation.revocation_service import replay_memories
@@ -38,6 +39,11 @@ class CorpusServices:
     def documents(self) -> DocumentService:
         """Documents that passages were made of."""
         return DocumentService(self.database, self.hooks.passage_observers)
+
+    @locked_property
+    def readers(self) -> PassageReadersService:
+        """Readers of passages."""
+        return PassageReadersService(self.database)
 
     @locked_property
     def collection_settings(self) -> CollectionSettingsService:

@@ -7,7 +7,7 @@ from engram.composition.locked_property import locked_property
 from engram.composition.parts.corpus_services import CorpusServices
 from engram.composition.parts.revocation_services import RevocationServices
 from engram.config.settings import Settings
-from engram.services.jobs.job_kinds import INGEST, REEMBED, REKEY, REVOCATION
+from engram.services.jobs.job_kinds import ERASURE, INGEST, REEMBED, REKEY, REVOCATION
 from engram.services.jobs.job_runner import Runner
 from engram.services.jobs.job_service import JobsService
 from engram.services.jobs.work import JobHandler, Kind
@@ -35,6 +35,7 @@ class JobServices:
             INGEST: self.corpus.index,
             REKEY: self.corpus.rekey,
             REVOCATION: self.revocation.revoke,
+            ERASURE: self.revocation.erase,
             REEMBED: self.corpus.reembed,
             **self.list_further(),
         }

@@ -7,6 +7,7 @@ from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.learning_services import LearningServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
+from engram.services.erasure.erasure_service import ErasureService
 from engram.services.revocation.learning_reset import LearningResetService
 from engram.services.revocation.rating_service import RatingService
 from engram.services.revocation.revocation_service import RevocationService
@@ -46,6 +47,11 @@ class RevocationServices:
             self.hooks.derived_states,
             capacity=capacity,
         )
+
+    @locked_property
+    def erase(self) -> ErasureService:
+        """Erasure of what is stored of persons."""
+        return ErasureService(self.database, self.revoke, self.hooks.derived_states)
 
     @locked_property
     def forget(self) -> LearningResetService:

@@ -21,10 +21,10 @@ HINT_CHARACTERS = 4
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 KEY = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{BODY_CHARACTERS + CHECK_CHARACTERS}}}")
 
-QUERY, READ, INGEST, JUDGE, AUDIT, MODERATE, VOUCH, LLM, ADMIN = (
-    "query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin",
+QUERY, READ, INGEST, JUDGE, AUDIT, MODERATE, VOUCH, LLM, ACT_AS, ADMIN = (
+    "query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "act-as", "admin",
 )  # fmt: skip
-SCOPES = (QUERY, READ, INGEST, JUDGE, AUDIT, MODERATE, VOUCH, LLM, ADMIN)
+SCOPES = (QUERY, READ, INGEST, JUDGE, AUDIT, MODERATE, VOUCH, LLM, ACT_AS, ADMIN)
 """What a key may be allowed, by collection; ``admin`` is all of them."""
 ANY_COLLECTION = "*"
 """Stands for every collection of the tenant, those that are yet to come included."""
@@ -98,6 +98,11 @@ class Grants:
         """Return the scopes allowed on a collection, those allowed anywhere included."""
         allowed = {s for name, scopes in self.scopes if name in (ANY_COLLECTION, collection) for s in scopes}
         return frozenset(SCOPES if ADMIN in allowed else allowed)
+
+    def without(self, *scopes: str) -> "Grants":
+        """Return the grants without these scopes, those that ``admin`` has included."""
+        kept = {name: self.list_scopes(name) - set(scopes) for name, _ in self.scopes}
+        return Grants(tuple((name, tuple(s for s in SCOPES if s in kept[name])) for name, _ in self.scopes))
 
     def list_all_scopes(self) -> frozenset[str]:
         """Return the scopes allowed on at least one collection."""

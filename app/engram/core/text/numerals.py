@@ -3,6 +3,8 @@
 import math
 import re
 
+LONGEST_INTEGER = 100
+"""Characters up to which a whole number keeps every digit."""
 NUMERAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -13,7 +15,8 @@ def parse_number(value: str | float | bool) -> int | float | None:
     if isinstance(value, str):
         if not NUMERAL.fullmatch(value.strip()):
             return None
-        value = float(value)
+        digits = value.strip()
+        value = int(digits) if len(digits) <= LONGEST_INTEGER and digits.lstrip("+-").isdecimal() else float(digits)
     if isinstance(value, int):
         return value
     if not math.isfinite(value):

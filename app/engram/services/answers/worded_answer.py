@@ -8,6 +8,7 @@ from engram.providers.llm import Llm
 from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.passage_source import PassageSource
 from engram.services.retrieval.query import Query
 
 
@@ -18,6 +19,7 @@ class Citation:
     sentence_id: int
     passage_id: str
     text: str
+    source: PassageSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class AnswerService:
         query.scope.need(LLM, "An answer in words")
         retrieval = self._question.serve(replace(query, include=query.include | {"sentences"}))
         sentences = {
-            sentence.sentence_id: Citation(sentence.sentence_id, passage.passage_id, sentence.text)
+            sentence.sentence_id: Citation(sentence.sentence_id, passage.passage_id, sentence.text, passage.source)
             for passage in retrieval.passages
             for sentence in passage.sentences
         }

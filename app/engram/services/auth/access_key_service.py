@@ -1,7 +1,7 @@
 """Access keys: made and shown once, listed, followed by others, revoked. And the tenants that own them."""
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -19,6 +19,7 @@ from engram.core.auth.access_keys import (
     build_key,
     digest,
 )
+from engram.core.auth.reader_names import normalise_readers
 from engram.core.filter.judge_names import normalise_name
 from engram.services.auth.authentication import OIDC
 from engram.services.auth.scope import LOCAL, Principal
@@ -51,6 +52,7 @@ class AccessKeyRequest:
         trusted: whether that judge counts in full from its first verdict on.
         llm_tokens: what a day's calls of a language model may read and write.
         days: for how long it counts; None: until it is revoked.
+        reads_as: what it is among the readers of passages, as ``group:hr``.
     """
 
     name: str
@@ -59,6 +61,7 @@ class AccessKeyRequest:
     trusted: bool = False
     llm_tokens: int | None = None
     days: float | None = None
+    reads_as: Sequence[str] = ()
 
 
 class KeysService:
@@ -94,6 +97,7 @@ class KeysService:
             scopes=grants.as_json(),
             llm_tokens=_find_least(request.llm_tokens, by.llm_tokens),
             expires_at=None if request.days is None else datetime.now(UTC) + timedelta(days=request.days),
+            reads_as=_read_readers(by, request),
         )
         with tenancy.allow_all_tenants(), self._database.write() as writer:
             if by == LOCAL:
@@ -142,6 +146,7 @@ class KeysService:
                     scopes=old.scopes,
                     llm_tokens=old.llm_tokens,
                     expires_at=_as_long(old),
+                    reads_as=old.reads_as,
                 ),
             )
             access_key_rows.expire(writer, old.id, grace_seconds)
@@ -193,6 +198,16 @@ def _read(request: AccessKeyRequest) -> tuple[str, str, Grants]:
     if ADMIN in grants.list_scopes(ANY_COLLECTION):
         grants = ALL_GRANTS if set(dict(grants.scopes)) == {ANY_COLLECTION} else grants
     return name, judge, grants
+
+
+def _read_readers(by: Principal, request: AccessKeyRequest) -> tuple[str, ...]:
+    try:
+        readers = normalise_readers(request.reads_as)
+    except ValueError as error:
+        raise InvalidRequestError(f"{error}.") from error
+    if by.readers is not None and not set(readers) <= set(by.reads_as):
+        raise ForbiddenError("A key cannot read as others than the one it is made with.")
+    return readers
 
 
 def _name(name: str) -> str:

@@ -13,6 +13,7 @@ from engram.context import tenancy
 from engram.context.errors import ConfigurationError, UnauthorizedError
 from engram.core.auth import access_keys
 from engram.core.auth.access_keys import ANY_COLLECTION, Grants
+from engram.core.auth.reader_names import is_reader_name
 from engram.core.filter.judge_names import normalise_name
 from engram.core.text.name_pattern import COLLECTION
 from engram.providers.jwt_tokens import Tokens
@@ -54,12 +55,14 @@ class Authentication:
         needed: bool,
         remember_seconds: float,
         tokens: Tokens | None = None,
+        groups_claim: str = "groups",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.needed = needed
         """Whether a request must bring a key."""
         self._database = database
         self._tokens = tokens
+        self._groups_claim = groups_claim
         self._remember_seconds = remember_seconds
         self._clock = clock
         self._cached_keys: dict[bytes, _KnownKey] = {}
@@ -142,7 +145,7 @@ class Authentication:
     def _find_token_principal(self, token: str) -> PrincipalUntil:
         """Return the principal of an identity provider's token; nobody if its tenant does not exist."""
         claims = {} if self._tokens is None else self._tokens.claims(token)
-        principal = build_claimed_principal(claims)
+        principal = build_claimed_principal(claims, self._groups_claim)
         with tenancy.allow_all_tenants(), self._database.read() as reader:
             tenant_exists = tenants.exists(reader, principal.tenant)
         return principal if tenant_exists else None, float(claims["exp"])
@@ -183,8 +186,10 @@ class Authentication:
         return token
 
 
-def build_claimed_principal(claims: Mapping[str, Any]) -> Principal:
+def build_claimed_principal(claims: Mapping[str, Any], groups_claim: str = "groups") -> Principal:
     """The principal that a token's claims make: its subject, with what claim ``engram`` allows it.
+
+    Among the readers of passages it is the subject, and each group that ``groups_claim`` lists.
 
     Raises:
         UnauthorizedError: the claims are not as they should be.
@@ -204,12 +209,21 @@ def build_claimed_principal(claims: Mapping[str, Any]) -> Principal:
             judges_as=judge,
             trusted=own.get("trusted") is True,
             llm_tokens=None if own.get("llm_tokens") is None else int(own["llm_tokens"]),
+            reads_as=_read_reader_names(claims, groups_claim),
         )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise UnauthorizedError(
             f'The token\'s claim "{CLAIM}" has to say whose it is and what it allows, as '
             '{"tenant": "acme", "scopes": {"docs": ["query"]}}.'
         ) from error
+
+
+def _read_reader_names(claims: Mapping[str, Any], groups_claim: str) -> tuple[str, ...]:
+    """The subject and the groups, as passages can name them; no passage can name one that is too long for that."""
+    listed = claims.get(groups_claim)
+    groups = [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else []
+    names = {f"user:{claims['sub']}", *(f"group:{group}" for group in groups if isinstance(group, str))}
+    return tuple(sorted(name for name in names if is_reader_name(name)))
 
 
 def normal_collection(name: Any) -> str:
@@ -231,6 +245,7 @@ def _build_principal(stored: StoredKey) -> Principal:
         judges_as=stored.judge,
         trusted=stored.trusted,
         llm_tokens=stored.llm_tokens,
+        reads_as=tuple(stored.reads_as),
     )
 
 

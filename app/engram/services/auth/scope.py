@@ -1,8 +1,12 @@
 """Scope of a request: its collection and its principal, resolved once at the edge and taken by every service."""
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from uuid import UUID
 
+from engram.context import tenancy
 from engram.context.errors import (
     EmbeddingSpaceMismatchError,
     ForbiddenError,
@@ -10,11 +14,13 @@ from engram.context.errors import (
     NotFoundError,
     QuotaExceededError,
 )
-from engram.core.auth.access_keys import ALL_GRANTS, AUDIT, MODERATE, Grants
+from engram.context.tenancy import ReaderNames
+from engram.core.auth.access_keys import ACT_AS, ADMIN, ALL_GRANTS, AUDIT, INGEST, MODERATE, Grants
+from engram.core.auth.reader_names import normalise_readers
 from engram.core.filter.judge_names import normalise_name
 from engram.core.ranking.corpus_kind import PassageFacts
 from engram.services.encoders.encoder import Encoder
-from engram.storage.corpus import collections
+from engram.storage.corpus import collections, reader_sets
 from engram.storage.corpus.collections import (
     JOB,
     LOCAL_TENANT,
@@ -44,6 +50,8 @@ __all__ = [
 
 MOST_CACHED_SCOPES = 1_000
 """Scopes that a process remembers."""
+ACTED_CHARACTERS = 16
+"""Of the hash of readers, in the name of a principal that is asked for."""
 ANONYMOUS = "anonymous"
 """The judge of a verdict that names none, where no key does."""
 
@@ -59,6 +67,7 @@ class Principal:
         judges_as: the judge that its verdicts are of; None: whom each names.
         trusted: whether that judge counts in full from its first verdict on.
         llm_tokens: what a day's calls of a language model may read and write for it; None: any number.
+        reads_as: what it is among the readers of passages.
     """
 
     name: str
@@ -67,6 +76,13 @@ class Principal:
     judges_as: str | None = None
     trusted: bool = True
     llm_tokens: int | None = None
+    reads_as: tuple[str, ...] = ()
+
+    @property
+    def readers(self) -> ReaderNames | None:
+        """Of which readers it sees passages; None: of all, as it may do everything everywhere."""
+        administered = self.grants.collections(ADMIN)
+        return None if administered is None else ReaderNames(self.reads_as, tuple(sorted(administered)))
 
 
 LOCAL = Principal("local", LOCAL_TENANT)
@@ -104,6 +120,34 @@ class Scope:
     def sees(self, owner: str) -> bool:
         """Whether the principal may see what another one asked or said."""
         return owner == self.principal.name or self.is_allowed(AUDIT)
+
+    @contextmanager
+    def act_as(self, names: Sequence[str] | None) -> Iterator["Scope"]:
+        """A block that asks for somebody who is these among the readers; its scope. None: for the principal itself.
+
+        Whoever is asked for is another principal, who sees neither everything nor what others asked.
+
+        Raises:
+            ForbiddenError: the principal may not ask for others.
+            InvalidRequestError: one is no name of a reader.
+        """
+        if names is None:
+            yield self
+            return
+        self.need(ACT_AS, "To ask `as` somebody else")
+        try:
+            readers = normalise_readers(names)
+        except ValueError as error:
+            raise InvalidRequestError(f"as: {error}.") from error
+        digest = hashlib.sha256("\0".join(readers).encode()).hexdigest()[:ACTED_CHARACTERS]
+        acted = replace(
+            self.principal,
+            name=f"{self.principal.name} as {digest}",
+            grants=self.principal.grants.without(ADMIN, AUDIT, MODERATE),
+            reads_as=readers,
+        )
+        with tenancy.restrict_to(acted.tenant, acted.readers):
+            yield replace(self, principal=acted)
 
     def judge(self, claimed: str | None) -> tuple[str, bool]:
         """The judge that a verdict is of, and whether it is trusted by whose request brings it.
@@ -260,6 +304,35 @@ class AccessService:
         scope = Scope(principal, holders[0])
         _check(scope, need)
         return scope
+
+    def are_there_readers(self, tenant: str) -> bool:
+        """Whether a passage of the tenant has readers, or had."""
+        with tenancy.allow_all_tenants(), self._database.read() as reader:
+            return reader_sets.exist(reader, tenant)
+
+    def check_whole_tenant(self, principal: Principal) -> None:
+        """See that the principal may know of all passages of its tenant: none has readers, or it may do everything.
+
+        Raises:
+            ForbiddenError: it may not.
+        """
+        if principal.readers is not None and self.are_there_readers(principal.tenant):
+            raise ForbiddenError(
+                "This does not go by the readers of passages: where passages have readers, it takes a key with the "
+                "scope `admin`.",
+                scope=ADMIN,
+            )
+
+    def check_ingest(self, scope: Scope) -> None:
+        """See that the principal may know of all passages: it may ingest them, or none has readers.
+
+        Raises:
+            NotFoundError: the collection is not there.
+            ForbiddenError: it may not.
+        """
+        seen = scope.principal.readers is None or scope.is_allowed(INGEST)
+        if not seen and self.are_there_readers(scope.principal.tenant):
+            scope.need(INGEST, "Where passages have readers, this")
 
     def find_remembered_scope(
         self, name: str, principal: Principal = LOCAL, need: str | None = None

@@ -1,4 +1,4 @@
-"""Settings of a collection: serving mode, kind of corpus, facts, language, and those of wings."""
+"""Settings of a collection: serving mode, kind of corpus, facts, language, links, and those of wings."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -48,6 +48,7 @@ class CollectionSettingsService:
                 "corpus_kind": collection.fixed_kind,
                 "passage_facts": collection.passage_facts,
                 "language": collection.language,
+                "link_template": collection.link_template,
             }
             after = merge_patch({key: value for key, value in before.items() if value is not None}, patch)
             after |= {
@@ -62,6 +63,7 @@ class CollectionSettingsService:
                 fixed_kind=after.get("corpus_kind"),
                 passage_facts=after.get("passage_facts", "off"),
                 language=after.get("language"),
+                link_template=after.get("link_template"),
             )
             changed = collections.load_by_id(writer, collection.id)
         log.info("collection configured", collection=target.name, **{key: after.get(key) for key in before})

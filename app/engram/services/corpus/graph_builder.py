@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.auth.reader_names import normalise_readers
 from engram.core.text.sizes import BATCH_CHARACTERS, BATCH_ROWS, BATCH_TOKENS, count_fitting
 from engram.core.text.temporal import time_constraint
 from engram.providers.language import ANALYSER, Language, PassageText, SentenceAnalysis, choose_languages, terms
@@ -43,6 +44,7 @@ from engram.storage.corpus import (
     graph_writer,
     lexical_index,
     passages,
+    reader_sets,
     staged_documents,
     staged_lines,
 )
@@ -50,6 +52,7 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.graph_writer import SentenceRow, TimeRow
 from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.corpus.passages import PassageRow, StoredSentence
+from engram.storage.corpus.reader_sets import Readers
 from engram.storage.database import Database, Writer
 from engram.storage.jobs.jobs import Job
 from engram.storage.maintenance import staged_embeddings
@@ -72,6 +75,7 @@ class _Plan:
     versions: dict[str, tuple[int, bytes]]
     drafts: list[PassageDraft]
     metadata_only: dict[int, tuple[dict[str, Any], str | None]]
+    readers: dict[str, Readers | None]
     terms: dict[str, Counter[str]] = field(default_factory=dict)
     texts: Vectors = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
@@ -204,6 +208,7 @@ class IndexService:
                 for line, body in staged
                 if line not in analyses
             },
+            readers={body["id"]: _readers(body) for _, body in staged if "readers" in body},
         )
         if self._times is not None:
             plan.drafts = [
@@ -267,13 +272,20 @@ class IndexService:
             raise _StaleError
         named = {draft.document for draft in plan.drafts} | {source for _, source in plan.metadata_only.values()}
         sources = documents.add_missing(writer, collection_id, {source for source in named if source is not None})
-        updated = 0
+        changed: set[int] = set()
         if plan.metadata_only:
             placed = {
                 passage: (metadata, None if source is None else sources[source])
                 for passage, (metadata, source) in plan.metadata_only.items()
             }
-            updated = passages.set_metadata(writer, collection_id, placed)
+            changed = passages.set_metadata(writer, collection_id, placed)
+        changed |= _set_readers(
+            writer,
+            collection_id,
+            plan,
+            {name: passage for name, (passage, _) in plan.versions.items() if passage in plan.metadata_only},
+        )
+        updated = len(changed)
         unchanged = len(plan.metadata_only) - updated
         created = sum(external_id not in plan.versions for external_id in ids)
         if plan.drafts:
@@ -306,6 +318,7 @@ class IndexService:
                 for d in plan.drafts
             ],
         )
+        _set_readers(writer, collection_id, plan, placed)  # before rows are written that carry the passage's
         sentences = passages.list_sentences(writer, collection_id, placed.values())
         stored = _group_by_text(sentences)
         moved: dict[int, tuple[int, str | None]] = {}
@@ -376,6 +389,30 @@ class IndexService:
         staged_embeddings.forget_passages(writer, collection_id, passages)
         if self._rebase is not None:
             self._rebase(writer, collection_id, passages)
+
+
+def _readers(body: Mapping[str, Any]) -> Readers | None:
+    return None if body["readers"] is None else normalise_readers(body["readers"])
+
+
+def _set_readers(writer: Writer, collection_id: int, plan: _Plan, placed: Mapping[str, int]) -> set[int]:
+    """Give passages the readers that their lines name; the passages that had others."""
+    passages_by_readers: dict[Readers | None, list[int]] = defaultdict(list)
+    for external_id, passage in placed.items():
+        if external_id in plan.readers:
+            passages_by_readers[plan.readers[external_id]].append(passage)
+    if reader_sets.is_bound(writer, collection_id):
+        for external_id in placed.keys() - plan.readers.keys() - plan.versions.keys():
+            if lists := reader_sets.list_of_siblings(writer, collection_id, external_id):
+                # Part of a document that not everyone may read is for those who may read all of it.
+                shared = set.intersection(*map(set, lists))
+                passages_by_readers[tuple(sorted(shared))].append(placed[external_id])
+    sets = reader_sets.make(writer, collection_id, [one for one in passages_by_readers if one is not None])
+    return {
+        passage
+        for readers, given in passages_by_readers.items()
+        for passage in reader_sets.assign(writer, collection_id, None if readers is None else sets[readers], given)
+    }
 
 
 def _changes(

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
+from engram.context import tenancy
 from engram.context.errors import EmbeddingUnavailableError, IdempotencyConflictError, NotFoundError
 from engram.core.auth.access_keys import READ
 from engram.services.auth.quotas import build_passage_quota_error
@@ -17,7 +18,7 @@ from engram.services.corpus.passage_removal import remove_passage
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_kinds import INGEST
-from engram.storage.corpus import collections, passages, staged_documents, staged_lines
+from engram.storage.corpus import collections, passages, reader_sets, staged_documents, staged_lines
 from engram.storage.corpus.collections import Collection, EncoderId, OpenedCollection
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database
@@ -202,7 +203,17 @@ class IngestService:
         """
         names = principal.grants.collections(READ)
         with self._database.read() as reader:
-            return collections.page(reader, after, limit, principal.tenant, names, descending=descending)
+            page = collections.page(reader, after, limit, principal.tenant, names, descending=descending)
+            return [reader_sets.describe_visible(reader, collection) for collection in page]
+
+    def collection(self, scope: Scope) -> Collection:
+        """The collection with what the caller sees of it.
+
+        Raises:
+            NotFoundError: it is not there.
+        """
+        with self._database.read() as reader:
+            return reader_sets.describe_visible(reader, scope.collection)
 
     def delete_collection(self, scope: Scope) -> None:
         """Delete a collection, see ``RemovalService.remove``."""
@@ -215,11 +226,15 @@ class IngestService:
             NotFoundError: there is no such passage, or the collection was deleted meanwhile.
         """
         target = scope.collection
-        with self._database.write() as writer:
+        missing = NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
+        with self._database.read() as reader:
+            seen = passages.versions(reader, target.id, [external_id]).get(external_id)
+        # What hangs on it goes with it, whoever reads it.
+        with tenancy.allow_all_readers(), self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
                 raise collections.build_gone_error(target.name)
             version = passages.versions(writer, target.id, [external_id]).get(external_id)
-            if version is None:
-                raise NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
+            if version is None or seen is None:
+                raise missing
             remove_passage(writer, target.id, version[0], self._observers)
         log.info("passage deleted", collection=target.name, passage=external_id)

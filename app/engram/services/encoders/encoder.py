@@ -90,6 +90,11 @@ class Encoder:
         return _id(self._embedder)
 
     @property
+    def question_tokens(self) -> int:
+        """Most tokens of a question."""
+        return self._question_tokens
+
+    @property
     def fingerprints(self) -> list[str]:
         """Fingerprints of all encoders whose servers were reached."""
         return list(self._list_known())
@@ -165,6 +170,12 @@ class Encoder:
             raise InvalidRequestError(
                 f"{what} {verb} {tokens} tokens or more; the limit is {most} ({bound}).", limit=most, tokens=tokens
             )
+
+    def count_excess(self, question: str) -> int:
+        """Tokens of a question, or more, beyond the most that it may have; 0 if it may have them all."""
+        if len(question) <= self._question_tokens:  # a token has at least one character
+            return 0
+        return max(sum(self._embedder.count_tokens([question])) - self._question_tokens, 0)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text that the encoder of new collections would read."""

@@ -7,5 +7,6 @@ INGEST = Kind("ingest", "corpus")
 REKEY = Kind("rekey", "corpus", single=True)
 # In a lane of its own: what poisons the memory is not to wait for an ingest of hours.
 REVOCATION = Kind("revocation", "learning")
+ERASURE = Kind("erasure", "learning")
 # Passages and verdicts go on meanwhile.
 REEMBED = Kind("reembed", "vectors", single=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from engram.context import tenancy
 from engram.context.errors import ConflictError, NotFoundError
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.states import Audit
@@ -70,7 +71,9 @@ class FeedbackService:
         collection_id = event.collection_id
         deadline = time.monotonic() + WAIT_SECONDS
         while event.status == "pending" and time.monotonic() < deadline:
-            if not self._learn.apply(collection_id, [event.id]):
+            with tenancy.allow_all_readers():  # what it teaches does not depend on who waits for it
+                applied = self._learn.apply(collection_id, [event.id])
+            if not applied:
                 time.sleep(0.02)
             with self._database.read() as reader:
                 event = feedback_events.find(reader, collection_id, event.id) or event

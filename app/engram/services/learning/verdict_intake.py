@@ -232,8 +232,9 @@ class Intake:
         self._announce(to_announce)
 
     def _look_up(self, arriving: _PendingVerdict) -> StoredVerdictEvent:
-        """Look up what a verdict names within its tenant, and store it."""
-        with tenancy.restrict_to(arriving.verdict.scope.principal.tenant):
+        """Look up what a verdict names, as far as its principal sees it, and store it."""
+        principal = arriving.verdict.scope.principal
+        with tenancy.restrict_to(principal.tenant, principal.readers):
             return self._store_verdict(arriving)
 
     def _store_verdict(self, arriving: _PendingVerdict) -> StoredVerdictEvent:
@@ -260,16 +261,16 @@ class Intake:
         return _check_repeat(arriving, first)
 
     def _store(self, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
-        """Store events, one statement for each tenant; None for an event that this cannot store.
+        """Store events, one statement for all that see the same; None for an event that this cannot store.
 
         See ``event_intake.accept``.
         """
         if not events:
             return []
         stored: dict[int, StoredVerdictEvent | None] = {}
-        for tenant in dict.fromkeys(event.tenant for event in events):
-            own = [index for index, event in enumerate(events) if event.tenant == tenant]
-            with tenancy.restrict_to(tenant), stage("accept"), self._database.write_once() as writer:
+        for sees in dict.fromkeys((event.tenant, event.readers) for event in events):
+            own = [index for index, event in enumerate(events) if (event.tenant, event.readers) == sees]
+            with tenancy.restrict_to(*sees), stage("accept"), self._database.write_once() as writer:
                 stored |= zip(own, event_intake.accept(writer, [events[index] for index in own]), strict=True)
         in_order = [stored[index] for index in range(len(events))]
         for event in in_order:
@@ -309,6 +310,7 @@ def _build_event(
         principal=scope.principal.name,
         tenant=scope.principal.tenant,
         trusted=trusted,
+        readers=scope.principal.readers,
     )
 
 

@@ -19,6 +19,7 @@ from engram.services.retrieval.answer import Answer, PassageAnswer
 from engram.services.retrieval.answer_trace import Cause, HopTrace, PassageTrace, Trace
 from engram.services.retrieval.graph_walk import WalkHop
 from engram.services.retrieval.passage_ranking import PassageRanking
+from engram.services.retrieval.passage_source import read_source
 from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
@@ -47,7 +48,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
         memory=answer.memory,
         profile=answer.profile,
         strategy=answer.strategy,
-        filter=plan.query.metadata,
+        filter=plan.query.filter,
         activated=shown.list_activated(retrieved.walk, ranking),
         shown=[ids[hit.passage_id] for hit in answer.passages],
         explored=list(shown.explored),
@@ -71,8 +72,7 @@ def episode_row(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> Epi
             "collapse_duplicates": answer.collapse_duplicates,
             "passages": [_passage(hit, ids) for hit in answer.passages],
         }
-        | _format_duplicates(ranking)
-        | ({} if plan.focus.conditions is None else {"conditions": plan.focus.conditions}),
+        | _format_duplicates(ranking),
         trace={
             "time_constraint": trace.time_constraint,
             "entities": [_drop_fields(_json(entity), "name") for entity in trace.entities],
@@ -281,12 +281,14 @@ class AnswerReading:
             "language": passage.language,
             "metadata": passage.metadata,
             "score": hit["score"],
+            "source": read_source(passage, self._collection),
             "explored": explored,
             "duplicates": [
                 {
                     "passage_id": duplicate_passage.external_id,
                     "title": duplicate_passage.title,
                     "metadata": duplicate_passage.metadata,
+                    "source": read_source(duplicate_passage, self._collection),
                 }
                 for duplicate in hit.get("duplicates", ())
                 if (duplicate_passage := self._passages.get(duplicate)) is not None

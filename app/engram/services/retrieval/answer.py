@@ -9,19 +9,25 @@ from engram.core.ranking.profiles import ProfileName
 from engram.services.retrieval.answer_trace import EntityAnswer, Trace
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import StopReason, Walk
+from engram.services.retrieval.passage_source import PassageSource
 from engram.services.retrieval.query import HopStopRule, Memory, Strategy
 from engram.services.retrieval.withholding_level import WithholdingLevel
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceAnswer:
-    """A sentence of an answered passage; ``score`` is None for one that no hop selected."""
+    """A sentence of an answered passage.
+
+    ``score`` is None for one that no hop selected. ``recall``: probability, by what verdicts said of past
+    questions, that it is evidence; 0 without such verdicts.
+    """
 
     sentence_id: int
     position: int
     text: str
     score: float | None
     hops: list[int]
+    recall: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,7 @@ class DuplicateAnswer:
     passage_id: str
     title: str | None
     metadata: dict[str, Any]
+    source: PassageSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,7 @@ class PassageAnswer:
     language: str
     metadata: dict[str, Any]
     score: float
+    source: PassageSource
     sentences: list[SentenceAnswer]
     explored: bool = False
     duplicates: list[DuplicateAnswer] = field(default_factory=list)

@@ -16,6 +16,7 @@ from engram.services.retrieval.answer_trace import (
     Trace,
 )
 from engram.services.retrieval.graph_walk import Walk, WalkHop
+from engram.services.retrieval.passage_source import PassageSource, read_source
 from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.retrieval.graph_hops import SelectedSentence
@@ -44,6 +45,7 @@ def answer(retrieved: RetrievalResult) -> Answer:
                 _passage(
                     retrieved.passages[passage],
                     score,
+                    read_source(retrieved.passages[passage], plan.collection),
                     selected,
                     retrieved.sentences.get(passage),
                     duplicates.get(passage, []),
@@ -74,7 +76,12 @@ def _duplicates(retrieved: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
         if duplicate in retrieved.passages:
             stored = retrieved.passages[duplicate]
             duplicates.setdefault(passage, []).append(
-                DuplicateAnswer(stored.external_id, stored.title, stored.metadata)
+                DuplicateAnswer(
+                    stored.external_id,
+                    stored.title,
+                    stored.metadata,
+                    read_source(stored, retrieved.plan.collection),
+                )
             )
     return duplicates
 
@@ -121,11 +128,13 @@ class _SelectedSentences:
         of_passage: passage -> its selected sentences.
         hops: sentence -> numbers of the hops that selected it, from 1.
         best: sentence -> its best score in these hops, or its recall prior if that is higher.
+        recall: sentence -> its recall prior, in [0, 1].
     """
 
     of_passage: Mapping[int, Sequence[SelectedSentence]]
     hops: Mapping[int, list[int]]
     best: Mapping[int, float]
+    recall: Mapping[int, float]
 
 
 def _collect_selected(walk: Walk) -> _SelectedSentences:
@@ -139,12 +148,13 @@ def _collect_selected(walk: Walk) -> _SelectedSentences:
         for sentence in hop.selected:
             hops.setdefault(sentence, []).append(number)
             best[sentence] = max(best.get(sentence, 0.0), hop.score(sentence), walk.priors.get(sentence, 0.0))
-    return _SelectedSentences(of_passage, hops, best)
+    return _SelectedSentences(of_passage, hops, best, walk.priors)
 
 
 def _passage(
     stored: StoredPassage,
     score: float,
+    source: PassageSource,
     selected: _SelectedSentences,
     sentences: Sequence[StoredSentence] | None,
     duplicates: list[DuplicateAnswer],
@@ -162,9 +172,15 @@ def _passage(
         stored.language,
         stored.metadata,
         score,
+        source,
         [
             SentenceAnswer(
-                identity, position, text, selected.best.get(identity), list(selected.hops.get(identity, ()))
+                identity,
+                position,
+                text,
+                selected.best.get(identity),
+                list(selected.hops.get(identity, ())),
+                selected.recall.get(identity, 0.0),
             )
             for identity, position, text in sorted(passage_sentences, key=lambda row: row[1])
         ],

@@ -1,4 +1,4 @@
-"""Warnings about parts that an answer had to do without."""
+"""Warnings about parts of a question or an answer that were left out."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,16 +16,18 @@ FallbackType = Literal[
     "acted-by-rules",
     "not-read",
     "updated-by-rules",
+    "question-shortened",
+    "parts-not-read",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """A step that an endpoint failed, and that was done without it or left out.
+    """A step that an endpoint failed and that was done without it, or a part of the question that was not read.
 
     Attributes:
         type: which one; stable.
-        detail: how the endpoint failed.
+        detail: how the endpoint failed, or what was left out.
     """
 
     type: FallbackType

@@ -9,6 +9,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.context import tenancy
 from engram.core.ranking import exact_search
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.database import Reader
@@ -98,6 +99,8 @@ class PassageKeyCache:
         """Whether keys are to be kept for such a question. A choice of passages is left to Postgres."""
         collection = focus.collection
         size = collection.passage_count * focus.vector.nbytes
+        if tenancy.get_visibility().readers is not None:  # the cache holds the keys of passages of all readers
+            return False
         searched = "passage" not in collection.indexed and collection.passage_count >= LEAST_PASSAGES
         return searched and not focus.is_narrowed and size <= min(self._most, MOST_BYTES)
 

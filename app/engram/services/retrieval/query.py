@@ -7,7 +7,6 @@ from uuid import UUID
 
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
-from engram.core.text.conditions import Condition
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.graph_walk import Walk
 
@@ -55,9 +54,8 @@ class Query:
         stop_rule: what may end the hops early; None for the profile's own.
         min_sufficiency: an answer that is enough with a lower probability, in [0, 1], has no passages; "auto": see
             ``withholding_level``.
-        metadata: only passages whose metadata contain this.
-        conditions: only passages whose metadata meet this.
-        among: only these passages, by their ids. Neither this nor ``conditions`` goes with ``lacking``.
+        filter: only passages that it lets through, see ``core.text.filters``.
+        among: only these passages, by their ids. This does not go with ``lacking``.
         time_constraint: None to look for one in the question, "" for none, else the phrase itself.
         include: what the answer carries besides passages and their supporting sentences.
         expansions: widen what passage keys are compared with; all else goes by the question as it was asked.
@@ -85,8 +83,7 @@ class Query:
     strategy: Strategy = "graph"
     stop_rule: HopStopRule | None = None
     min_sufficiency: float | Literal["auto"] | None = None
-    metadata: Mapping[str, Any] | None = None
-    conditions: Condition | None = None
+    filter: Mapping[str, Any] | None = None
     among: Sequence[int] | None = None
     time_constraint: str | None = None
     include: frozenset[Include] = field(default_factory=frozenset)
@@ -105,5 +102,5 @@ class Query:
     is_part: bool = False
 
     def __post_init__(self) -> None:
-        if self.lacking is not None and (self.conditions is not None or self.among is not None):
+        if self.lacking is not None and self.among is not None:
             raise ValueError("gaps are looked for in the whole collection")

@@ -21,7 +21,7 @@ from engram.services.encoders.encoder import Encoder
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import HopStopRule, Query, Strategy
 from engram.storage.corpus.collections import Collection
-from engram.storage.retrieval.condition_path import condition_path
+from engram.storage.retrieval.metadata_filter import compile_filter
 from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
 from engram.telemetry.stages import stage
 
@@ -131,8 +131,7 @@ class QueryPlanner:
             time_vector=beside[-1] if times else None,
             use_memory=query.memory == "read",
             policy=_choose_policy(query.strategy, profile),
-            metadata=query.metadata,
-            conditions=None if query.conditions is None else condition_path(query.conditions),
+            filter=compile_filter(query.filter),
             among=query.among,
             intervals=_days(constraint, query.strategy, profile),
             key_vector=evolution.expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else None,

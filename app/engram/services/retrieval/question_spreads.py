@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.context import tenancy
 from engram.core.filter.states import question_hash
 from engram.core.ranking import bm25, same_need
 from engram.core.ranking.same_need import PassageSpread, QuestionSpread, SameNeed, Signals
@@ -100,24 +101,29 @@ class _MeasuredQuestions:
     rarity: _TermRarity
 
 
+def _key(collection: Collection) -> Hashable:
+    """Return what is measured: a collection, or what some of its readers see of it."""
+    return collection.id, tenancy.get_visibility().readers
+
+
 class _Versions(Generic[Measured]):
     """Measures of the latest version of each collection. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._held: OrderedDict[int, tuple[Hashable, Measured]] = OrderedDict()
+        self._held: OrderedDict[Hashable, tuple[Hashable, Measured]] = OrderedDict()
 
-    def find(self, collection_id: int, version: Hashable, measure: Callable[[], Measured]) -> Measured:
+    def find(self, collection: Hashable, version: Hashable, measure: Callable[[], Measured]) -> Measured:
         """Return what was measured of this version, measured now if another one or none is held."""
         with self._lock:
-            held = self._held.get(collection_id)
+            held = self._held.get(collection)
             if held is not None and held[0] == version:
-                self._held.move_to_end(collection_id)
+                self._held.move_to_end(collection)
                 return held[1]
         measured = measure()
         with self._lock:
-            self._held[collection_id] = (version, measured)
-            self._held.move_to_end(collection_id)
+            self._held[collection] = (version, measured)
+            self._held.move_to_end(collection)
             if len(self._held) > MOST_COLLECTIONS:
                 self._held.popitem(last=False)
         return measured
@@ -176,14 +182,14 @@ class QuestionSpreads:
     def _find(self, reader: Reader, collection: Collection, current: Current) -> _MeasuredQuestions | None:
         """Return the spread of this version's questions; None if the collection has no passages."""
         return self._questions.find(
-            collection.id, current, lambda: self._measure_questions(reader, collection, current)
+            _key(collection), current, lambda: self._measure_questions(reader, collection, current)
         )
 
     def _measure_questions(
         self, reader: Reader, collection: Collection, current: Current
     ) -> _MeasuredQuestions | None:
         passages = self._passages.find(
-            collection.id, (current.space, current.base_keys), lambda: _measure_passages(reader, collection)
+            _key(collection), (current.space, current.base_keys), lambda: _measure_passages(reader, collection)
         )
         if passages is None:
             return None

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.context import tenancy
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.ranking.profiles import Profile
 from engram.core.ranking.same_need import SameNeed
@@ -26,7 +27,7 @@ from engram.services.retrieval.query_plan import QueryPlan, QueryPlanner, millis
 from engram.services.retrieval.question_rule import QuestionRule
 from engram.services.retrieval.question_spreads import QuestionSpreads
 from engram.services.retrieval.shown_passages import ShownPassages, choose_best, depth
-from engram.storage.corpus import current_vectors, passages
+from engram.storage.corpus import current_vectors, passages, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
@@ -35,6 +36,9 @@ from engram.storage.learning.question_supports import PastSupport
 from engram.storage.learning.walk_opening import WalkOpening
 from engram.storage.retrieval import entity_lookup
 from engram.telemetry.stages import stage
+
+MOST_SEEN = 5_000
+"""Passages that a caller sees, up to which a collection with a vector index is searched exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +198,18 @@ class RetrievalService:
         Raises:
             InvalidRequestError, LlmNotConfiguredError: as ``QueryPlanner.plan``.
         """
-        return self._planner.plan(query, profile)
+        return self._narrow(self._planner.plan(query, profile))
+
+    def _narrow(self, plan: QueryPlan) -> QueryPlan:
+        """Have a caller who sees few passages search these exactly: an index would find others, and drop them."""
+        if tenancy.get_visibility().readers is None or "passage" not in plan.collection.indexed:
+            return plan
+        with self._database.read() as reader:
+            seen = reader_sets.list_visible(reader, plan.collection.id, MOST_SEEN)
+        if seen is None:
+            return plan
+        among = seen if plan.focus.among is None else sorted(set(seen).intersection(plan.focus.among))
+        return replace(plan, focus=replace(plan.focus, among=among))
 
     def find(self, plan: QueryPlan) -> RetrievalResult:
         """Execute the plan."""
@@ -255,7 +270,7 @@ class RetrievalService:
         search = want.search
         match want:
             case _OtherVectors():  # they have taken the place of those that the plan was made for
-                plan = self._planner.plan_again(plan, want.collection)
+                plan = self._narrow(self._planner.plan_again(plan, want.collection))
                 return plan, _Search.begin(plan)
             case _UnreadCandidates():
                 return self._rerank_plan(plan, want.passages), search

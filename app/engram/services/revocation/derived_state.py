@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from uuid import UUID
 
 from engram.services.revocation.verification_findings import Findings
 from engram.storage.database import Reader, Writer
+from engram.storage.erasure.erased_log import Selection
 from engram.storage.revocation.copied_rows import Copy
 
 
@@ -28,6 +30,20 @@ class DerivedState:
 
     def clear(self, writer: Writer, collection_id: int) -> Mapping[str, int]:
         """Remove what does not outlive the log, in the transaction that removes the log; table -> rows."""
+        return {}
+
+    def find_related_queries(self, reader: Reader, collection_id: int, queries: Sequence[UUID]) -> Sequence[UUID]:
+        """Find queries that were made of these, and go with them in an erasure."""
+        return ()
+
+    def erase(
+        self, writer: Writer, collection_id: int, selection: Selection, random_name: str
+    ) -> Mapping[str, int]:
+        """Erase what an erasure selects, in its last transaction; table -> rows.
+
+        Args:
+            random_name: stands for the name of the person where a row has to stay.
+        """
         return {}
 
     def retire(self, writer: Writer, before: datetime, limit: int) -> int:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import structlog
 
+from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, NotFoundError
 from engram.core.auth.access_keys import MODERATE
 from engram.core.filter.state_rows import MemoryRows, SupportRows
@@ -66,8 +67,8 @@ class RevocationService:
                 raise missing
             if event.principal != scope.principal.name:
                 scope.need(MODERATE, "To revoke what another brought")
-        with self._database.write() as writer:
-            revoked = self._revoke(writer, target.id, [event_id])
+        with tenancy.allow_all_readers(), self._database.write() as writer:
+            revoked = self.take_back(writer, target.id, [event_id])
             event = feedback_events.find(writer, target.id, event_id)
         if event is None:
             raise missing
@@ -82,14 +83,14 @@ class RevocationService:
         """
         collection_id = scope.collection.id
         principal = None if scope.is_allowed(MODERATE) else scope.principal.name
-        with self._database.read() as reader:
+        with tenancy.allow_all_readers(), self._database.read() as reader:
             earlier = feedback_events.list_earlier_ratings(
                 reader, collection_id, event.query_id, event.judge, event.id, principal
             )
         if not earlier:
             return 0
-        with self._database.write() as writer:
-            revoked = self._revoke(writer, collection_id, earlier)
+        with tenancy.allow_all_readers(), self._database.write() as writer:
+            revoked = len(self.take_back(writer, collection_id, earlier))
         log.info("ratings replaced", event_id=event.id, judge=event.judge, revoked=revoked)
         return revoked
 
@@ -144,19 +145,19 @@ class RevocationService:
             raise ClaimLostError
         batch = revocations.list_next(writer, collection_id, current.payload, current.position, self._batch_size)
         if batch:
-            work.advance(writer, updated=self._revoke(writer, collection_id, batch), position=batch[-1])
+            work.advance(writer, updated=len(self.take_back(writer, collection_id, batch)), position=batch[-1])
         else:
             work.advance(writer, unchanged=current.waiting)
             work.finish(writer)
 
-    def _revoke(self, writer: Writer, collection_id: int, events: Sequence[int]) -> int:
-        """Revoke those of the events that are not yet; how many there were.
+    def take_back(self, writer: Writer, collection_id: int, events: Sequence[int]) -> list[int]:
+        """Revoke those of the events that are not yet; which.
 
         Locks are taken in the order in which a worker takes them: the collection, the right to learn, events,
         sentences, keys, weights. While it lasts, no event of the collection is applied.
         """
         if not collections.lock_against_deletion(writer, collection_id):
-            return 0
+            return []
         collections.lock_learning(writer, collection_id, alone=True)
         status_by_event = feedback_events.lock_unrevoked(writer, collection_id, events)
         feedback_events.mark_revoked(writer, collection_id, list(status_by_event))
@@ -174,7 +175,7 @@ class RevocationService:
                 learned_weights.replace(
                     writer, collection_id, believed, log_replay.belief(writer, collection_id, believed)
                 )
-        return len(status_by_event)
+        return list(status_by_event)
 
 
 def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:

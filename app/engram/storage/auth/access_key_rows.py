@@ -1,6 +1,6 @@
 """Access keys: what is known of each but the key itself."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -23,6 +23,7 @@ class NewKey:
         scopes: collection, or "*" -> what is allowed there.
         llm_tokens: what a day's calls of a language model may read and write; None: any number.
         expires_at: from when on it does not count; None: never.
+        reads_as: what it is among the readers of passages.
     """
 
     tenant: str
@@ -34,6 +35,7 @@ class NewKey:
     scopes: Mapping[str, Any]
     llm_tokens: int | None
     expires_at: datetime | None
+    reads_as: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,12 @@ class StoredKey:
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    reads_as: list[str]
 
 
-_COLUMNS = "id, tenant, name, judge, trusted, hint, scopes, llm_tokens, created_at, expires_at, revoked_at"
+_COLUMNS = (
+    "id, tenant, name, judge, trusted, hint, scopes, llm_tokens, created_at, expires_at, revoked_at, reads_as"
+)
 _COUNTS = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
 
 
@@ -65,12 +70,13 @@ def insert(writer: Writer, key: NewKey) -> StoredKey:
     """
     row = writer.row(
         f"""
-        INSERT INTO access_key (tenant, name, judge, trusted, digest, hint, scopes, llm_tokens, expires_at)
+        INSERT INTO access_key (tenant, name, judge, trusted, digest, hint, scopes, llm_tokens, expires_at,
+                                reads_as)
         VALUES (%(tenant)s, %(name)s, %(judge)s, %(trusted)s, %(digest)s, %(hint)s, %(scopes)s, %(llm_tokens)s,
-                %(expires_at)s)
+                %(expires_at)s, %(reads_as)s)
         RETURNING {_COLUMNS}
         """,
-        asdict(key) | {"scopes": Jsonb(dict(key.scopes))},
+        asdict(key) | {"scopes": Jsonb(dict(key.scopes)), "reads_as": list(key.reads_as)},
     )
     return StoredKey(**row._asdict())
 

@@ -94,6 +94,7 @@ class Collection:
         fixed_kind: the kind of corpus that somebody set; None: by these shares.
         passage_facts: whether ingest reads facts from passages about their title.
         languages: language -> passages of it, most first.
+        link_template: makes the links to passages, see ``link_template``; None: there are none.
         language: of passages that come without one; None: theirs is recognised.
         created_at: when it was made; None: not read from the database.
     """
@@ -123,6 +124,7 @@ class Collection:
     question_count: int = 0
     languages: Mapping[str, int] = field(default_factory=dict)
     language: str | None = None
+    link_template: str | None = None
     created_at: datetime | None = None
 
     @property
@@ -153,7 +155,7 @@ COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
     "key_generation, key_building, serving, experiment, exploration, past, indexed, tenant, space, "
     "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, languages, language, "
-    "created_at"
+    "link_template, created_at"
 )
 
 
@@ -331,12 +333,14 @@ def configure(
     fixed_kind: CorpusKind | None,
     passage_facts: PassageFacts,
     language: str | None,
+    link_template: str | None,
 ) -> None:
     """Serve queries like this from now on."""
     writer.execute(
         """
         UPDATE collection SET serving = %(serving)s, experiment = %(experiment)s, exploration = %(exploration)s,
-            fixed_kind = %(fixed_kind)s, passage_facts = %(passage_facts)s, language = %(language)s
+            fixed_kind = %(fixed_kind)s, passage_facts = %(passage_facts)s, language = %(language)s,
+            link_template = %(link_template)s
         WHERE id = %(id)s
         """,
         {
@@ -347,6 +351,7 @@ def configure(
             "fixed_kind": fixed_kind,
             "passage_facts": passage_facts,
             "language": language,
+            "link_template": link_template,
         },
     )
 

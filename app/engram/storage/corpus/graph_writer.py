@@ -75,9 +75,11 @@ def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Se
                 %(embeddings)s::vector[]
             ) WITH ORDINALITY AS row(passage_id, position, text, time, embedding, n)
         ), inserted AS (
-            INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding)
-            SELECT %(collection)s, n.id, n.passage_id, n.position, n.text, t.id, n.embedding
+            INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding,
+                                  reader_set_id)
+            SELECT %(collection)s, n.id, n.passage_id, n.position, n.text, t.id, n.embedding, p.reader_set_id
             FROM numbered n {join_by_index("time_expression t", "t.text = n.time", outer=True)}
+            {join_by_index("passage p", "p.id = n.passage_id")}
         )
         SELECT id FROM numbered ORDER BY n
         """,
@@ -211,8 +213,9 @@ def _set_links(writer: Writer, collection_id: int, links: Mapping[int, Iterable[
     )
     writer.execute(
         f"""
-        INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id)
-        SELECT %(collection)s::bigint, named.entity_id, named.sentence_id, s.passage_id FROM ({named}) AS named
+        INSERT INTO entity_sentence (collection_id, entity_id, sentence_id, passage_id, reader_set_id)
+        SELECT %(collection)s::bigint, named.entity_id, named.sentence_id, s.passage_id, s.reader_set_id
+        FROM ({named}) AS named
         {join_by_index("sentence s", "s.id = named.sentence_id")}
         ON CONFLICT DO NOTHING
         """,

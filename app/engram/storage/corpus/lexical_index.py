@@ -228,14 +228,15 @@ def index(writer: Writer, collection_id: int, passages: Sequence[TermCounts], an
     )
     postings.sort(order=["term", "passage"])  # the index's order: neighbours go to the same page
     writer.execute(
-        """
+        f"""
         WITH posting AS (
             SELECT * FROM unnest(
                 %(terms)s::bigint[], %(passages)s::bigint[], %(frequencies)s::real[], %(lengths)s::real[]
             ) AS row(term_id, passage_id, frequency, length)
         ), inserted AS (
-            INSERT INTO lexical_posting (collection_id, term_id, passage_id, frequency, length)
-            SELECT %(collection)s, posting.* FROM posting
+            INSERT INTO lexical_posting (collection_id, term_id, passage_id, frequency, length, reader_set_id)
+            SELECT %(collection)s, posting.*, p.reader_set_id
+            FROM posting {join_by_index("passage p", "p.id = posting.passage_id")}
         )
         INSERT INTO lexical_passage (collection_id, passage_id, analyser, length, term_ids)
         SELECT %(collection)s, passage_id, %(analyser)s, max(length), array_agg(term_id)

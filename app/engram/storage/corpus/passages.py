@@ -182,9 +182,9 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
 
 def set_metadata(
     writer: Writer, collection_id: int, placed: Mapping[int, tuple[Mapping[str, Any], int | None]]
-) -> int:
-    """Replace the metadata and the document of passages where they differ; of how many they did."""
-    return writer.execute(
+) -> set[int]:
+    """Replace the metadata and the document of passages where they differ; the passages where they did."""
+    rows = writer.rows(
         f"""
         UPDATE passage SET metadata = new.metadata, document_id = new.document_id, updated_at = now()
         FROM {
@@ -195,6 +195,7 @@ def set_metadata(
         }
         WHERE passage.collection_id = new.collection_id AND passage.id = new.id
           AND (passage.metadata, passage.document_id) IS DISTINCT FROM (new.metadata, new.document_id)
+        RETURNING passage.id
         """,
         {
             "collection": collection_id,
@@ -203,6 +204,7 @@ def set_metadata(
             "documents": [document for _, document in placed.values()],
         },
     )
+    return {row.id for row in rows}
 
 
 def count_languages(reader: Reader, collection_id: int, passages: Collection[int]) -> dict[str, int]:

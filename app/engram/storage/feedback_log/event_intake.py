@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from engram.context.tenancy import ReaderNames
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.corpus import collections
@@ -21,7 +22,7 @@ from engram.storage.row_lookups import NOT_DELETED
 class NewVerdictEvent:
     """A verdict to append to the log of a collection.
 
-    ``sentences``, distinct, must exist for that; those of whom it is known are left out.
+    ``sentences``, distinct, must exist for that, for ``readers``; those of whom it is known are left out.
     """
 
     collection_id: int
@@ -34,6 +35,7 @@ class NewVerdictEvent:
     principal: str = "local"
     tenant: str = "local"
     trusted: bool = True
+    readers: ReaderNames | None = None
 
 
 def accept(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
@@ -109,10 +111,10 @@ def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list
         ), copied AS (
             INSERT INTO judged_query
                 (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
-                 activated, ranked, answer_features, sufficiency, reranker, reranked, space)
+                 activated, ranked, answer_features, sufficiency, reranker, reranked, space, principal)
             SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
                    e.profile, e.filter, e.activated, e.ranked, e.answer_features,
-                   (e.answer ->> '{SUFFICIENCY}')::float8, e.reranker, e.reranked, e.space
+                   (e.answer ->> '{SUFFICIENCY}')::float8, e.reranker, e.reranked, e.space, e.principal
             FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
             CROSS JOIN LATERAL (
                 SELECT * FROM episode WHERE collection_id = asked.collection_id AND id = asked.query_id OFFSET 0

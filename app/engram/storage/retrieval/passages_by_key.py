@@ -1,5 +1,6 @@
 """Passages by their keys: how near they are to the question, and what days they speak of."""
 
+import json
 from collections.abc import Collection as Collected
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.text.temporal import agreement
-from engram.storage.column_parameters import Documents, decode_column, decode_vectors, integers, vectors
+from engram.storage.column_parameters import decode_column, decode_vectors, integers, vectors
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.graph_hops import DAYS
+from engram.storage.retrieval.metadata_filter import PassageCondition, compile_filter
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
 from engram.storage.row_lookups import WANTED_IDS, join_by_index, join_once
@@ -155,43 +157,52 @@ def load_all_keys(
 class Search:
     """One of many searches: the ``depth`` >= 1 passages nearest to ``vector``, (d,).
 
-    ``metadata``: only passages whose metadata contain this; None for all.
+    ``filter``: only passages that it lets through, see ``core.text.filters``; None for all.
     """
 
     vector: Vector
     depth: int
-    metadata: Mapping[str, Any] | None = None
+    filter: Mapping[str, Any] | None = None
 
 
 def find_nearest_to_each(
     reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits
 ) -> list[list[int]]:
-    """Return the nearest passages of each search by base keys, in one or two statements."""
+    """Return the nearest passages of each search by base keys, in a statement for each filter.
+
+    Raises:
+        ValueError: a filter is none, see ``core.text.filters``.
+    """
     nearest_ids: list[list[int]] = [[] for _ in searches]
-    for filtered in (False, True):
-        # Apart: where a filter is asked for, however wide it is, the planner may go by it instead of by the key.
-        places = [place for place, search in enumerate(searches) if bool(search.metadata) is filtered]
+    places_by_filter: dict[str, list[int]] = {}
+    for place, search in enumerate(searches):
+        places_by_filter.setdefault(json.dumps(search.filter or None, sort_keys=True), []).append(place)
+    for places in places_by_filter.values():
+        condition = compile_filter(searches[places[0]].filter)
         for start in range(0, len(places), SEARCHES_AT_ONCE):
             some = places[start : start + SEARCHES_AT_ONCE]
             for row in _search_nearest_to_each(
-                reader, collection, [searches[place] for place in some], limits, filtered
+                reader, collection, [searches[place] for place in some], limits, condition
             ):
                 nearest_ids[some[row.n - 1]].append(row.id)
     return nearest_ids
 
 
 def _search_nearest_to_each(
-    reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits, filtered: bool
+    reader: Reader,
+    collection: Collection,
+    searches: Sequence[Search],
+    limits: GraphLimits,
+    condition: PassageCondition | None,
 ) -> Sequence[Any]:
     near = nearness(collection, "passage", "embedding", "asked.vector", exact=limits.exact, alias="p.")
     return reader.rows(
         f"""
         SELECT asked.n, nearest.id
-        FROM unnest(%(vectors)s::vector[], %(depths)s::bigint[], %(metadata)s::jsonb[])
-            WITH ORDINALITY AS asked(vector, depth, metadata, n)
+        FROM unnest(%(vectors)s::vector[], %(depths)s::bigint[]) WITH ORDINALITY AS asked(vector, depth, n)
         CROSS JOIN LATERAL (
             SELECT p.id, -(p.embedding <#> asked.vector) AS similarity FROM passage p
-            WHERE {near.rows} {"AND p.metadata @> asked.metadata" if filtered else ""}
+            WHERE {near.rows} {"" if condition is None else f"AND ({condition.sql})"}
             ORDER BY {near.order} LIMIT asked.depth
         ) AS nearest
         ORDER BY asked.n, nearest.similarity DESC, nearest.id
@@ -200,7 +211,7 @@ def _search_nearest_to_each(
             "collection": collection.id,
             "vectors": vectors([search.vector for search in searches]),
             "depths": integers(search.depth for search in searches),
-            "metadata": Documents([dict(search.metadata or {}) for search in searches]),
+            **({} if condition is None else condition.values),
         },
     )
 

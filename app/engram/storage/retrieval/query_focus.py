@@ -1,17 +1,17 @@
 """Focus of a query, and bounds on what one statement may read for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg.types.json import Jsonb
 
 from engram.core.ranking.profiles import PAPER, Policy
 from engram.core.text.temporal import TimeExpression
 from engram.storage.column_parameters import integers
 from engram.storage.corpus.collections import Collection
+from engram.storage.retrieval.metadata_filter import PassageCondition
 
 Vector = NDArray[np.float32]
 
@@ -36,8 +36,7 @@ class Focus:
         time_vector: its time constraint's embedding, (d,), or None for a question without one.
         use_memory: whether learned state may be read.
         policy: how far memories count.
-        metadata: only passages whose metadata contain this; None for all.
-        conditions: only passages whose metadata meet this predicate of SQL/JSON path; None for all.
+        filter: only passages that meet this; None for all.
         among: only these passages; None for all.
         intervals: the intervals its time constraint names; none for a question that names none.
         key_vector: what passage keys are compared with, (d,), where the question was expanded; None for ``vector``.
@@ -51,8 +50,7 @@ class Focus:
     time_vector: Vector | None = None
     use_memory: bool = False
     policy: Policy = PAPER.policy
-    metadata: Mapping[str, Any] | None = None
-    conditions: str | None = None
+    filter: PassageCondition | None = None
     among: Sequence[int] | None = None
     intervals: tuple[TimeExpression, ...] = ()
     key_vector: Vector | None = None
@@ -71,14 +69,12 @@ class Focus:
     @property
     def is_narrowed(self) -> bool:
         """Whether only some of the collection's passages may be found."""
-        return bool(self.metadata) or self.conditions is not None or self.among is not None
+        return self.filter is not None or self.among is not None
 
     @property
     def passage_condition(self) -> str:
         """SQL that is true of the rows ``passage p`` that may be found."""
-        parts = ["p.metadata @> %(metadata)s"] if self.metadata else []
-        if self.conditions is not None:
-            parts.append("p.metadata @@ %(conditions)s::jsonpath")
+        parts = [] if self.filter is None else [f"({self.filter.sql})"]
         if self.among is not None:
             parts.append("p.id = ANY(%(among)s::bigint[])")
         return " AND ".join(parts) or "true"
@@ -87,9 +83,8 @@ class Focus:
     def condition_values(self) -> dict[str, Any]:
         """The parameters of ``passage_condition``."""
         return {
-            "metadata": Jsonb(dict(self.metadata or {})),
-            "conditions": self.conditions,
             "among": integers(self.among or ()),
+            **({} if self.filter is None else self.filter.values),
         }
 
     def parameters(self, **more: Any) -> dict[str, Any]:

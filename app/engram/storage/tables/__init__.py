@@ -13,6 +13,7 @@ that a page cannot hold (from about 2,000 numbers on). A vector column has no di
 from engram.storage.tables import (
     auth_tables,
     corpus_tables,
+    erasure_tables,
     feedback_log_tables,
     job_tables,
     learning_tables,
@@ -26,6 +27,7 @@ from engram.storage.tables.table_base import metadata
 __all__ = [
     "auth_tables",
     "corpus_tables",
+    "erasure_tables",
     "feedback_log_tables",
     "job_tables",
     "learning_tables",

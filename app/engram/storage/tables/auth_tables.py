@@ -1,6 +1,7 @@
 """Tables of tenants, which own collections, and of access keys."""
 
 from sqlalchemy import (
+    ARRAY,
     TIMESTAMP,
     BigInteger,
     Boolean,
@@ -63,6 +64,7 @@ access_key = Table(
     build_timestamp_column("created_at"),
     Column("expires_at", TIMESTAMP(timezone=True)),
     Column("revoked_at", TIMESTAMP(timezone=True)),
+    require("reads_as", ARRAY(Text), default="'{}'", comment="What it is among the readers of passages."),
     UniqueConstraint("digest"),
     Index(None, "tenant", "name"),
     CheckConstraint("octet_length(digest) = 32", name="digest"),

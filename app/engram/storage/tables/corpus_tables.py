@@ -30,6 +30,7 @@ from engram.storage.tables.table_base import (
     build_inherited_collection_column,
     build_parent_key,
     build_partial_index,
+    build_reader_set_column,
     build_timestamp_column,
     build_vector_column,
     metadata,
@@ -120,6 +121,7 @@ collection = Table(
     require(
         "question_count", Integer, default="0", comment="Different questions that question_share was measured on."
     ),
+    Column("link_template", Text, comment="Template of links to passages; null: they have none."),
     CheckConstraint("passage_facts IN ('on', 'off')", name="passage_facts"),
     CheckConstraint("fixed_kind IN ('encyclopedic', 'general')", name="fixed_kind"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
@@ -157,6 +159,19 @@ document = Table(
     comment="Documents that passages were made of.",
 )
 
+reader_set = Table(
+    "reader_set",
+    metadata,
+    build_collection_column(),
+    build_id_column(),
+    require("digest", LargeBinary, comment="SHA-256 of the readers."),
+    require("readers", ARRAY(Text), comment="Whom it lets read, in order; empty: nobody but `admin`."),
+    PrimaryKeyConstraint("collection_id", "id"),
+    UniqueConstraint("collection_id", "digest"),
+    Index("reader_set_readers_gin", "readers", postgresql_using="gin"),
+    comment="Lists of readers that passages have; a list never changes, and a passage takes another one.",
+)
+
 passage = Table(
     "passage",
     metadata,
@@ -179,11 +194,13 @@ passage = Table(
         server_default=text("now()"),
         comment="When its text became what it is; what was learned before belongs to an earlier text.",
     ),
+    build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
     # No cascade: the graph has to lose a passage first.
     ForeignKeyConstraint(["collection_id", "document_id"], ["document.collection_id", "document.id"]),
     build_partial_index("passage_document_idx", "collection_id", "document_id", where="document_id IS NOT NULL"),
+    Index(None, "collection_id", "reader_set_id", "id"),
     Index("passage_text_idx", "collection_id", text("hashtextextended(text, 0)")),
     Index(
         "passage_metadata_gin",
@@ -216,6 +233,7 @@ sentence = Table(
     require("text", Text),
     Column("time_expression_id", BigInteger),
     build_vector_column("embedding"),
+    build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     build_parent_key("passage", "passage_id"),
     ForeignKeyConstraint(
@@ -249,8 +267,11 @@ entity_sentence = Table(
     require("entity_id", BigInteger),
     require("sentence_id", BigInteger),
     require("passage_id", BigInteger, comment="The sentence's passage, so that no sentence is looked up for it."),
+    build_reader_set_column(),
     # A query reads from the index alone which passages name an entity.
-    PrimaryKeyConstraint("collection_id", "entity_id", "sentence_id", postgresql_include=["passage_id"]),
+    PrimaryKeyConstraint(
+        "collection_id", "entity_id", "sentence_id", postgresql_include=["passage_id", "reader_set_id"]
+    ),
     build_parent_key("entity", "entity_id"),
     build_parent_key("sentence", "sentence_id"),
     Index(None, "collection_id", "sentence_id", "entity_id"),
@@ -279,8 +300,11 @@ lexical_posting = Table(
     require("passage_id", BigInteger),
     require("frequency", REAL, comment="How often the passage has the term; it need not be a whole number."),
     require("length", REAL, comment="The passage's length in terms, so that no passage is looked up for it."),
+    build_reader_set_column(),
     # The index holds the whole row, since queries read it from the index alone.
-    PrimaryKeyConstraint("collection_id", "term_id", "passage_id", postgresql_include=["frequency", "length"]),
+    PrimaryKeyConstraint(
+        "collection_id", "term_id", "passage_id", postgresql_include=["frequency", "length", "reader_set_id"]
+    ),
     comment="Passages of each term. No foreign keys: checking one costs more than the row.",
 )
 

@@ -60,6 +60,7 @@ judged_query = Table(
     ),
     *build_reranker_columns(),
     build_space_column(),
+    build_principal_column("The principal who asked."),
     PrimaryKeyConstraint("collection_id", "id"),
     CheckConstraint("profile IN ('paper', 'default')", name="profile"),
     comment="Answered queries as their verdicts need them, copied with the first verdict.",

@@ -74,6 +74,11 @@ def build_principal_column(comment: str = "The principal who made the request.")
     return require("principal", Text, default="'local'", comment=comment)
 
 
+def build_reader_set_column() -> Column[Any]:
+    """Build the column that row security compares with the sets of readers that a caller belongs to."""
+    return Column("reader_set_id", BigInteger, comment="Who may read the passage; null: everyone.")
+
+
 def build_space_column() -> Column[Any]:
     return require("space", Integer, default="0", comment="The collection's space when the vectors were made.")
 

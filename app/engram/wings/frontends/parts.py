@@ -8,6 +8,7 @@ from engram.composition.parts.answer_services import AnswerServices
 from engram.config.settings import Settings
 from engram.storage.database import Database
 from engram.wings.frontends.services.chat_answer import ChatService
+from engram.wings.frontends.services.long_questions import LongQuestions
 from engram.wings.frontends.services.pull_ledger import PullLedger
 from engram.wings.frontends.services.reranking import RerankingService
 
@@ -22,11 +23,18 @@ class FrontendServices:
     answers: AnswerServices
 
     @locked_property
+    def long_questions(self) -> LongQuestions:
+        """Answers to questions of any length."""
+        return LongQuestions(self.models.encoder, self.answers.question)
+
+    @locked_property
     def chat(self) -> ChatService:
         """Answers in a chat."""
         return ChatService(
+            self.database,
+            self.models.encoder,
             self.answers.answer,
-            self.answers.question,
+            self.long_questions,
             self.models.llm,
             threshold=self.settings.sufficiency_threshold,
         )

@@ -3,6 +3,7 @@
 from engram.composition.container import Application
 from engram.composition.wings import Wing, WingRoutes
 from engram.wings.frontends.parts import FrontendServices
+from engram.wings.frontends.services.derived_pulls import DerivedPulls
 from engram.wings.frontends.storage.pull_tables import pulled_score
 
 
@@ -32,4 +33,10 @@ def load_routes() -> WingRoutes:
     )
 
 
-WING = Wing(name="frontends", attach=attach, load_routes=load_routes, tables=(pulled_score,))
+WING = Wing(
+    name="frontends",
+    attach=attach,
+    load_routes=load_routes,
+    tables=(pulled_score,),
+    derived_state=DerivedPulls(),
+)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Self, TypeVar, Unpack
 from uuid import UUID
 
@@ -63,15 +63,16 @@ class AsyncEngram:
             retries: further tries of what may succeed then: no connection, 429, 502, 503, 504.
             transport: of httpx; for tests and proxies.
         """
-        address, secret = service_url(url), access_key(key)
+        self.url = service_url(url)
+        secret = access_key(key)
         self.collection = collection
         self.retries = retries
         self._http = httpx.AsyncClient(
-            base_url=address,
+            base_url=self.url,
             timeout=timeout_seconds,
             headers={} if secret is None else {"authorization": f"Bearer {secret}"},
             # A proxy of the environment leads away from this machine, not to it.
-            trust_env=httpx.URL(address).host not in LOOPBACK,
+            trust_env=httpx.URL(self.url).host not in LOOPBACK,
             transport=transport,
         )
 
@@ -436,6 +437,30 @@ class AsyncEngram:
         """Remove a passage, its text and its vectors."""
         params = {"collection": self._name(collection)}
         await self.send(Call(type(None), "DELETE", build_path("passages", passage_id), params=params))
+
+    async def set_readers(
+        self, passage_id: str, readers: Sequence[str] | None, *, collection: str | None = None
+    ) -> m.ReadersOut:
+        """Let these read a passage, such as ``user:ana`` and ``group:hr``; None: everyone."""
+        path, params = build_path("passages", passage_id), {"collection": self._name(collection)}
+        body = {"readers": None if readers is None else list(readers)}
+        return await self.send(Call(m.ReadersOut, "PATCH", path, params=params, json=body))
+
+    async def set_document_readers(
+        self, source: str, readers: Sequence[str] | None, *, collection: str | None = None
+    ) -> m.DocumentReadersOut:
+        """Let these read the passages of a document; None: everyone."""
+        path = build_path("collections", self._name(collection), "readers")
+        body = {"source": source, "readers": None if readers is None else list(readers)}
+        return await self.send(Call(m.DocumentReadersOut, "PATCH", path, json=body))
+
+    async def explain_readers(
+        self, passage_id: str, asked: Sequence[str], *, collection: str | None = None
+    ) -> m.ReaderExplanationOut:
+        """Why somebody who is these among the readers sees a passage, or does not."""
+        path = build_path("collections", self._name(collection), "readers")
+        params = {"passage_id": passage_id, "as": list(asked)}
+        return await self.send(Call(m.ReaderExplanationOut, "GET", path, params=params))
 
     async def memory(
         self, sentence_id: int, *, collection: str | None = None, query: str | None = None

@@ -65,6 +65,10 @@ class AccessKeyOut(Struct):
     key_id: int
     llm_tokens: int | None
     name: str
+    principals: list[str]
+    """
+    What it is among the readers of passages.
+    """
     revoked_at: str | None
     scopes: dict[str, list[str]]
     """
@@ -150,6 +154,15 @@ class AuditLogOut(Struct):
     """
 
 
+class BackupOut(Struct):
+    """
+    A backup that was made before an erasure.
+    """
+
+    folder: str
+    made_at: str
+
+
 class ChangeOut(Struct):
     """
     Effect of the event on one state: a sentence's task or time memory, or its support of the question.
@@ -206,16 +219,6 @@ class ChatReplyMessage(Struct):
 
     content: str
     role: Literal["assistant"] = "assistant"
-
-
-class CitationOut(Struct):
-    """
-    A sentence that the answer rests on.
-    """
-
-    passage_id: str
-    sentence_id: int
-    text: str
 
 
 class ComparedPassageOut(Struct):
@@ -361,6 +364,19 @@ class DocumentOut(Struct):
     """
 
 
+class DocumentReadersOut(Struct):
+    """
+    A document whose readers were set.
+    """
+
+    changed: int
+    """
+    Passages that had other readers before.
+    """
+    collection: str
+    source: str
+
+
 class DocumentsOut(Struct):
     """
     A page of documents, in the order of their sources.
@@ -372,16 +388,6 @@ class DocumentsOut(Struct):
     """
     Pass as after for the next page; null at the end.
     """
-
-
-class DuplicateOut(Struct):
-    """
-    A passage that the answer leaves out, since another one has nearly its text.
-    """
-
-    metadata: dict[str, Any]
-    passage_id: str
-    title: str | None
 
 
 class EncoderOut(Struct):
@@ -420,6 +426,48 @@ class EntityRef(Struct):
     name: str
 
 
+class ErasureOut(Struct):
+    """
+    Receipt of an erasure. It has no personal data.
+    """
+
+    anonymised: bool
+    backups: list[BackupOut]
+    """
+    Backups that still have what was erased.
+    """
+    before: str | None
+    digest: str | None
+    """
+    SHA-256 of salt and name, in hexadecimal, by which the name is found in an old backup.
+    """
+    erased_at: str
+    id: str
+    """
+    Of the job that erased.
+    """
+    kind: Literal["query", "judge", "principal", "span"]
+    queries: list[str]
+    removed: dict[str, int]
+    """
+    Table -> rows that were removed or made anonymous.
+    """
+    salt: str | None
+    """
+    In hexadecimal.
+    """
+    since: str | None
+
+
+class ErasuresOut(Struct):
+    """
+    The receipts of a collection, oldest first.
+    """
+
+    collection: str
+    erasures: list[ErasureOut]
+
+
 class EventOut(Struct):
     """
     An event of the log of facts.
@@ -432,23 +480,6 @@ class EventOut(Struct):
     received_at: str
     revoked_at: str | None
     status: Literal["applied", "revoked"]
-
-
-class EvidenceOut(Struct):
-    """
-    A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap.
-    """
-
-    gap: str | None
-    passage_id: str
-    query: str | None
-    """
-    Null: the caller brought it, or an agent kept it of a document that went by.
-    """
-    round: int
-    score: float | None
-    sentence_id: int
-    text: str
 
 
 class ExpansionOut(Struct):
@@ -735,7 +766,7 @@ class FoundFileOut(Struct):
 
     attributes: dict[str, str | float | bool]
     """
-    The passage's metadata. A list or an object is written as JSON, and null is left out.
+    The passage's metadata, with `document`, `heading`, `page`, `link` and `language` of its source where they have no such fields. A list or an object is written as JSON, and null is left out.
     """
     content: list[ContentOut]
     file_id: str
@@ -744,7 +775,7 @@ class FoundFileOut(Struct):
     """
     filename: str
     """
-    The passage's title, or its id.
+    The passage's document: its title, or its id, if it names none.
     """
     score: float
 
@@ -874,6 +905,10 @@ class IssuedAccessKey(Struct):
     key_id: int
     llm_tokens: int | None
     name: str
+    principals: list[str]
+    """
+    What it is among the readers of passages.
+    """
     revoked_at: str | None
     scopes: dict[str, list[str]]
     """
@@ -1005,18 +1040,6 @@ class LineError(Struct):
 
     line: int
     reason: str
-
-
-class ListedPassageOut(Struct):
-    """
-    A passage in a list.
-    """
-
-    id: str
-    language: str
-    metadata: dict[str, Any]
-    text: str
-    title: str | None
 
 
 class ListedSessionOut(Struct):
@@ -1220,18 +1243,6 @@ class PassageInfluenceOut(Struct):
     """
     By all of the following together, which need not be their sum.
     """
-
-
-class PassagesOut(Struct):
-    """
-    A page of passages, in the order of their ids.
-    """
-
-    next_after: str | None
-    """
-    Pass as after for the next page; null at the end.
-    """
-    passages: list[ListedPassageOut]
 
 
 class PastOut(Struct):
@@ -1450,6 +1461,37 @@ class RankedDocument(Struct):
     text: str
 
 
+class ReaderExplanationOut(Struct):
+    """
+    Whether somebody sees a passage, and why.
+    """
+
+    asked: list[str]
+    matched: list[str]
+    """
+    Readers of the passage that the somebody is.
+    """
+    passage_id: str
+    readers: list[str] | None
+    """
+    Of the passage. Null: everyone who may query the collection.
+    """
+    reason: str
+    visible: bool
+
+
+class ReadersOut(Struct):
+    """
+    Who may read a passage from now on.
+    """
+
+    collection: str
+    readers: list[str] | None
+    """
+    Null: everyone who may query the collection.
+    """
+
+
 class ReadinessOut(Struct):
     """
     State of the servers that the process depends on, and of the backlog.
@@ -1540,18 +1582,10 @@ class RecordOut(Struct):
     content: str
     metadata: dict[str, Any]
     """
-    The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
+    The passage's own, with `document`, `heading`, `page`, `link` and `language` of its source where they have no such fields, and `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
     """
     score: float
     title: str
-
-
-class RecordsOut(Struct):
-    """
-    The passages, best first.
-    """
-
-    records: list[RecordOut]
 
 
 class ReplayOut(Struct):
@@ -1572,23 +1606,6 @@ class RerankMetaOut(Struct):
     """
 
     api_version: ApiVersionOut
-
-
-class RerankedOut(Struct):
-    """
-    A text by its place in the request.
-    """
-
-    index: int
-    passage_id: str | None
-    """
-    The passage of the collection that has this text; null: none has.
-    """
-    relevance_score: float
-    document: RankedDocument | None = None
-    """
-    Null where the texts were not wanted back.
-    """
 
 
 class RetryOut(Struct):
@@ -1776,18 +1793,6 @@ class SessionFeedbackOut(Struct):
     """
 
 
-class SessionPassageOut(Struct):
-    """
-    A passage that the session read; `evidence`: its sentences in the pool.
-    """
-
-    evidence: list[int]
-    metadata: dict[str, Any]
-    passage_id: str
-    text: str
-    title: str | None
-
-
 class SessionWarningOut(Struct):
     """
     Failure of the LLM in a round, and the substitute for it.
@@ -1809,30 +1814,6 @@ class SessionsOut(Struct):
     Pass as before for the next page; null at the end.
     """
     sessions: list[ListedSessionOut]
-
-
-class SourceOut(Struct):
-    """
-    A verdict behind a unit of a passage's expansion memory.
-    """
-
-    feedback_id: int
-    gain: float
-    """
-    Alignment gain: how much nearer the unit brings the passage's base key to the question.
-    """
-    generation: int | None
-    """
-    The evolution that took it in; null while it waits.
-    """
-    judge: str
-    query_id: str
-    question: str
-    status: Literal["taken in", "waiting", "rolled back"]
-    weight: float
-    """
-    The unit's share among those of the same verdict that help.
-    """
 
 
 class StandingOut(Struct):
@@ -1971,33 +1952,6 @@ class TracedQueryOut(Struct):
     query_id: str
 
 
-class UnitOut(Struct):
-    """
-    A unit of a passage's expansion memory.
-    """
-
-    event_count: int
-    events: list[SourceOut]
-    """
-    The 20 latest verdicts behind it, the latest first.
-    """
-    in_key: bool
-    """
-    Whether the serving key is composed of it, among others.
-    """
-    method: str
-    score: float | None
-    """
-    Gain times weight, summed over the verdicts that count, those that wait included; null for a unit of the key that the memory let go for better ones, which wait.
-    """
-    terms: list[AddedTermOut]
-    """
-    What it adds to the serving lexical key: the 50 most raised.
-    """
-    text: str
-    unit_id: int
-
-
 class VectorStoreOut(Struct):
     """
     A collection, as a vector store.
@@ -2038,12 +1992,12 @@ class VectorStoresOut(Struct):
 
 class WarningOut(Struct):
     """
-    A step that the LLM endpoint failed, and that was done without it or left out.
+    A step that the LLM endpoint failed and that was done without it, or what was not read of a question.
     """
 
     detail: str
     """
-    How the endpoint failed.
+    How the endpoint failed, or what was left out.
     """
     type: Literal[
         "sufficiency-not-judged",
@@ -2058,6 +2012,8 @@ class WarningOut(Struct):
         "acted-by-rules",
         "not-read",
         "updated-by-rules",
+        "question-shortened",
+        "parts-not-read",
     ]
 
 
@@ -2072,12 +2028,67 @@ class WhoOut(Struct):
     """
     llm_tokens: int | None
     name: str
+    principals: list[str]
+    """
+    What you are among the readers of passages.
+    """
     scopes: dict[str, list[str]]
     tenant: str
     trusted: bool
     wings: list[str]
     """
     Wings that are on. Routes of another wing answer 404.
+    """
+
+
+class EngramApiPassageKeysSchemasSourceOut(Struct):
+    """
+    A verdict behind a unit of a passage's expansion memory.
+    """
+
+    feedback_id: int
+    gain: float
+    """
+    Alignment gain: how much nearer the unit brings the passage's base key to the question.
+    """
+    generation: int | None
+    """
+    The evolution that took it in; null while it waits.
+    """
+    judge: str
+    query_id: str
+    question: str
+    status: Literal["taken in", "waiting", "rolled back"]
+    weight: float
+    """
+    The unit's share among those of the same verdict that help.
+    """
+
+
+class EngramApiSourceSchemaSourceOut(Struct):
+    """
+    Where a passage comes from.
+    """
+
+    document: str
+    """
+    Name of its document, from `metadata.source`; of a passage without one its title, else its id.
+    """
+    heading: list[str]
+    """
+    The headings above it, outermost first, from `metadata.heading`.
+    """
+    language: str
+    """
+    Of its text, as it was given or recognised.
+    """
+    link: str | None
+    """
+    Where people read it, by the collection's `link_template`; null without a template, or if the passage lacks a value that the template needs.
+    """
+    page: int | None
+    """
+    Its page or slide, from 1.
     """
 
 
@@ -2151,43 +2162,15 @@ class ChatChoice(Struct):
     index: Literal[0] = 0
 
 
-class ChatGrounds(Struct):
+class CitationOut(Struct):
     """
-    Basis of the answer, beyond OpenAI's shape; a verdict needs it.
-    """
-
-    citations: list[CitationOut]
-    query_id: str
-    """
-    For `POST /feedback`.
-    """
-    question: str
-    """
-    As it was asked of the collection, where earlier messages had a say restated.
-    """
-    sufficiency: float | None
-    sufficient: bool
-    warnings: list[WarningOut]
-    trace_id: str | None = None
-    """
-    By which scores find the query.
+    A sentence that the answer rests on.
     """
 
-
-class ChatOut(Struct):
-    """
-    A chat completion.
-    """
-
-    choices: list[ChatChoice]
-    created: int
-    """
-    Unix time in seconds.
-    """
-    engram: ChatGrounds
-    id: str
-    model: str
-    object: Literal["chat.completion"] = "chat.completion"
+    passage_id: str
+    sentence_id: int
+    source: EngramApiSourceSchemaSourceOut
+    text: str
 
 
 class CollectionOut(Struct):
@@ -2234,6 +2217,10 @@ class CollectionOut(Struct):
     """
     How many of its passages have each language. A question is read in its own, and in those that one passage in a hundred has.
     """
+    link_template: str | None
+    """
+    Template of the links to its passages; null: they have none.
+    """
     name: str
     passage_count: int
     passage_facts: Literal["on", "off"]
@@ -2273,6 +2260,35 @@ class CollectionsOut(Struct):
     """
     Pass as after for the next page; null at the end.
     """
+
+
+class DuplicateOut(Struct):
+    """
+    A passage that the answer leaves out, since another one has nearly its text.
+    """
+
+    metadata: dict[str, Any]
+    passage_id: str
+    source: EngramApiSourceSchemaSourceOut
+    title: str | None
+
+
+class EvidenceOut(Struct):
+    """
+    A sentence of the pool, verbatim, with its citation: found when, by which query, filling which gap.
+    """
+
+    gap: str | None
+    passage_id: str
+    query: str | None
+    """
+    Null: the caller brought it, or an agent kept it of a document that went by.
+    """
+    round: int
+    score: float | None
+    sentence_id: int
+    source: EngramApiSourceSchemaSourceOut
+    text: str
 
 
 class EvolveOut(Struct):
@@ -2590,50 +2606,6 @@ class JudgesOut(Struct):
     """
 
 
-class KeyOut(Struct):
-    """
-    A passage's key as it serves, and why.
-    """
-
-    collection: str
-    cosine: float
-    """
-    Of the serving key and the base key.
-    """
-    displacement: float
-    """
-    Distance of the serving key from the base key, both of length 1.
-    """
-    displacement_bound: float
-    """
-    What the displacement cannot exceed.
-    """
-    evolved: bool
-    generation: int
-    """
-    The collection's serving generation; 0: base keys.
-    """
-    key_building: Literal["full", "title", "abstract", "keywords"]
-    """
-    What the base key is made of.
-    """
-    key_generation: int | None
-    """
-    The latest evolution that took in evidence for this key; null for a base key.
-    """
-    passage_id: str
-    term_count: int
-    terms: list[AddedTermOut]
-    """
-    What the units add to the lexical key: the 50 most raised.
-    """
-    unit_count: int
-    units: list[UnitOut]
-    """
-    The passage's expansion memory, best first.
-    """
-
-
 class KeyTraceOut(Struct):
     """
     The evolved key that a passage was found by.
@@ -2750,6 +2722,19 @@ class ListedFeedbackOut(Struct):
     """
 
 
+class ListedPassageOut(Struct):
+    """
+    A passage in a list.
+    """
+
+    id: str
+    language: str
+    metadata: dict[str, Any]
+    source: EngramApiSourceSchemaSourceOut
+    text: str
+    title: str | None
+
+
 class PassageHit(Struct):
     """
     A ranked passage with the sentences that speak for it.
@@ -2763,6 +2748,7 @@ class PassageHit(Struct):
     passage_id: str
     score: float
     sentences: list[SentenceOut]
+    source: EngramApiSourceSchemaSourceOut
     text: str
     title: str | None
     duplicates: list[DuplicateOut] | None = None
@@ -2787,6 +2773,7 @@ class PassageOut(Struct):
     """
     metadata: dict[str, Any]
     sentences: list[StoredSentenceOut]
+    source: EngramApiSourceSchemaSourceOut
     text: str
     title: str | None
 
@@ -2836,19 +2823,49 @@ class PassageTraceOut(Struct):
     """
 
 
-class RerankOut(Struct):
+class PassagesOut(Struct):
     """
-    The texts, best first.
+    A page of passages, in the order of their ids.
     """
 
-    id: str
+    next_after: str | None
     """
-    The `query_id`, for `POST /feedback`.
+    Pass as after for the next page; null at the end.
     """
-    meta: RerankMetaOut
-    model: str
-    results: list[RerankedOut]
-    object: Literal["list"] = "list"
+    passages: list[ListedPassageOut]
+
+
+class RecordsOut(Struct):
+    """
+    The passages, best first.
+    """
+
+    records: list[RecordOut]
+    warnings: list[WarningOut] | None = None
+    """
+    What was not read of the question, or had to be done without: not in Dify's shape.
+    """
+
+
+class RerankedOut(Struct):
+    """
+    A text by its place in the request.
+    """
+
+    index: int
+    passage_id: str | None
+    """
+    The passage of the collection that has this text; null: none has.
+    """
+    relevance_score: float
+    source: EngramApiSourceSchemaSourceOut | None
+    """
+    Where this passage comes from.
+    """
+    document: RankedDocument | None = None
+    """
+    Null where the texts were not wanted back.
+    """
 
 
 class RoundOut(Struct):
@@ -2878,6 +2895,360 @@ class RoundOut(Struct):
     sub_question: str | None
     sufficiency: float | None
     warnings: list[SessionWarningOut]
+
+
+class SessionPassageOut(Struct):
+    """
+    A passage that the session read; `evidence`: its sentences in the pool.
+    """
+
+    evidence: list[int]
+    metadata: dict[str, Any]
+    passage_id: str
+    source: EngramApiSourceSchemaSourceOut
+    text: str
+    title: str | None
+
+
+class SideOut(Struct):
+    """
+    Answer of one arm and how it came about.
+    """
+
+    hops: int
+    memory: Literal["off", "read"]
+    profile: Literal["paper", "default"]
+    read: MemoryPartOut
+    stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
+    strategy: Literal["graph", "dense", "lexical", "hybrid"]
+    timings: TimingsOut
+    warnings: list[WarningOut] | None = None
+    """
+    What the LLM endpoint failed, and was done without it.
+    """
+
+
+class TraceOut(Struct):
+    """
+    Trace of an answer.
+    """
+
+    entities: list[EntityOut]
+    hops: list[HopOut]
+    recalled: list[RecallOut]
+    time_constraint: str | None
+    collapsed: int | None = None
+    """
+    Candidates that were left out as duplicates of better ones; null where none would be.
+    """
+    language: str | None = None
+    """
+    Of the question; of its collection, if the question does not tell and that has one language.
+    """
+    lexical_terms: int = 0
+    """
+    Terms of the question and its expansions that are matched word for word.
+    """
+    passages: list[PassageTraceOut] | None = None
+    """
+    What memory did to each returned passage; null where the query did not ask for a trace.
+    """
+    sufficiency: SufficiencyOut | None = None
+    """
+    Null with profile 'paper', and with strategies other than 'graph'.
+    """
+
+
+class TracedQueriesOut(Struct):
+    """
+    The queries of a trace, oldest first.
+    """
+
+    collection: str
+    queries: list[TracedQueryOut]
+    trace_id: str
+
+
+class UnitOut(Struct):
+    """
+    A unit of a passage's expansion memory.
+    """
+
+    event_count: int
+    events: list[EngramApiPassageKeysSchemasSourceOut]
+    """
+    The 20 latest verdicts behind it, the latest first.
+    """
+    in_key: bool
+    """
+    Whether the serving key is composed of it, among others.
+    """
+    method: str
+    score: float | None
+    """
+    Gain times weight, summed over the verdicts that count, those that wait included; null for a unit of the key that the memory let go for better ones, which wait.
+    """
+    terms: list[AddedTermOut]
+    """
+    What it adds to the serving lexical key: the 50 most raised.
+    """
+    text: str
+    unit_id: int
+
+
+class ChatGrounds(Struct):
+    """
+    Basis of the answer, beyond OpenAI's shape; a verdict needs it.
+    """
+
+    citations: list[CitationOut]
+    query_id: str
+    """
+    For `POST /feedback`.
+    """
+    question: str
+    """
+    As it was asked of the collection, where earlier messages had a say restated.
+    """
+    sufficiency: float | None
+    sufficient: bool
+    warnings: list[WarningOut]
+    trace_id: str | None = None
+    """
+    By which scores find the query.
+    """
+
+
+class ChatOut(Struct):
+    """
+    A chat completion.
+    """
+
+    choices: list[ChatChoice]
+    created: int
+    """
+    Unix time in seconds.
+    """
+    engram: ChatGrounds
+    id: str
+    model: str
+    object: Literal["chat.completion"] = "chat.completion"
+
+
+class CompareOut(Struct):
+    """
+    One question under two arms. It leaves no query behind that feedback could refer to.
+    """
+
+    a: SideOut
+    b: SideOut
+    collection: str
+    passages: list[ComparedPassageOut]
+    """
+    The first top_k of either arm, by the better of their two ranks.
+    """
+    query: str
+    top_k: int
+
+
+class EpisodeOut(Struct):
+    """
+    An answered query, read again, with its trace.
+    """
+
+    collection: str
+    created_at: str
+    hops: int
+    judged: int
+    """
+    Feedback events accepted for it.
+    """
+    memory: Literal["off", "read"]
+    passages: list[PassageHit]
+    profile: Literal["paper", "default"]
+    query: str
+    query_id: str
+    stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
+    stop_rule: Literal["none", "coverage", "learned", "llm"]
+    timings: TimingsOut
+    arm: str | None = None
+    """
+    The arm of the collection's experiment that answered; null: none was given.
+    """
+    collapse_duplicates: bool = False
+    """
+    Whether passages with nearly the text of a better one are left out.
+    """
+    entities: list[EntityOut] | None = None
+    expanded: bool = False
+    """
+    Whether the question came with expansions.
+    """
+    expansions: list[QueryExpansionOut] | None = None
+    """
+    What the question came with, as a verdict takes it.
+    """
+    filter: dict[str, Any] | None = None
+    """
+    What passages' metadata had to meet.
+    """
+    insufficient: bool = False
+    """
+    Whether passages are withheld because sufficiency is below the query's min_sufficiency.
+    """
+    shadow: bool = False
+    """
+    Whether memory was off because the collection serves in shadow.
+    """
+    strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
+    sufficiency: float | None = None
+    """
+    With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
+    sufficiency_level: SufficiencyLevelOut | None = None
+    """
+    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
+    """
+    trace: TraceOut | None = None
+    trace_id: str | None = None
+    """
+    The trace that the query belongs to, as its caller named it.
+    """
+    warnings: list[WarningOut] | None = None
+    """
+    What the LLM endpoint failed, and was done without it. Not kept.
+    """
+
+
+class FeedbackPage(Struct):
+    """
+    Events in order of acceptance.
+    """
+
+    feedback: list[ListedFeedbackOut]
+    next_after: int | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+    next_before: int | None
+    """
+    The same for before, where that was given.
+    """
+
+
+class KeyOut(Struct):
+    """
+    A passage's key as it serves, and why.
+    """
+
+    collection: str
+    cosine: float
+    """
+    Of the serving key and the base key.
+    """
+    displacement: float
+    """
+    Distance of the serving key from the base key, both of length 1.
+    """
+    displacement_bound: float
+    """
+    What the displacement cannot exceed.
+    """
+    evolved: bool
+    generation: int
+    """
+    The collection's serving generation; 0: base keys.
+    """
+    key_building: Literal["full", "title", "abstract", "keywords"]
+    """
+    What the base key is made of.
+    """
+    key_generation: int | None
+    """
+    The latest evolution that took in evidence for this key; null for a base key.
+    """
+    passage_id: str
+    term_count: int
+    terms: list[AddedTermOut]
+    """
+    What the units add to the lexical key: the 50 most raised.
+    """
+    unit_count: int
+    units: list[UnitOut]
+    """
+    The passage's expansion memory, best first.
+    """
+
+
+class QueryOut(Struct):
+    """
+    The answer to a query; feedback refers to it by ``query_id``.
+    """
+
+    collection: str
+    hops: int
+    memory: Literal["off", "read"]
+    passages: list[PassageHit]
+    profile: Literal["paper", "default"]
+    query: str
+    query_id: str
+    stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
+    stop_rule: Literal["none", "coverage", "learned", "llm"]
+    timings: TimingsOut
+    arm: str | None = None
+    """
+    The arm of the collection's experiment that answered; null: none was given.
+    """
+    collapse_duplicates: bool = False
+    """
+    Whether passages with nearly the text of a better one are left out.
+    """
+    entities: list[EntityOut] | None = None
+    expanded: bool = False
+    """
+    Whether the question came with expansions.
+    """
+    insufficient: bool = False
+    """
+    Whether passages are withheld because sufficiency is below the query's min_sufficiency.
+    """
+    shadow: bool = False
+    """
+    Whether memory was off because the collection serves in shadow.
+    """
+    strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
+    sufficiency: float | None = None
+    """
+    With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
+    """
+    sufficiency_level: SufficiencyLevelOut | None = None
+    """
+    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
+    """
+    trace: TraceOut | None = None
+    trace_id: str | None = None
+    """
+    The trace that the query belongs to, as its caller named it.
+    """
+    warnings: list[WarningOut] | None = None
+    """
+    What the LLM endpoint failed, and was done without it. Not kept.
+    """
+
+
+class RerankOut(Struct):
+    """
+    The texts, best first.
+    """
+
+    id: str
+    """
+    The `query_id`, for `POST /feedback`.
+    """
+    meta: RerankMetaOut
+    model: str
+    results: list[RerankedOut]
+    object: Literal["list"] = "list"
 
 
 class SessionOut(Struct):
@@ -2944,226 +3315,6 @@ class SessionOut(Struct):
     Probability that the first five passages hold all the evidence; null where it ended not_found.
     """
     warnings: list[SessionWarningOut]
-
-
-class SideOut(Struct):
-    """
-    Answer of one arm and how it came about.
-    """
-
-    hops: int
-    memory: Literal["off", "read"]
-    profile: Literal["paper", "default"]
-    read: MemoryPartOut
-    stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    strategy: Literal["graph", "dense", "lexical", "hybrid"]
-    timings: TimingsOut
-    warnings: list[WarningOut] | None = None
-    """
-    What the LLM endpoint failed, and was done without it.
-    """
-
-
-class TraceOut(Struct):
-    """
-    Trace of an answer.
-    """
-
-    entities: list[EntityOut]
-    hops: list[HopOut]
-    recalled: list[RecallOut]
-    time_constraint: str | None
-    collapsed: int | None = None
-    """
-    Candidates that were left out as duplicates of better ones; null where none would be.
-    """
-    language: str | None = None
-    """
-    Of the question; of its collection, if the question does not tell and that has one language.
-    """
-    lexical_terms: int = 0
-    """
-    Terms of the question and its expansions that are matched word for word.
-    """
-    passages: list[PassageTraceOut] | None = None
-    """
-    What memory did to each returned passage; null where the query did not ask for a trace.
-    """
-    sufficiency: SufficiencyOut | None = None
-    """
-    Null with profile 'paper', and with strategies other than 'graph'.
-    """
-
-
-class TracedQueriesOut(Struct):
-    """
-    The queries of a trace, oldest first.
-    """
-
-    collection: str
-    queries: list[TracedQueryOut]
-    trace_id: str
-
-
-class CompareOut(Struct):
-    """
-    One question under two arms. It leaves no query behind that feedback could refer to.
-    """
-
-    a: SideOut
-    b: SideOut
-    collection: str
-    passages: list[ComparedPassageOut]
-    """
-    The first top_k of either arm, by the better of their two ranks.
-    """
-    query: str
-    top_k: int
-
-
-class EpisodeOut(Struct):
-    """
-    An answered query, read again, with its trace.
-    """
-
-    collection: str
-    created_at: str
-    hops: int
-    judged: int
-    """
-    Feedback events accepted for it.
-    """
-    memory: Literal["off", "read"]
-    passages: list[PassageHit]
-    profile: Literal["paper", "default"]
-    query: str
-    query_id: str
-    stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    stop_rule: Literal["none", "coverage", "learned", "llm"]
-    timings: TimingsOut
-    arm: str | None = None
-    """
-    The arm of the collection's experiment that answered; null: none was given.
-    """
-    collapse_duplicates: bool = False
-    """
-    Whether passages with nearly the text of a better one are left out.
-    """
-    conditions: str | None = None
-    """
-    What passages' metadata had to meet, as a predicate of SQL/JSON path.
-    """
-    entities: list[EntityOut] | None = None
-    expanded: bool = False
-    """
-    Whether the question came with expansions.
-    """
-    expansions: list[QueryExpansionOut] | None = None
-    """
-    What the question came with, as a verdict takes it.
-    """
-    filter: dict[str, Any] | None = None
-    """
-    What passages' metadata had to contain.
-    """
-    insufficient: bool = False
-    """
-    Whether passages are withheld because sufficiency is below the query's min_sufficiency.
-    """
-    shadow: bool = False
-    """
-    Whether memory was off because the collection serves in shadow.
-    """
-    strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
-    sufficiency: float | None = None
-    """
-    With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
-    """
-    sufficiency_level: SufficiencyLevelOut | None = None
-    """
-    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
-    """
-    trace: TraceOut | None = None
-    trace_id: str | None = None
-    """
-    The trace that the query belongs to, as its caller named it.
-    """
-    warnings: list[WarningOut] | None = None
-    """
-    What the LLM endpoint failed, and was done without it. Not kept.
-    """
-
-
-class FeedbackPage(Struct):
-    """
-    Events in order of acceptance.
-    """
-
-    feedback: list[ListedFeedbackOut]
-    next_after: int | None
-    """
-    Pass as after for the next page; null at the end.
-    """
-    next_before: int | None
-    """
-    The same for before, where that was given.
-    """
-
-
-class QueryOut(Struct):
-    """
-    The answer to a query; feedback refers to it by ``query_id``.
-    """
-
-    collection: str
-    hops: int
-    memory: Literal["off", "read"]
-    passages: list[PassageHit]
-    profile: Literal["paper", "default"]
-    query: str
-    query_id: str
-    stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-    stop_rule: Literal["none", "coverage", "learned", "llm"]
-    timings: TimingsOut
-    arm: str | None = None
-    """
-    The arm of the collection's experiment that answered; null: none was given.
-    """
-    collapse_duplicates: bool = False
-    """
-    Whether passages with nearly the text of a better one are left out.
-    """
-    entities: list[EntityOut] | None = None
-    expanded: bool = False
-    """
-    Whether the question came with expansions.
-    """
-    insufficient: bool = False
-    """
-    Whether passages are withheld because sufficiency is below the query's min_sufficiency.
-    """
-    shadow: bool = False
-    """
-    Whether memory was off because the collection serves in shadow.
-    """
-    strategy: Literal["graph", "dense", "lexical", "hybrid"] = "graph"
-    sufficiency: float | None = None
-    """
-    With what probability the first five passages hold all the evidence (docs/ranking.md); verdicts teach it. Null with profile 'paper', and with strategies other than 'graph'.
-    """
-    sufficiency_level: SufficiencyLevelOut | None = None
-    """
-    The level of min_sufficiency 'auto'. Null if the query did not ask for it.
-    """
-    trace: TraceOut | None = None
-    trace_id: str | None = None
-    """
-    The trace that the query belongs to, as its caller named it.
-    """
-    warnings: list[WarningOut] | None = None
-    """
-    What the LLM endpoint failed, and was done without it. Not kept.
-    """
 
 
 class AnswerOut(Struct):

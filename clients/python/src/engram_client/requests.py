@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Union
 
+Principal: TypeAlias = str
+
 
 class AccessKeyIn(TypedDict):
     """
@@ -26,8 +28,13 @@ class AccessKeyIn(TypedDict):
     """
     Whose key it is. One principal may have several.
     """
+    principals: NotRequired[list[Principal]]
+    """
+    What it is among the readers of passages, as `group:hr`; see docs/access.md.
+    """
     scopes: dict[
-        str, list[Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "admin"]]
+        str,
+        list[Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "act-as", "admin"]],
     ]
     """
     What it allows, by collection; `*` stands for all of the tenant's, those to come included.
@@ -52,6 +59,9 @@ class AlignIn(TypedDict):
     """
     Only tell which.
     """
+
+
+A: TypeAlias = str
 
 
 class ArmIn(TypedDict):
@@ -122,40 +132,20 @@ class CitedSentence(TypedDict):
     sentence_id: int | str
 
 
-class CompareIn(TypedDict):
-    """
-    A question for two arms.
-    """
-
-    a: NotRequired[ArmIn]
-    """
-    Absent: without memory.
-    """
-    b: NotRequired[ArmIn]
-    """
-    Absent: with memory.
-    """
-    collection: NotRequired[str]
-    filter: NotRequired[dict[str, Any] | None]
-    """
-    Only passages whose metadata contain this JSON object.
-    """
-    max_hops: NotRequired[int | None]
-    """
-    As of POST /query: only where both arms have strategy 'graph'.
-    """
-    stop_rule: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
-    """
-    As of POST /query: only where both arms have strategy 'graph'.
-    """
-    time_constraint: NotRequired[str | None]
-    """
-    As of POST /query.
-    """
-    top_k: NotRequired[int]
-    """
-    Passages of each arm.
-    """
+CompareIn = TypedDict(
+    "CompareIn",
+    {
+        "a": NotRequired[ArmIn],
+        "as": NotRequired[list[A] | None],
+        "b": NotRequired[ArmIn],
+        "collection": NotRequired[str],
+        "filter": NotRequired[dict[str, Any] | None],
+        "max_hops": NotRequired[int | None],
+        "stop_rule": NotRequired[Literal["none", "coverage", "learned", "llm"] | None],
+        "time_constraint": NotRequired[str | None],
+        "top_k": NotRequired[int],
+    },
+)
 
 
 class ComparisonFilter(TypedDict):
@@ -207,11 +197,14 @@ class ConditionIn(TypedDict):
 
 class ContentPart(TypedDict):
     """
-    A piece of a message; only text can be answered.
+    A piece of a message. Only text is read; a warning names the other pieces.
     """
 
-    text: str
-    type: Literal["text"]
+    text: NotRequired[str | None]
+    """
+    Needed in a piece of text.
+    """
+    type: str
 
 
 class CountIn(TypedDict):
@@ -254,33 +247,46 @@ class DocumentIn(TypedDict):
     """
 
 
-class ExpandIn(TypedDict):
+Reader: TypeAlias = str
+
+
+class DocumentReadersIn(TypedDict):
     """
-    A question to widen.
+    Who may read the passages of a document.
     """
 
-    collection: NotRequired[str]
-    methods: list[
-        Literal[
-            "prf",
-            "diver",
-            "hyde",
-            "decomposition",
-            "facets",
-            "contrastive",
-            "specification",
-            "rewriting",
-            "synonyms",
-            "step-back",
-        ]
-    ]
+    readers: list[Reader] | None
     """
-    'prf': the key terms of the passages found first; needs no LLM. With the configured LLM: 'hyde', a passage that might answer; 'diver', the question refined by the passages it finds, twice; 'decomposition', the questions it depends on; 'facets', its sides with their key terms; 'contrastive', terms that tell its evidence from what resembles it; 'specification', the question made specific; 'rewriting', the question in the words of its field; 'synonyms', other words for its words; 'step-back', the question for its background.
+    As `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: nobody but `admin`.
     """
-    passages: NotRequired[int]
+    source: str
     """
-    How many of the passages found first 'prf' and 'diver' learn from.
+    The document, as its passages' `metadata.source` names it.
     """
+
+
+ExpandIn = TypedDict(
+    "ExpandIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "collection": NotRequired[str],
+        "methods": list[
+            Literal[
+                "prf",
+                "diver",
+                "hyde",
+                "decomposition",
+                "facets",
+                "contrastive",
+                "specification",
+                "rewriting",
+                "synonyms",
+                "step-back",
+            ]
+        ],
+        "passages": NotRequired[int],
+    },
+)
 
 
 class ExpansionIn(TypedDict):
@@ -593,6 +599,10 @@ class PassageIn(TypedDict):
     """
     Kept as given, up to 1000 values and 65536 bytes as JSON; queries can filter on it.
     """
+    readers: NotRequired[list[Reader] | None]
+    """
+    Whom it is shown to, as `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: nobody but `admin`. Absent: as before; of a new passage, as null.
+    """
     sentences: NotRequired[list[Sentence] | None]
     """
     The passage's sentences in order, together no longer than a text may be; without them Engram splits the text itself.
@@ -670,60 +680,25 @@ class PulledScoresIn(TypedDict):
     scores: list[PulledScoreIn]
 
 
-class QueryIn(TypedDict):
-    """
-    A question.
-    """
-
-    arm: NotRequired[ArmIn]
-    """
-    Absent: an arm of the collection's experiment, if it has one, else the defaults.
-    """
-    collapse_duplicates: NotRequired[bool | None]
-    """
-    Whether passages with nearly the text of a better one are left out and named on that one. Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'.
-    """
-    collection: NotRequired[str]
-    expansions: NotRequired[list[ExpansionIn]]
-    """
-    Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
-    """
-    filter: NotRequired[dict[str, Any] | None]
-    """
-    Only passages whose metadata contain this JSON object.
-    """
-    include: NotRequired[list[Literal["sentences", "entities", "trace"]]]
-    """
-    'sentences': all sentences of each passage; 'entities'; 'trace'.
-    """
-    max_hops: NotRequired[int | None]
-    """
-    Null: the profile's own. Only with strategy 'graph'.
-    """
-    min_sufficiency: NotRequired[float | Literal["auto"] | None]
-    """
-    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
-    """
-    stop_rule: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
-    """
-    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
-    """
-    time_constraint: NotRequired[str | None]
-    """
-    Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
-    """
-    top_k: NotRequired[int]
-    """
-    Passages wanted.
-    """
-    trace_id: NotRequired[str | None]
-    """
-    Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
-    """
-    unit: NotRequired[str | None]
-    """
-    Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
-    """
+QueryIn = TypedDict(
+    "QueryIn",
+    {
+        "arm": NotRequired[ArmIn],
+        "as": NotRequired[list[A] | None],
+        "collapse_duplicates": NotRequired[bool | None],
+        "collection": NotRequired[str],
+        "expansions": NotRequired[list[ExpansionIn]],
+        "filter": NotRequired[dict[str, Any] | None],
+        "include": NotRequired[list[Literal["sentences", "entities", "trace"]]],
+        "max_hops": NotRequired[int | None],
+        "min_sufficiency": NotRequired[float | Literal["auto"] | None],
+        "stop_rule": NotRequired[Literal["none", "coverage", "learned", "llm"] | None],
+        "time_constraint": NotRequired[str | None],
+        "top_k": NotRequired[int],
+        "trace_id": NotRequired[str | None],
+        "unit": NotRequired[str | None],
+    },
+)
 
 
 PassageId2: TypeAlias = str
@@ -753,6 +728,17 @@ class RankingOptionsIn(TypedDict):
     score_threshold: NotRequired[float]
     """
     Only passages with at least this score.
+    """
+
+
+class ReadersIn(TypedDict):
+    """
+    Who may read a passage.
+    """
+
+    readers: list[Reader] | None
+    """
+    As `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: nobody but `admin`.
     """
 
 
@@ -1021,60 +1007,25 @@ class TextDocument(TypedDict):
     text: str
 
 
-class AnswerIn(TypedDict):
-    """
-    A question to answer in words.
-    """
-
-    arm: NotRequired[ArmIn]
-    """
-    Absent: an arm of the collection's experiment, if it has one, else the defaults.
-    """
-    collapse_duplicates: NotRequired[bool | None]
-    """
-    Whether passages with nearly the text of a better one are left out and named on that one. Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'.
-    """
-    collection: NotRequired[str]
-    expansions: NotRequired[list[ExpansionIn]]
-    """
-    Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
-    """
-    filter: NotRequired[dict[str, Any] | None]
-    """
-    Only passages whose metadata contain this JSON object.
-    """
-    include: NotRequired[list[Literal["sentences", "entities", "trace"]]]
-    """
-    'sentences': all sentences of each passage; 'entities'; 'trace'.
-    """
-    max_hops: NotRequired[int | None]
-    """
-    Null: the profile's own. Only with strategy 'graph'.
-    """
-    min_sufficiency: NotRequired[float | Literal["auto"] | None]
-    """
-    If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
-    """
-    stop_rule: NotRequired[Literal["none", "coverage", "learned", "llm"] | None]
-    """
-    What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
-    """
-    time_constraint: NotRequired[str | None]
-    """
-    Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
-    """
-    top_k: NotRequired[int]
-    """
-    Passages wanted.
-    """
-    trace_id: NotRequired[str | None]
-    """
-    Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
-    """
-    unit: NotRequired[str | None]
-    """
-    Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
-    """
+AnswerIn = TypedDict(
+    "AnswerIn",
+    {
+        "arm": NotRequired[ArmIn],
+        "as": NotRequired[list[A] | None],
+        "collapse_duplicates": NotRequired[bool | None],
+        "collection": NotRequired[str],
+        "expansions": NotRequired[list[ExpansionIn]],
+        "filter": NotRequired[dict[str, Any] | None],
+        "include": NotRequired[list[Literal["sentences", "entities", "trace"]]],
+        "max_hops": NotRequired[int | None],
+        "min_sufficiency": NotRequired[float | Literal["auto"] | None],
+        "stop_rule": NotRequired[Literal["none", "coverage", "learned", "llm"] | None],
+        "time_constraint": NotRequired[str | None],
+        "top_k": NotRequired[int],
+        "trace_id": NotRequired[str | None],
+        "unit": NotRequired[str | None],
+    },
+)
 
 
 class BatchIn(TypedDict):
@@ -1115,6 +1066,10 @@ class CollectionPatch(TypedDict):
     """
     The language of passages that come without one from now on. Null: theirs is recognised.
     """
+    link_template: NotRequired[str | None]
+    """
+    Makes the link of each passage in answers: a URL of http or https with any of {source}, {heading} (the innermost), {page}, {title} and {id} behind the host. Values are URL-encoded. Null: there are no links.
+    """
     passage_facts: NotRequired[Literal["on", "off"] | None]
     """
     Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
@@ -1144,115 +1099,55 @@ class FactsIn(TypedDict):
     """
 
 
-class FeedbackIn(TypedDict):
-    """
-    Verdict of a judge on one answered query.
-    """
-
-    cited: NotRequired[list[int | str | CitedSentence | QuotedSentence | CitedPassage]]
-    """
-    With a rating: what the answer used. A text is a passage's id, a number a sentence's. up: all of it is supported.
-    """
-    collection: NotRequired[str]
-    complete: NotRequired[bool]
-    """
-    True: the verdict names all evidence, and activated sentences that it does not name count as rejected. False: what it does not name stays unknown.
-    """
-    confidence: NotRequired[float]
-    """
-    Divides the observation noise of this verdict; has no say in what keys learn.
-    """
-    expansions: NotRequired[list[ExpansionIn]]
-    """
-    What widened the question, as `POST /expand` gives it. Once validated, it is credited to the passages that the verdict supports (profile `paper`: to those retrieved), whose keys may take it in.
-    """
-    generation_score: NotRequired[float | None]
-    """
-    Quality of the answer, used where `generation_success` is null. The answer counts as right from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on.
-    """
-    generation_success: NotRequired[bool | None]
-    """
-    Whether the answer was right. Where retrieval did not validate the expansions: true does, false does not, null leaves it to `generation_score`.
-    """
-    judge: NotRequired[str | None]
-    """
-    Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `moderate`.
-    """
-    missed: NotRequired[list[int | str | SentenceById | SentenceByText]]
-    """
-    Evidence that retrieval did not return, learned like support.
-    """
-    none_helped: NotRequired[bool]
-    """
-    True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete verdict names nothing that helped.
-    """
-    partial: NotRequired[bool]
-    """
-    The opposite of `complete`; give one of the two at most, or both alike.
-    """
-    rating: NotRequired[Literal["up", "down"] | None]
-    """
-    A thumb under the answer, in place of sentences: see the table in docs/feedback.md. null: take the judge's rating of the answer back. A rating replaces the judge's earlier one of the same answer.
-    """
-    reason: NotRequired[str | None]
-    """
-    With a rating: why. Of a thumb down, wrong_answer, missing, irrelevant and outdated have a meaning of their own; any other text is logged only.
-    """
-    rejected: NotRequired[list[int | str | SentenceById | SentenceByText]]
-    """
-    Sentences that did not help. Where that is but silence, as of a result that was not clicked, `examined` says with what probability it was looked at: the rejection says only so much.
-    """
-    retrieval_success: NotRequired[bool | None]
-    """
-    True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
-    """
-    supporting: NotRequired[list[int | str | SentenceById | SentenceByText]]
-    """
-    Sentences that helped.
-    """
-    supporting_passages: NotRequired[list[SupportingPassage]]
-    """
-    Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
-    """
-    wait: NotRequired[bool]
-    """
-    Apply before answering, and say what changed.
-    """
+FeedbackIn = TypedDict(
+    "FeedbackIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "cited": NotRequired[list[int | str | CitedSentence | QuotedSentence | CitedPassage]],
+        "collection": NotRequired[str],
+        "complete": NotRequired[bool],
+        "confidence": NotRequired[float],
+        "expansions": NotRequired[list[ExpansionIn]],
+        "generation_score": NotRequired[float | None],
+        "generation_success": NotRequired[bool | None],
+        "judge": NotRequired[str | None],
+        "missed": NotRequired[list[int | str | SentenceById | SentenceByText]],
+        "none_helped": NotRequired[bool],
+        "partial": NotRequired[bool],
+        "rating": NotRequired[Literal["up", "down"] | None],
+        "reason": NotRequired[str | None],
+        "rejected": NotRequired[list[int | str | SentenceById | SentenceByText]],
+        "retrieval_success": NotRequired[bool | None],
+        "supporting": NotRequired[list[int | str | SentenceById | SentenceByText]],
+        "supporting_passages": NotRequired[list[SupportingPassage]],
+        "wait": NotRequired[bool],
+    },
+)
 
 
-class RerankIn(TypedDict):
-    """
-    Texts to rank for a question. Options of a model's, such as `max_tokens_per_doc`, are ignored.
-    """
-
-    documents: list[str | TextDocument]
-    model: str
-    """
-    The collection by whose memory texts are ranked.
-    """
-    query: str
-    return_documents: NotRequired[bool | None]
-    """
-    Whether the answer repeats the texts.
-    """
-    top_n: NotRequired[int | None]
-    """
-    Texts wanted; null: all.
-    """
+RerankIn = TypedDict(
+    "RerankIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "documents": list[str | TextDocument],
+        "model": str,
+        "query": str,
+        "return_documents": NotRequired[bool | None],
+        "top_n": NotRequired[int | None],
+    },
+)
 
 
-class RetrievalIn(TypedDict):
-    """
-    A question of Dify's. Fields that Engram has no use for are ignored.
-    """
-
-    knowledge_id: str
-    """
-    The collection.
-    """
-    metadata_condition: NotRequired[MetadataConditionIn | None]
-    query: str
-    retrieval_setting: RetrievalSettingIn
+RetrievalIn = TypedDict(
+    "RetrievalIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "knowledge_id": str,
+        "metadata_condition": NotRequired[MetadataConditionIn | None],
+        "query": str,
+        "retrieval_setting": RetrievalSettingIn,
+    },
+)
 
 
 class ReviseIn(TypedDict):
@@ -1312,9 +1207,6 @@ class SessionIn(TypedDict):
     budget: NotRequired[BudgetIn]
     collection: NotRequired[str]
     filter: NotRequired[dict[str, Any] | None]
-    """
-    Only passages whose metadata contain this JSON object.
-    """
     learn: NotRequired[bool]
     """
     Whether its own conclusion counts as a verdict, of judge 'session', within that judge's caps.
@@ -1346,21 +1238,17 @@ class SessionIn(TypedDict):
     """
 
 
-class ChatIn(TypedDict):
-    """
-    A conversation whose last message is a question. Options of a model's, such as `temperature`, are ignored.
-    """
-
-    messages: list[ChatMessage]
-    model: str
-    """
-    The collection that is asked.
-    """
-    stream: NotRequired[bool]
-    trace_id: NotRequired[str | None]
-    """
-    As of a query. Absent: the header `X-OpenWebUI-Message-Id`, else the trace id of `traceparent`.
-    """
+ChatIn = TypedDict(
+    "ChatIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "messages": list[ChatMessage],
+        "min_sufficiency": NotRequired[float | Literal["auto"] | None],
+        "model": str,
+        "stream": NotRequired[bool],
+        "trace_id": NotRequired[str | None],
+    },
+)
 
 
 Filters: TypeAlias = Union[ComparisonFilter, "CompoundFilter"]
@@ -1375,15 +1263,13 @@ class CompoundFilter(TypedDict):
     type: Literal["and", "or"]
 
 
-class SearchIn(TypedDict):
-    """
-    A search in a collection. Fields that Engram has no use for are ignored, `rewrite_query` among them.
-    """
-
-    filters: NotRequired[ComparisonFilter | CompoundFilter | None]
-    max_num_results: NotRequired[int]
-    query: str | list[QueryItem]
-    """
-    Several are asked as one question.
-    """
-    ranking_options: NotRequired[RankingOptionsIn | None]
+SearchIn = TypedDict(
+    "SearchIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "filters": NotRequired[ComparisonFilter | CompoundFilter | None],
+        "max_num_results": NotRequired[int],
+        "query": str | list[QueryItem],
+        "ranking_options": NotRequired[RankingOptionsIn | None],
+    },
+)

@@ -9,6 +9,7 @@ from haystack.utils import Secret, deserialize_secrets_inplace
 from engram_client import AsyncEngram, Engram
 from engram_client import documents as kept
 from engram_client.models import FeedbackOut, QueryOut
+from engram_haystack.filters import to_engram
 
 KEY = Secret.from_env_var("ENGRAM_ACCESS_KEY", strict=False)
 """The access key, where one is needed."""
@@ -28,7 +29,7 @@ class EngramRetriever:
         key: Secret = KEY,
         top_k: int = 5,
         memory: Literal["read", "off"] = "read",
-        filter: dict[str, Any] | None = None,
+        filters: dict[str, Any] | None = None,
     ) -> None:
         """
         Args:
@@ -37,10 +38,14 @@ class EngramRetriever:
             key: the access key; by default what ``ENGRAM_ACCESS_KEY`` says, if anything.
             top_k: documents wanted, 1 to 100.
             memory: ``off``: as if nothing had been learned.
-            filter: only passages whose metadata contain this object.
+            filters: only passages whose metadata meet this filter, Haystack's or Engram's own.
+
+        Raises:
+            ValueError: Haystack's filter compares something else than metadata, or has an unknown operator.
         """
         self.url, self.collection, self.key = url, collection, key
-        self.top_k, self.memory, self.filter = top_k, memory, filter
+        self.top_k, self.memory, self.filters = top_k, memory, filters
+        to_engram(filters)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialise for a pipeline; of the access key only its source is stored."""
@@ -51,7 +56,7 @@ class EngramRetriever:
             key=self.key.to_dict(),
             top_k=self.top_k,
             memory=self.memory,
-            filter=self.filter,
+            filters=self.filters,
         )
         return kept_as
 
@@ -63,24 +68,33 @@ class EngramRetriever:
         return made
 
     @component.output_types(documents=list[Document])
-    def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
-        """Ask the question.
+    def run(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """Ask the question, with ``filters`` and ``top_k`` in place of the retriever's own.
 
         Raises:
             EngramError: as the client.
+            ValueError: as ``EngramRetriever`` does.
         """
-        wanted = self.top_k if top_k is None else top_k
+        wanted, narrowed = self._choose(filters, top_k)
         with Engram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
-            answer = engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=self.filter)
+            answer = engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=narrowed)
         return {"documents": _documents(answer)}
 
     @component.output_types(documents=list[Document])
-    async def run_async(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
+    async def run_async(
+        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+    ) -> dict[str, list[Document]]:
         """Run without blocking, see ``run``."""
-        wanted = self.top_k if top_k is None else top_k
+        wanted, narrowed = self._choose(filters, top_k)
         async with AsyncEngram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
-            answer = await engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=self.filter)
+            answer = await engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=narrowed)
         return {"documents": _documents(answer)}
+
+    def _choose(self, filters: dict[str, Any] | None, top_k: int | None) -> tuple[int, dict[str, Any] | None]:
+        wanted = self.top_k if top_k is None else top_k
+        return wanted, to_engram(self.filters if filters is None else filters)
 
 
 def mark_helpful(engram: Engram, documents: Iterable[Document], *, judge: str | None = None) -> list[FeedbackOut]:

@@ -30,7 +30,7 @@ class EngramRetriever(BaseRetriever):
     """Documents wanted."""
     memory: Literal["read", "off"] = "read"
     filter: dict[str, Any] | None = None
-    """Only passages whose metadata contain this object."""
+    """Only passages whose metadata meet this: ``{"year": {"$gte": 1990}}``, see ``POST /query``."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None

@@ -7,10 +7,12 @@ from typing import Any, Literal
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.vector_stores import MetadataFilters
 
 from engram_client import AsyncEngram, Engram
 from engram_client import documents as kept
 from engram_client.models import FeedbackOut, QueryOut
+from engram_llamaindex.filters import to_engram
 
 
 class EngramRetriever(BaseRetriever):
@@ -28,7 +30,7 @@ class EngramRetriever(BaseRetriever):
         key: str | None = None,
         top_k: int = 5,
         memory: Literal["read", "off"] = "read",
-        filter: Mapping[str, Any] | None = None,
+        filters: MetadataFilters | Mapping[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
         verbose: bool = False,
     ) -> None:
@@ -39,12 +41,15 @@ class EngramRetriever(BaseRetriever):
             key: the access key; by default ``ENGRAM_ACCESS_KEY``.
             top_k: nodes wanted, 1 to 100.
             memory: ``off``: as if nothing had been learned.
-            filter: only passages whose metadata contain this object.
+            filters: only passages whose metadata meet these, LlamaIndex's filters or Engram's own.
             callback_manager, verbose: as for any retriever.
+
+        Raises:
+            ValueError: Engram has no such operator.
         """
         super().__init__(callback_manager=callback_manager, verbose=verbose)
         self._url, self._collection, self._key = url, collection, key
-        self._top_k, self._memory, self._filter = top_k, memory, None if filter is None else dict(filter)
+        self._top_k, self._memory, self._filter = top_k, memory, to_engram(filters)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         asked = query_bundle.query_str

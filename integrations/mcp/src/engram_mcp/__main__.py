@@ -16,7 +16,7 @@ def main() -> None:
     arguments = options.parse_args()
     # The client reads ENGRAM_ACCESS_KEY: a key on the command line would stand in every list of processes.
     client = AsyncEngram(arguments.url, collection=arguments.collection)
-    tools = server(client, url=arguments.url)
+    tools = server(client)
     if arguments.http is None:
         tools.run("stdio")
     else:

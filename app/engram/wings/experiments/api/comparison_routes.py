@@ -17,6 +17,5 @@ def post_compare(sent: Posted[CompareIn], app: App) -> CompareOut:
 
     It leaves no query behind: there is nothing to judge, and nothing is learned from it.
     """
-    return CompareOut.model_validate(
-        app.wing(ExperimentServices).compare.compare(*sent.body.to_queries(sent.scope))
-    )
+    with sent.scope.act_as(sent.body.as_) as scope:
+        return CompareOut.model_validate(app.wing(ExperimentServices).compare.compare(*sent.body.to_queries(scope)))

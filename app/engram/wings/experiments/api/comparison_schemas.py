@@ -8,8 +8,9 @@ from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import QUESTION, ArmIn, TimingsOut
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
+    AskedFor,
     CollectionName,
-    JsonObject,
+    MetadataFilter,
     Model,
     Question,
     ResponseModel,
@@ -40,6 +41,7 @@ class CompareIn(Model):
 
     query: Question
     collection: CollectionName = DEFAULT_COLLECTION
+    as_: AskedFor = None
     top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages of each arm.")
     max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
         default=None, description="As of POST /query: only where both arms have strategy 'graph'."
@@ -49,9 +51,7 @@ class CompareIn(Model):
     )
     a: ArmIn = Field(default_factory=lambda: ArmIn(memory="off"), description="Absent: without memory.")
     b: ArmIn = Field(default_factory=ArmIn, description="Absent: with memory.")
-    filter: JsonObject | None = Field(
-        default=None, description="Only passages whose metadata contain this JSON object."
-    )
+    filter: MetadataFilter | None = None
     time_constraint: Storable | None = Field(default=None, max_length=500, description="As of POST /query.")
 
     def to_queries(self, scope: Scope) -> tuple[Query, Query]:
@@ -68,7 +68,7 @@ class CompareIn(Model):
             memory=arm.memory,
             profile=arm.profile,
             strategy=arm.strategy,
-            metadata=self.filter,
+            filter=self.filter,
             time_constraint=None if self.time_constraint is None else self.time_constraint.strip(),
         )
 

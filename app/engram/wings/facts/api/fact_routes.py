@@ -60,7 +60,7 @@ EntityId = Annotated[int, Path(ge=1, le=MAX_ID)]
 Graph = Annotated[CollectionName | None, Query(description="A graph of its own; by default the collection's.")]
 
 
-@router.post("/facts", **operation("State facts", needs(INGEST), 404, 502, reads_json=True))
+@router.post("/facts", **operation("State facts", needs(INGEST, readers="refused"), 404, 502, reads_json=True))
 async def post_facts(sent: Posted[FactsIn], app: App, key: OptionalKey, answering: Answering) -> FactsOut:
     """State facts in the name of a source, or a text from which the language model reads facts.
 

@@ -1,16 +1,18 @@
 """Facts in copies, and the proof that beliefs follow from their sources and from what was said of them."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.verification_findings import Findings, values
 from engram.storage.database import Reader, Writer
+from engram.storage.erasure.erased_log import Selection
 from engram.storage.revocation.copied_rows import Copy
 from engram.wings.facts.core.beliefs import Fact, replay
 from engram.wings.facts.core.entity_joins import roots
 from engram.wings.facts.services import fact_learning
-from engram.wings.facts.storage import belief_groups, copied_facts, joined_entities
+from engram.wings.facts.storage import belief_groups, copied_facts, fact_events, joined_entities
 
 CHUNK = 500
 """Facts that are compared at a time: bounds memory."""
@@ -30,6 +32,12 @@ class DerivedFacts(DerivedState):
         while page := belief_groups.list_next(writer, copy.target, after, COPIED_ROWS):
             after = page[-1]
             fact_learning.settle(writer, copy.target, belief_groups.find_keys(writer, copy.target, page))
+
+    def erase(
+        self, writer: Writer, collection_id: int, selection: Selection, random_name: str
+    ) -> Mapping[str, int]:
+        """Take the person's name out of what they stated or judged of facts; beliefs stay as they are."""
+        return {"fact_event": fact_events.rename_person(writer, collection_id, selection, random_name)}
 
     def verify(self, reader: Reader, collection_id: int, findings: Findings) -> None:
         """Replay every group of facts, and compare what is stored of them and of what moved them, to the bit."""

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from engram.storage.database import Reader, Writer
+from engram.storage.erasure.erased_log import NOBODY, Selection
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
@@ -199,3 +200,18 @@ def remove_statements(writer: Writer, collection_id: int, statements: Iterable[i
 
 def _event(row: Any) -> StoredFactEvent:
     return StoredFactEvent(**row._asdict())
+
+
+def rename_person(writer: Writer, collection_id: int, selection: Selection, random_name: str) -> int:
+    """Give what an erased judge or principal said of facts to a random judge, without reasons; how many events."""
+    if selection.name is None:
+        return 0
+    named = "judge = %(name)s" if selection.kind == "judge" else "(judge = %(name)s OR principal = %(name)s)"
+    return writer.execute(
+        f"""
+        UPDATE fact_event SET judge = CASE WHEN judge = %(name)s THEN %(random)s ELSE judge END,
+            principal = %(nobody)s, idempotency_key = 'erased-' || gen_random_uuid(), reason = NULL
+        WHERE collection_id = %(collection)s AND {named}
+        """,
+        selection.parameters(collection_id) | {"random": random_name, "nobody": NOBODY},
+    )

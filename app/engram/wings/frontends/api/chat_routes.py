@@ -42,12 +42,17 @@ def post_chat(
 
     It takes scope `llm` too, if an LLM is configured. The model names the collection. If other messages precede
     the last one, the configured LLM restates that first. Without an LLM the answer quotes the sentences that
-    were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
+    answer best with what stands around them, or says that the collection has no answer. Of a message
+    that is too long the beginning and the end are read. Member `engram` holds what the answer rests on, and the
+    `query_id` of a verdict.
     """
     body = sent.body
-    answer = app.wing(FrontendServices).chat.answer(
-        body.to_query(sent.scope, _message_trace(message_id) or parent), body.list_earlier_turns()
-    )
+    with sent.scope.act_as(body.as_) as scope:
+        answer = app.wing(FrontendServices).chat.answer(
+            body.to_query(scope, _message_trace(message_id) or parent),
+            body.list_earlier_turns(),
+            body.list_warnings(),
+        )
     completion = ChatOut.from_service(answer, body.model, int(time.time()))
     if not body.stream:
         return completion
@@ -61,7 +66,7 @@ def post_chat(
 @router.get(
     "/models",
     response_model=ModelsOut,
-    dependencies=[needs(READ)],
+    dependencies=[needs(READ, readers="bound")],
     responses=responses(503),
     summary="List collections as models",
 )

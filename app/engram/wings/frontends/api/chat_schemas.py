@@ -1,33 +1,45 @@
 """Chats in the shape of OpenAI's chat completions."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from engram.api.retrieval.expansion_schemas import WarningOut
-from engram.api.retrieval.schemas import CitationOut, QueryIn
-from engram.api.schemas import CollectionName, Storable, TraceId
-from engram.services.answers.worded_answer import WordedAnswer
+from engram.api.retrieval.schemas import CitationOut
+from engram.api.schemas import AskedFor, CollectionName, Storable, TraceId
 from engram.services.auth.scope import Scope
+from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.passage_source import PassageSource
 from engram.services.retrieval.query import Query
 from engram.wings.frontends.services.chat_answer import ChatAnswer, ChatTurn
 
 MAX_MESSAGES = 500
-MAX_CONTENT = 100_000
+MAX_CONTENT = 4_000_000
+"""Characters of a message; a body ends at 4 MiB anyway."""
 SPEAKER_ROLES = ("user", "assistant")
 NO_ANSWER_TEXT = "I find no answer to that in this collection."
+NEAREST_HEADING = "The nearest passages are in:"
+NEAREST = 3
+"""Passages that are named where none answers."""
 QUOTATION_HEADING = "The collection says:"
 UNWORDED = "The language model gave no answer. What was found:"
 
 
 class ContentPart(BaseModel):
-    """A piece of a message; only text can be answered."""
+    """A piece of a message. Only text is read; a warning names the other pieces."""
 
     model_config = ConfigDict(extra="ignore")
 
-    type: Literal["text"]
-    text: Storable = Field(max_length=MAX_CONTENT)
+    type: Storable = Field(max_length=100, examples=["text"])
+    text: Storable | None = Field(default=None, max_length=MAX_CONTENT, description="Needed in a piece of text.")
+
+    @model_validator(mode="after")
+    def _has_text(self) -> Self:
+        if self.type == "text" and self.text is None:
+            raise ValueError("a part of type 'text' needs a text")
+        return self
 
 
 class ChatMessage(BaseModel):
@@ -45,8 +57,12 @@ class ChatMessage(BaseModel):
     def words(self) -> str:
         """Its text, without white space around it."""
         if isinstance(self.content, list):
-            return "\n".join(part.text for part in self.content).strip()
+            return "\n".join(part.text for part in self.content if part.type == "text" and part.text).strip()
         return (self.content or "").strip()
+
+    def list_unread_parts(self) -> list[str]:
+        """The types of its parts that are no text."""
+        return [part.type for part in self.content if part.type != "text"] if isinstance(self.content, list) else []
 
 
 class ChatIn(BaseModel):
@@ -62,8 +78,16 @@ class ChatIn(BaseModel):
     )
 
     model: CollectionName = Field(description="The collection that is asked.")
+    as_: AskedFor = None
     messages: list[ChatMessage] = Field(min_length=1, max_length=MAX_MESSAGES)
     stream: StrictBool = False
+    min_sufficiency: Annotated[float, Field(ge=0, le=1, strict=True)] | Literal["auto"] | None = Field(
+        default=None,
+        description=(
+            "As of a query: below it the answer says that the collection has none. Null: without a language model "
+            "'auto', and the quotes have to hold the answer more probably than not; else no level."
+        ),
+    )
     trace_id: TraceId | None = Field(
         default=None,
         description=(
@@ -79,15 +103,25 @@ class ChatIn(BaseModel):
     def _ends_with_a_question(self) -> Self:
         if self.messages[-1].role != "user" or not self.messages[-1].words():
             raise ValueError("the last message must be the user's, with text")
-        self.to_query_in()  # and no longer than a question may be
         return self
 
-    def to_query_in(self) -> QueryIn:
-        """The last message as a query."""
-        return QueryIn(query=self.messages[-1].words(), collection=self.model)
-
     def to_query(self, scope: Scope, parent_trace: str | None = None) -> Query:
-        return self.to_query_in().to_query(scope, self.trace_id or parent_trace)
+        """The last message as a query."""
+        return Query(
+            text=self.messages[-1].words(),
+            scope=scope,
+            min_sufficiency=self.min_sufficiency,
+            caller_chose_arm=False,
+            trace_id=self.trace_id or parent_trace,
+        )
+
+    def list_warnings(self) -> tuple[Fallback, ...]:
+        """Return what of the messages is not read: their parts that are no text."""
+        unread = Counter(kind for message in self.messages for kind in message.list_unread_parts())
+        if not unread:
+            return ()
+        kinds = ", ".join(f"{count} of type {kind}" for kind, count in sorted(unread.items()))
+        return (Fallback("parts-not-read", f"Only text is read. Left out: {kinds}."),)
 
     def list_earlier_turns(self) -> list[ChatTurn]:
         """Return the earlier turns of user and assistant, without instructions to a model."""
@@ -141,7 +175,7 @@ class ChatOut(BaseModel):
             id=f"chatcmpl-{retrieval.query_id}",
             created=created,
             model=collection,
-            choices=[ChatChoice(message=ChatReplyMessage(content=_content(worded, quoted=answer.quoted)))],
+            choices=[ChatChoice(message=ChatReplyMessage(content=_content(answer)))],
             engram=ChatGrounds(
                 query_id=str(retrieval.query_id),
                 trace_id=retrieval.trace_id,
@@ -185,37 +219,37 @@ class ModelsOut(BaseModel):
     data: list[ModelOut]
 
 
-def _content(answer: WordedAnswer, *, quoted: bool) -> str:
+def _content(answer: ChatAnswer) -> str:
     """The answer with its sources; without one, what was found or that there is nothing."""
-    if quoted:
-        titles = {passage.passage_id: passage.title for passage in answer.retrieval.passages}
-        quotes = [(_format_source(cited.passage_id, titles), cited.text) for cited in answer.citations]
-        return _format_quotes(quotes) if quotes else NO_ANSWER_TEXT
-    if answer.text:
-        return _add_sources(answer.text, [(cited.passage_id, cited.text) for cited in answer.citations])
-    if any(warning.type == "not-answered" for warning in answer.warnings):
+    worded = answer.worded
+    if answer.quotes:
+        quotes = "\n".join(f'"{one.text}" [{number}]' for number, one in enumerate(answer.quotes, 1))
+        return f"{QUOTATION_HEADING}\n\n{quotes}\n\n{_list_sources([one.passage.source for one in answer.quotes])}"
+    if answer.quotes is not None:
+        nearest = list(dict.fromkeys(passage.source for passage in worded.retrieval.passages[:NEAREST]))
+        return f"{NO_ANSWER_TEXT} {NEAREST_HEADING}\n\n{_list_sources(nearest)}" if nearest else NO_ANSWER_TEXT
+    if worded.text:
+        return _add_sources(worded.text, [(cited.source, cited.text) for cited in worded.citations])
+    if any(warning.type == "not-answered" for warning in worded.warnings):
         texts = [
-            (passage.passage_id, sentence.text)
-            for passage in answer.retrieval.passages
+            (passage.source, sentence.text)
+            for passage in worded.retrieval.passages
             for sentence in passage.sentences
         ]
         return _add_sources(UNWORDED, texts) if texts else NO_ANSWER_TEXT
     return NO_ANSWER_TEXT
 
 
-def _format_source(passage_id: str, titles: Mapping[str, str | None]) -> str:
-    title = titles.get(passage_id)
-    return f"{title} ({passage_id})" if title else passage_id
+def _format_source(source: PassageSource) -> str:
+    return str(source) if source.link is None else f"{source} {source.link}"
 
 
-def _format_quotes(quotes: list[tuple[str, str]]) -> str:
-    """Sentences, each with a number, and below them the source that each number stands for."""
-    sentences = "\n".join(f'"{text}" [{number}]' for number, (_, text) in enumerate(quotes, 1))
-    sources = "\n".join(f"[{number}] {source}" for number, (source, _) in enumerate(quotes, 1))
-    return f"{QUOTATION_HEADING}\n\n{sentences}\n\n{sources}"
+def _list_sources(sources: Sequence[PassageSource]) -> str:
+    return "\n".join(f"[{number}] {_format_source(source)}" for number, source in enumerate(sources, 1))
 
 
-def _add_sources(words: str, sources: list[tuple[str, str]]) -> str:
+def _add_sources(words: str, sources: Sequence[tuple[PassageSource, str]]) -> str:
     if not sources:
         return words
-    return words + "\n\n" + "\n".join(f"[{n}] {passage}: {text}" for n, (passage, text) in enumerate(sources, 1))
+    lines = "\n".join(f"[{n}] {_format_source(source)}: {text}" for n, (source, text) in enumerate(sources, 1))
+    return f"{words}\n\n{lines}"

@@ -6,6 +6,7 @@ from engram.api.body_reading import Route
 from engram.api.dependencies import Answering, App, Posted
 from engram.api.operations import question_operation
 from engram.wings.frontends.api.dify_schemas import RecordsOut, RetrievalIn
+from engram.wings.frontends.parts import FrontendServices
 
 router = APIRouter(tags=["frontends"], route_class=Route)
 
@@ -19,7 +20,8 @@ async def post_retrieval(sent: Posted[RetrievalIn], app: App, answering: Answeri
     """
 
     def write_response() -> Response:
-        answer = app.answers.question.serve(sent.body.to_query(sent.scope))
+        with sent.scope.act_as(sent.body.as_) as scope:
+            answer = app.wing(FrontendServices).long_questions.serve(sent.body.to_query(scope))
         records = RecordsOut.from_service(answer, sent.body.retrieval_setting.score_threshold or 0.0)
         return Response(records.model_dump_json(), media_type="application/json")
 

@@ -4,14 +4,17 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
-from engram.api.schemas import CollectionName, Question, Storable, Whole
-from engram.core.text.conditions import Combination, Comparator, Comparison, Condition, Negation, Scalar
+from engram.api.retrieval.expansion_schemas import WarningOut
+from engram.api.schemas import AskedFor, CollectionName, Storable, Text, Whole
+from engram.core.text.conditions import Scalar
+from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
 from engram.core.text.numerals import parse_number
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.wings.frontends.services.answer_reference import AnswerReference
 from engram.wings.frontends.services.relevance import relevance_scores
+from engram.wings.frontends.services.source_fields import list_source_fields
 
 MAX_CONDITIONS = 100
 MAX_NAMES = 20
@@ -24,29 +27,29 @@ Operator = Literal[
     "empty", "not empty", "null", "not null", "=", "≠", ">", "<", "≥", "≤", "before", "after",
 ]  # fmt: skip
 
-POSITIVE: dict[Operator, Comparator] = {
-    "contains": "contains",
-    "not contains": "contains",
-    "start with": "starts",
-    "end with": "ends",
-    "is": "equal",
-    "is not": "equal",
-    "in": "equal",
-    "not in": "equal",
-    "empty": "present",
-    "not empty": "present",
-    "null": "present",
-    "not null": "present",
-    "=": "equal",
-    "≠": "equal",
-    ">": "more",
-    "<": "less",
-    "≥": "at-least",
-    "≤": "at-most",
-    "before": "less",
-    "after": "more",
+POSITIVE: dict[Operator, str] = {
+    "contains": "$contains",
+    "not contains": "$contains",
+    "start with": "$starts",
+    "end with": "$ends",
+    "is": "$in",
+    "is not": "$in",
+    "in": "$in",
+    "not in": "$in",
+    "empty": "$present",
+    "not empty": "$present",
+    "null": "$present",
+    "not null": "$present",
+    "=": "$in",
+    "≠": "$in",
+    ">": "$gt",
+    "<": "$lt",
+    "≥": "$gte",
+    "≤": "$lte",
+    "before": "$lt",
+    "after": "$gt",
 }
-"""Operator -> the comparison that it makes, or that its opposite makes."""
+"""Operator -> the operator of a query's filter that it is, or that its opposite is."""
 NEGATIVE_OPERATORS = frozenset({"not contains", "is not", "not in", "empty", "null", "≠"})
 WITHOUT_VALUE = frozenset({"empty", "not empty", "null", "not null"})
 SEVERAL_VALUES = frozenset({"in", "not in"})
@@ -69,6 +72,7 @@ class ConditionIn(BaseModel):
     def _fits(self) -> Self:
         operator = self.comparison_operator
         if operator in WITHOUT_VALUE:
+            read_filter(self.filter())
             return self
         values = self._values()
         if not values:
@@ -79,17 +83,20 @@ class ConditionIn(BaseModel):
             raise ValueError(f"{operator!r} takes a text")
         if operator in NUMBER_OPERATORS and parse_number(values[0]) is None:
             raise ValueError(f"{operator!r} takes a number")
+        read_filter(self.filter())
         return self
 
-    def condition(self) -> Condition:
-        """The condition as the query service takes it."""
-        comparator = POSITIVE[self.comparison_operator]
+    def filter(self) -> dict[str, Any]:
+        """The condition as a query's filter."""
+        operator = POSITIVE[self.comparison_operator]
+        value: Any = True
+        if operator != "$present":
+            values = self._list_compared_values()
+            value = values if operator == "$in" else values[0]
         names = self.name if isinstance(self.name, list) else [self.name]
-        values: list[Scalar] = [""] if comparator == "present" else self._list_compared_values()
-        positive = Combination(
-            "any", tuple(Comparison(name, comparator, value) for name in names for value in values)
-        )
-        return Negation(positive) if self.comparison_operator in NEGATIVE_OPERATORS else positive
+        of_names = [{name: {operator: value}} for name in names]
+        positive = of_names[0] if len(of_names) == 1 else {"$or": of_names}
+        return {"$not": positive} if self.comparison_operator in NEGATIVE_OPERATORS else positive
 
     def _values(self) -> list[Scalar]:
         if self.value is None:
@@ -100,12 +107,14 @@ class ConditionIn(BaseModel):
         """The values, each also as a number where it is written as one: Dify sends most values as texts."""
         if self.comparison_operator in NUMBER_OPERATORS:
             return [number for value in self._values() if (number := parse_number(value)) is not None]
-        if POSITIVE[self.comparison_operator] != "equal":
+        if POSITIVE[self.comparison_operator] != "$in":
             return self._values()
         numbers = [
             number
             for value in self._values()
-            if isinstance(value, str) and (number := parse_number(value)) is not None
+            if isinstance(value, str)
+            and (number := parse_number(value)) is not None
+            and LEAST_INTEGER <= number <= GREATEST_INTEGER
         ]
         return [*self._values(), *numbers]
 
@@ -118,12 +127,11 @@ class MetadataConditionIn(BaseModel):
     logical_operator: Literal["and", "or"] = "and"
     conditions: list[ConditionIn] = Field(max_length=MAX_CONDITIONS)
 
-    def condition(self) -> Condition | None:
-        """All of them, or any; None if there is none."""
+    def filter(self) -> dict[str, Any] | None:
+        """All of them, or any, as a query's filter; None if there is none."""
         if not self.conditions:
             return None
-        join: Literal["all", "any"] = "all" if self.logical_operator == "and" else "any"
-        return Combination(join, tuple(one.condition() for one in self.conditions))
+        return {f"${self.logical_operator}": [one.filter() for one in self.conditions]}
 
 
 class RetrievalSettingIn(BaseModel):
@@ -158,7 +166,8 @@ class RetrievalIn(BaseModel):
     )
 
     knowledge_id: CollectionName = Field(description="The collection.")
-    query: Question
+    as_: AskedFor = None
+    query: Text = Field(description="Of one that is too long the beginning and the end are read.")
     retrieval_setting: RetrievalSettingIn
     metadata_condition: MetadataConditionIn | None = None
 
@@ -172,7 +181,7 @@ class RetrievalIn(BaseModel):
             text=self.query,
             scope=scope,
             top_k=self.retrieval_setting.top_k,
-            conditions=None if self.metadata_condition is None else self.metadata_condition.condition(),
+            filter=None if self.metadata_condition is None else self.metadata_condition.filter(),
             caller_chose_arm=False,
         )
 
@@ -185,8 +194,9 @@ class RecordOut(BaseModel):
     title: str
     metadata: dict[str, Any] = Field(
         description=(
-            "The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a "
-            "colon between them: the one field that Dify keeps with a message."
+            "The passage's own, with `document`, `heading`, `page`, `link` and `language` of its source "
+            "where they have no such fields, and `query_id` and `passage_id` for a verdict. `document_id` is both, "
+            "with a colon between them: the one field that Dify keeps with a message."
         )
     )
 
@@ -195,6 +205,10 @@ class RecordsOut(BaseModel):
     """The passages, best first."""
 
     records: list[RecordOut]
+    warnings: list[WarningOut] = Field(
+        default_factory=list,
+        description="What was not read of the question, or had to be done without: not in Dify's shape.",
+    )
 
     @classmethod
     def from_service(cls, answer: Answer, threshold: float) -> Self:
@@ -206,7 +220,8 @@ class RecordsOut(BaseModel):
                     content=passage.text,
                     score=score,
                     title=passage.title or passage.passage_id,
-                    metadata=passage.metadata
+                    metadata=list_source_fields(passage.source)
+                    | passage.metadata
                     | {
                         "document_id": str(AnswerReference(answer.query_id, passage.passage_id)),
                         "query_id": str(answer.query_id),
@@ -215,5 +230,6 @@ class RecordsOut(BaseModel):
                 )
                 for passage, score in zip(answer.passages, scores, strict=True)
                 if score >= threshold
-            ]
+            ],
+            warnings=[WarningOut.model_validate(warning) for warning in answer.warnings],
         )

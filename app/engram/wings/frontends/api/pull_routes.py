@@ -20,7 +20,9 @@ SourceName = Annotated[
 ]
 
 
-@router.get("/collections/{name}/pulls/{source}", **operation("List pulled scores", needs(JUDGE), 404))
+@router.get(
+    "/collections/{name}/pulls/{source}", **operation("List pulled scores", needs(JUDGE, readers="bound"), 404)
+)
 def get_pulled_scores(
     scope: PathScope,
     source: SourceName,
@@ -40,7 +42,8 @@ def get_pulled_scores(
 
 
 @router.put(
-    "/collections/{name}/pulls/{source}", **operation("Store pulled scores", needs(JUDGE), 404, reads_json=True)
+    "/collections/{name}/pulls/{source}",
+    **operation("Store pulled scores", needs(JUDGE, readers="bound"), 404, reads_json=True),
 )
 def put_pulled_scores(scope: PathScope, source: SourceName, body: PulledScoresIn, app: App) -> StoredScoresOut:
     """Record what a pull sent of each score. The next pull sends only what changed. Learns nothing itself."""

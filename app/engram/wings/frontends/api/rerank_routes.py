@@ -33,6 +33,7 @@ async def post_rerank_v2(sent: Posted[RerankIn], app: App, answering: Answering)
 
 
 def _write_reranking(sent: PostedBody[RerankIn], app: Application, version: str) -> Response:
-    reranking = app.wing(FrontendServices).rerank.rerank(sent.body.to_query(sent.scope), sent.body.texts)
+    with sent.scope.act_as(sent.body.as_) as scope:
+        reranking = app.wing(FrontendServices).rerank.rerank(sent.body.to_query(scope), sent.body.texts)
     reranked = RerankOut.from_service(reranking, sent.body, version)
     return Response(reranked.model_dump_json(), media_type="application/json")

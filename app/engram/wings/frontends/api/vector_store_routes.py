@@ -14,7 +14,7 @@ from engram.wings.frontends.api.vector_store_schemas import SearchIn, SearchPage
 router = APIRouter(tags=["frontends"], route_class=Route, prefix="/v1/vector_stores")
 
 
-@router.get("", **operation("List collections as vector stores", needs(READ)))
+@router.get("", **operation("List collections as vector stores", needs(READ, readers="bound")))
 def get_vector_stores(
     app: App,
     asker: Asker,
@@ -32,10 +32,10 @@ def get_vector_stores(
     return VectorStoresOut.from_service(page[:limit], has_more=len(page) > limit)
 
 
-@router.get("/{name}", **operation("Read a collection as a vector store", needs(READ), 404))
-def get_vector_store(scope: PathScope) -> VectorStoreOut:
+@router.get("/{name}", **operation("Read a collection as a vector store", needs(READ, readers="bound"), 404))
+def get_vector_store(app: App, scope: PathScope) -> VectorStoreOut:
     """Show a collection's name and number of passages."""
-    return VectorStoreOut.from_service(scope.collection)
+    return VectorStoreOut.from_service(app.corpus.ingest.collection(scope))
 
 
 @router.post("/{name}/search", response_model=SearchPageOut, **question_operation("Search a vector store"))
@@ -47,7 +47,8 @@ async def post_vector_store_search(scope: PathScope, body: SearchIn, app: App, a
     """
 
     def write_response() -> Response:
-        page = SearchPageOut.from_service(app.answers.question.serve(body.to_query(scope)), body.threshold)
+        with scope.act_as(body.as_) as acting:
+            page = SearchPageOut.from_service(app.answers.question.serve(body.to_query(acting)), body.threshold)
         return Response(page.model_dump_json(), media_type="application/json")
 
     return await answering.do(write_response)

@@ -7,20 +7,13 @@ from typing import Annotated, Any, Literal, Protocol, Self, Union
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
-from engram.api.schemas import Question, Storable, Whole
-from engram.core.text.conditions import (
-    Combination,
-    Comparator,
-    Comparison,
-    Condition,
-    Negation,
-    Scalar,
-    build_equal_to_any,
-)
+from engram.api.schemas import AskedFor, Question, Storable, Whole
+from engram.core.text.filters import read_filter
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.wings.frontends.services.relevance import relevance_scores
+from engram.wings.frontends.services.source_fields import list_source_fields
 
 MAX_DEPTH = 5
 MAX_QUESTIONS = 20
@@ -28,7 +21,6 @@ MAX_FILTERS = 100
 
 AttributeValue = Annotated[Storable, Field(max_length=10_000)] | StrictBool | StrictInt | StrictFloat
 AttributeName = Annotated[Storable, Field(min_length=1, max_length=512)]
-ORDER_COMPARATORS: dict[str, Comparator] = {"gt": "more", "gte": "at-least", "lt": "less", "lte": "at-most"}
 
 
 class ComparisonFilter(BaseModel):
@@ -44,15 +36,12 @@ class ComparisonFilter(BaseModel):
     def _fits(self) -> Self:
         if isinstance(self.value, list) is not (self.type in {"in", "nin"}):
             raise ValueError(f"{self.type!r} takes {'a list' if self.type in {'in', 'nin'} else 'one value'}")
+        read_filter(self.filter())
         return self
 
-    def condition(self) -> Condition:
-        """The filter as the query service takes it."""
-        values: list[Scalar] = list(self.value) if isinstance(self.value, list) else [self.value]
-        if self.type in ORDER_COMPARATORS:
-            return Comparison(self.key, ORDER_COMPARATORS[self.type], values[0])
-        equal = build_equal_to_any(self.key, tuple(values))
-        return equal if self.type in {"eq", "in"} else Negation(equal)
+    def filter(self) -> dict[str, Any]:
+        """The filter as a query takes it."""
+        return {self.key: {f"${self.type}": self.value}}
 
 
 class CompoundFilter(BaseModel):
@@ -63,9 +52,9 @@ class CompoundFilter(BaseModel):
     type: Literal["and", "or"]
     filters: list["SearchFilter"] = Field(min_length=1, max_length=MAX_FILTERS)
 
-    def condition(self) -> Condition:
-        """The filter as the query service takes it."""
-        return Combination("all" if self.type == "and" else "any", tuple(one.condition() for one in self.filters))
+    def filter(self) -> dict[str, Any]:
+        """The filter as a query takes it."""
+        return {f"${self.type}": [one.filter() for one in self.filters]}
 
     def depth(self) -> int:
         """Levels of compound filters, at least 1."""
@@ -111,6 +100,7 @@ class SearchIn(BaseModel):
     query: Question | Annotated[list[Question], Field(min_length=1, max_length=MAX_QUESTIONS)] = Field(
         description="Several are asked as one question."
     )
+    as_: AskedFor = None
     max_num_results: Annotated[StrictInt, Field(ge=1, le=50), Whole] = 10
     filters: SearchFilter | None = None
     ranking_options: RankingOptionsIn | None = None
@@ -139,7 +129,7 @@ class SearchIn(BaseModel):
             text=self.question(),
             scope=scope,
             top_k=self.max_num_results,
-            conditions=None if self.filters is None else self.filters.condition(),
+            filter=None if self.filters is None else self.filters.filter(),
             memory="off" if is_plain else "read",
             strategy="dense" if is_plain else "graph",
             caller_chose_arm=is_plain,
@@ -157,10 +147,13 @@ class FoundFileOut(BaseModel):
     """A passage."""
 
     file_id: str = Field(description="The `passage_id`.")
-    filename: str = Field(description="The passage's title, or its id.")
+    filename: str = Field(description="The passage's document: its title, or its id, if it names none.")
     score: float = Field(ge=0, le=1)
     attributes: dict[str, str | float | bool] = Field(
-        description="The passage's metadata. A list or an object is written as JSON, and null is left out."
+        description=(
+            "The passage's metadata, with `document`, `heading`, `page`, `link` and `language` of its source where "
+            "they have no such fields. A list or an object is written as JSON, and null is left out."
+        )
     )
     content: list[ContentOut]
 
@@ -184,9 +177,9 @@ class SearchPageOut(BaseModel):
             data=[
                 FoundFileOut(
                     file_id=passage.passage_id,
-                    filename=passage.title or passage.passage_id,
+                    filename=passage.source.document,
                     score=score,
-                    attributes=_attributes(passage.metadata),
+                    attributes=_attributes(list_source_fields(passage.source) | passage.metadata),
                     content=[ContentOut(text=passage.text)],
                 )
                 for passage, score in zip(answer.passages, scores, strict=True)

@@ -5,16 +5,26 @@ from dataclasses import dataclass, replace
 
 from engram.context.errors import LlmError
 from engram.core.auth.access_keys import LLM
+from engram.providers.language import question_terms
 from engram.providers.llm import Llm
-from engram.services.answers.worded_answer import AnswerService, WordedAnswer
-from engram.services.pipelines.question import QuestionPipeline
+from engram.services.answers.worded_answer import AnswerService, Citation, WordedAnswer
+from engram.services.encoders.encoder import Encoder
+from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.query import Query
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database
 from engram.wings.frontends.llm.restatement import restate
-from engram.wings.frontends.services.quotations import quotations
+from engram.wings.frontends.services.long_questions import LongQuestions
+from engram.wings.frontends.services.quotations import Quotation, Quotations, quote
+from engram.wings.frontends.storage import sentence_likeness
+
+Warnings = tuple[Fallback, ...]
 
 TURNS = 10
 """Earlier turns, the latest, that say what a question is about."""
+LEAST_PROBABILITY = 0.5
+"""Probability that the quotes hold the answer, below which the chat says that it finds none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,45 +37,89 @@ class ChatTurn:
 
 @dataclass(frozen=True, slots=True)
 class ChatAnswer:
-    """An answer in a chat. ``quoted``: no model was asked, and the citations are the answer."""
+    """An answer in a chat.
+
+    ``quotes``: what answers where no model was asked, the best first; empty if the collection has no answer. None:
+    a model was asked.
+    """
 
     worded: WordedAnswer
-    quoted: bool
+    quotes: Sequence[Quotation] | None = None
 
 
 class ChatService:
     """Answers the last question of a conversation."""
 
     def __init__(
-        self, answers: AnswerService, question: QuestionPipeline, llm: Llm | None, *, threshold: float
+        self,
+        database: Database,
+        encoder: Encoder,
+        answers: AnswerService,
+        questions: LongQuestions,
+        llm: Llm | None,
+        *,
+        threshold: float,
     ) -> None:
         """``threshold``: probability from which on quoted sentences count as sufficient."""
+        self._database = database
+        self._encoder = encoder
         self._answers = answers
-        self._question = question
+        self._questions = questions
         self._llm = llm
         self._threshold = threshold
 
-    def answer(self, query: Query, earlier: Sequence[ChatTurn] = ()) -> ChatAnswer:
-        """Answer in words; where no endpoint is configured, quote the sentences that were found.
+    def answer(self, query: Query, earlier: Sequence[ChatTurn] = (), warnings: Warnings = ()) -> ChatAnswer:
+        """Answer in words; where no endpoint is configured, quote the sentences that answer best.
 
         Where something was said ``earlier``, the model restates the question first, so that it can be understood
         alone. Without an endpoint the question is asked as it stands, and a warning says so.
+
+        Args:
+            warnings: of what was not read of the question.
 
         Raises:
             ForbiddenError: there is an endpoint, and the principal may not use it.
         """
         if self._llm is None:
-            return self._quote(query, earlier)
+            if earlier:
+                warnings = (*warnings, Fallback("not-restated", "No language model is configured."))
+            return self._quote(query, warnings)
         query.scope.need(LLM, "An answer in words")
-        question, warnings = _restate(self._llm, query.text, earlier)
+        query, shortened = self._questions.fit(query)
+        question, not_restated = _restate(self._llm, query.text, earlier)
         worded = self._answers.answer(replace(query, text=question))
-        return ChatAnswer(replace(worded, warnings=(*warnings, *worded.warnings)), quoted=False)
+        return ChatAnswer(replace(worded, warnings=(*warnings, *shortened, *not_restated, *worded.warnings)))
 
-    def _quote(self, query: Query, earlier: Sequence[ChatTurn]) -> ChatAnswer:
-        warnings = (Fallback("not-restated", "No language model is configured."),) if earlier else ()
-        retrieval = self._question.serve(query)
-        sufficient = retrieval.sufficiency is not None and retrieval.sufficiency >= self._threshold
-        return ChatAnswer(WordedAnswer("", sufficient, quotations(retrieval), retrieval, warnings), quoted=True)
+    def _quote(self, query: Query, warnings: Warnings) -> ChatAnswer:
+        """Quote what answers; nothing where the answer is withheld or the quotes probably do not hold it.
+
+        A query that names its own ``min_sufficiency`` has quotes wherever that is reached.
+        """
+        level = "auto" if query.min_sufficiency is None else query.min_sufficiency
+        retrieval = self._questions.serve(
+            replace(query, min_sufficiency=level, include=query.include | {"sentences"})
+        )
+        quotations = self._choose_quotes(query.scope.collection, retrieval)
+        quotes = quotations.quotes
+        if level == "auto" and quotations.probability is not None and quotations.probability < LEAST_PROBABILITY:
+            quotes = ()
+        reaches = retrieval.sufficiency is not None and retrieval.sufficiency >= self._threshold
+        cited = [
+            Citation(one.sentence.sentence_id, one.passage.passage_id, one.sentence.text, one.passage.source)
+            for one in quotes
+        ]
+        warnings = (*warnings, *retrieval.warnings)
+        worded = WordedAnswer("", reaches and bool(quotes), cited, retrieval, warnings)
+        return ChatAnswer(worded, quotes)
+
+    def _choose_quotes(self, collection: Collection, retrieval: Answer) -> Quotations:
+        sentences = [one.sentence_id for passage in retrieval.passages for one in passage.sentences]
+        if not sentences:
+            return Quotations((), None)
+        vector = self._encoder.embed_questions(collection, [retrieval.query])[0]
+        with self._database.snapshot() as reader:
+            similarities = sentence_likeness.compare(reader, collection.id, vector, sentences)
+        return quote(retrieval, question_terms(retrieval.query, collection.languages).keys(), similarities)
 
 
 def _restate(llm: Llm, question: str, earlier: Sequence[ChatTurn]) -> tuple[str, tuple[Fallback, ...]]:

@@ -7,6 +7,7 @@ from uuid import UUID
 from engram.context import deadline
 from engram.services.encoders.encoder import Encoder
 from engram.services.pipelines.question import QuestionPipeline
+from engram.services.retrieval.answer import PassageAnswer
 from engram.services.retrieval.query import Query
 from engram.storage.database import Database
 from engram.telemetry.stages import stage
@@ -21,12 +22,12 @@ EMBEDDED_AT_ONCE = 32
 class RankedText:
     """A text of the caller's: its place in the request, from 0, and its score in [0, 1].
 
-    ``passage_id``: the passage of the collection that has this text; None if none has.
+    ``passage``: the passage of the collection that has this text; None if none has.
     """
 
     index: int
     relevance: float
-    passage_id: str | None
+    passage: PassageAnswer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +72,12 @@ class RerankingService:
         )
         ranks = {passage.passage_id: rank for rank, passage in enumerate(answer.passages)}
         best = {
-            text: min(shown, key=ranks.__getitem__)
+            text: answer.passages[min(ranks[name] for name in shown)]
             for text, holders in holders_by_text.items()
             if (shown := [name for name in holders.values() if name in ranks])
         }
         ranked = [place for place, text in enumerate(texts) if text in best]
-        ranked.sort(key=lambda place: ranks[best[texts[place]]])
+        ranked.sort(key=lambda place: ranks[best[texts[place]].passage_id])
         scores = align_scores(encoded, ranked)
         order = {place: position for position, place in enumerate(ranked)}
         places = sorted(range(len(texts)), key=lambda place: (-scores[place], order.get(place, len(texts)), place))

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from engram.storage.database import Reader, Writer
+from engram.storage.erasure.erased_log import Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +78,17 @@ def put(writer: Writer, collection_id: int, principal: str, source: str, scores:
             """,
             {"collection": collection_id, "principal": principal, "source": source, **asdict(score)},
         )
+
+
+def erase(writer: Writer, collection_id: int, selection: Selection) -> int:
+    """Remove the scores that an erasure selects; how many."""
+    selected = {
+        "query": "queries && %(queries)s::uuid[]",
+        "judge": "judge = %(name)s",
+        "principal": "(principal = %(name)s OR judge = %(name)s)",
+        "span": selection.during("scored_at"),
+    }[selection.kind]
+    return writer.execute(
+        f"DELETE FROM pulled_score WHERE collection_id = %(collection)s AND {selected}",
+        selection.parameters(collection_id),
+    )

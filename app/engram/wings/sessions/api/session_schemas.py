@@ -13,7 +13,7 @@ from engram.api.schemas import (
     DEFAULT_COLLECTION,
     CollectionName,
     Flag,
-    JsonObject,
+    MetadataFilter,
     Model,
     Question,
     ResponseModel,
@@ -21,6 +21,7 @@ from engram.api.schemas import (
     TraceId,
     Whole,
 )
+from engram.api.source_schema import SourceOut
 from engram.core.budget import Budget
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram.wings.sessions.api.option_schemas import OptionsIn
@@ -117,9 +118,7 @@ class SessionIn(Model):
     )
     options: OptionsIn | None = Field(default=None, description="Of the planner.")
     unit: Text | None = Field(default=None, max_length=200, description="As of a query: stays in one arm.")
-    filter: JsonObject | None = Field(
-        default=None, description="Only passages whose metadata contain this JSON object."
-    )
+    filter: MetadataFilter | None = None
     trace_id: TraceId | None = Field(
         default=None,
         description=(
@@ -143,7 +142,7 @@ class SessionIn(Model):
             request=SessionRequest(
                 top_k=self.top_k,
                 arm=None if self.arm is None else self.arm.model_dump(),
-                metadata=self.filter,
+                filter=self.filter,
                 unit=self.unit,
                 stop=self.stop.rule,
                 threshold=self.stop.threshold,
@@ -279,6 +278,7 @@ class EvidenceOut(ResponseModel):
     sentence_id: int
     passage_id: str
     text: str
+    source: SourceOut
     round: int
     query: str | None = Field(
         description="Null: the caller brought it, or an agent kept it of a document that went by."
@@ -303,6 +303,7 @@ class SessionPassageOut(ResponseModel):
     title: str | None
     text: str
     metadata: dict[str, Any]
+    source: SourceOut
     evidence: list[int]
 
 

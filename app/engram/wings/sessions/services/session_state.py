@@ -36,7 +36,7 @@ class SessionRequest:
     Attributes:
         top_k: passages that each of its queries shows.
         arm: memory, profile and strategy of its queries; None for what the collection is set to.
-        metadata: only passages whose metadata contain this.
+        filter: only passages that it lets through, see ``Query``.
         unit: whose question it is, see ``Query``; a session by itself stays in one arm.
         stop: what may stop it before its budget.
         threshold: from which probability on the evidence is enough, in [0, 1]; None for the rule's own.
@@ -48,7 +48,7 @@ class SessionRequest:
 
     top_k: int = 5
     arm: Mapping[str, Any] | None = None
-    metadata: Mapping[str, Any] | None = None
+    filter: Mapping[str, Any] | None = None
     unit: str | None = None
     stop: StopRule = "planner"
     threshold: float | None = None

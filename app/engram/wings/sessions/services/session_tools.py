@@ -338,7 +338,7 @@ class StepTools:
             text=text,
             scope=self.scope,
             top_k=top_k,
-            metadata=request.metadata,
+            filter=request.filter,
             include=frozenset({"sentences"}),
             unit=request.unit or str(self._state.id),
             caller_chose_arm=request.arm is not None,

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from engram.services.auth.scope import Scope
+from engram.services.retrieval.passage_source import PassageSource, read_source
 from engram.storage.corpus import passages
+from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage
 from engram.storage.database import Reader
 from engram.wings.sessions.core.session import Note, PoolSentence, Round
@@ -22,6 +24,7 @@ class ShownPassage:
     title: str | None
     text: str
     metadata: Mapping[str, Any]
+    source: PassageSource
     evidence: Sequence[int]
 
 
@@ -32,6 +35,7 @@ class ShownEvidence:
     sentence_id: int
     passage_id: str
     text: str
+    source: PassageSource
     round: int
     query: str | None
     gap: str | None
@@ -79,24 +83,32 @@ def session_view(reader: Reader, scope: Scope, state: SessionState) -> SessionVi
         collection.name,
         stored,
         state.rounds,
-        [_passage(stored_passages[passage], pool) for passage in state.ranked if passage in stored_passages],
-        [_evidence(one, stored_passages[one.passage_id], state.rounds) for one in pool],
+        [
+            _passage(stored_passages[passage], pool, collection)
+            for passage in state.ranked
+            if passage in stored_passages
+        ],
+        [_evidence(one, stored_passages[one.passage_id], state.rounds, collection) for one in pool],
         [note for note in state.notes if standing.issuperset(note.cites)],
     )
 
 
-def _passage(passage: StoredPassage, pool: Sequence[PoolSentence]) -> ShownPassage:
+def _passage(passage: StoredPassage, pool: Sequence[PoolSentence], collection: Collection) -> ShownPassage:
     cited = [one.sentence_id for one in pool if one.passage_id == passage.id]
-    return ShownPassage(passage.external_id, passage.title, passage.text, passage.metadata, cited)
+    source = read_source(passage, collection)
+    return ShownPassage(passage.external_id, passage.title, passage.text, passage.metadata, source, cited)
 
 
-def _evidence(sentence: PoolSentence, passage: StoredPassage, rounds: Sequence[Round]) -> ShownEvidence:
+def _evidence(
+    sentence: PoolSentence, passage: StoredPassage, rounds: Sequence[Round], collection: Collection
+) -> ShownEvidence:
     queries = rounds[sentence.round - 1].said.get("queries", ()) if sentence.round <= len(rounds) else ()
     query = None if sentence.query is None or sentence.query >= len(queries) else queries[sentence.query]
     return ShownEvidence(
         sentence.sentence_id,
         passage.external_id,
         sentence.text,
+        read_source(passage, collection),
         sentence.round,
         query,
         sentence.gap,

@@ -19,6 +19,7 @@ from engram.core.filter.states import question_hash
 from engram.storage.corpus import collections
 from engram.storage.corpus.current_vectors import renew_question_version
 from engram.storage.database import Writer
+from engram.storage.erasure.erased_log import Selection
 from engram.storage.row_lookups import CLOCK, WANTED_IDS, alias_rows, id_rows, join_by_index
 
 
@@ -47,6 +48,29 @@ def forget_sessions(writer: Writer, collection_id: int, sessions: Sequence[UUID]
     """Erase the words of these sessions' sub-questions, since nothing will say any more what they were made of."""
     collections.lock_learning(writer, collection_id, alone=True)
     _unname(writer, collection_id, _episodes(writer, collection_id, sessions))
+
+
+def erase_sessions(writer: Writer, collection_id: int, selection: Selection) -> int:
+    """Remove the sessions that an erasure selects, with the words of their sub-questions; how many."""
+    selected = {
+        "query": """id IN (SELECT session_id FROM session_round round
+                           WHERE round.collection_id = %(collection)s AND round.episodes && %(queries)s::uuid[])""",
+        "judge": "false",
+        "principal": "principal = %(name)s",
+        "span": selection.during("created_at"),
+    }[selection.kind]
+    parameters = selection.parameters(collection_id)
+    rows = writer.rows(
+        f"SELECT id FROM session WHERE collection_id = %(collection)s AND {selected} ORDER BY id", parameters
+    )
+    ids = [row.id for row in rows]
+    if ids:
+        forget_sessions(writer, collection_id, ids)
+        writer.execute(
+            "DELETE FROM session WHERE collection_id = %(collection)s AND id = ANY(%(ids)s::uuid[])",
+            parameters | {"ids": ids},
+        )
+    return len(ids)
 
 
 def forget_in_copy(writer: Writer, source: int, target: int) -> None:

@@ -334,6 +334,20 @@ def delete_all(writer: Writer, collection_id: int) -> int:
     return writer.execute("DELETE FROM session WHERE collection_id = %(collection)s", {"collection": collection_id})
 
 
+def find_related_queries(reader: Reader, collection_id: int, queries: Sequence[UUID]) -> list[UUID]:
+    """Find all queries of the sessions that some of these belong to."""
+    rows = reader.rows(
+        """
+        SELECT DISTINCT unnest(related.episodes) AS id FROM session_round round
+        JOIN session_round related
+          ON related.collection_id = round.collection_id AND related.session_id = round.session_id
+        WHERE round.collection_id = %(collection)s AND round.episodes && %(queries)s::uuid[]
+        """,
+        {"collection": collection_id, "queries": list(queries)},
+    )
+    return [row.id for row in rows]
+
+
 def delete_ended(writer: Writer, moment: datetime, limit: int) -> int:
     """Remove sessions that ended before the moment, at most ``limit``, with their rounds and pools; how many.
 

@@ -15,6 +15,7 @@ from typing import IO
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from engram.context.errors import ConfigurationError, UnavailableError
+from engram.migrations.rules import GRANTS
 
 PIECE_BYTES = 1024 * 1024
 TAIL_LINES = 5
@@ -69,6 +70,7 @@ def restore(url: str, source: Path, *, on_line: LineHandler, programs: Path | No
             psql.input.write(_EMPTIED)
             for section in _SECTIONS:
                 _write(section, source, psql.input, on_line, programs)
+            psql.input.write(f"\nRESET search_path;{GRANTS};".encode())
             psql.input.write(b"\nCOMMIT;\n")  # what ends before that is rolled back
             psql.input.close()
         except BrokenPipeError:  # psql met an error, and says which

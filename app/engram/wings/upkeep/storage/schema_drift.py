@@ -29,6 +29,7 @@ def list_missing(database: Database) -> list[str]:
         missing = [*_list_missing_names(reader, expected)]
         if not is_distributed:
             missing += [f"row security of {table}" for table in row_security.list_unprotected(reader)]
+            missing += [f"the policy of readers on {table}" for table in row_security.list_unbound(reader)]
     with database.open_for_inspection() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), expected)
     for change in differences:

@@ -184,7 +184,7 @@ def find_places(reader: Reader, focus: Focus, sentences: Sequence[int]) -> dict[
     rows = reader.rows(
         f"""
         SELECT s.id AS sentence_id, s.passage_id, -(s.embedding <#> %(q)s) AS similarity,
-               p.metadata @> %(metadata)s AS passing
+               {focus.passage_condition} AS passing
         FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
         {join_by_index("passage p", "p.id = s.passage_id")}
         """,

@@ -9,8 +9,17 @@ from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
 from engram.composition.container import Application
-from engram.core.text.conditions import Combination, Comparison, Condition, Negation, Scalar, build_equal_to_any
-from engram.storage.retrieval.condition_path import condition_path
+from engram.core.text.conditions import (
+    Combination,
+    Comparison,
+    Condition,
+    Containment,
+    Negation,
+    Scalar,
+    build_comparison,
+)
+from engram.core.text.filters import read_filter
+from engram.storage.retrieval.metadata_filter import compile_condition
 
 ODD_TEXT = 'a"b\\c $.d%(e)s é🙂\n[^x]*'
 """A text that quoting in SQL, JSON, paths and regular expressions could each mistake."""
@@ -18,9 +27,10 @@ ODD_TEXT = 'a"b\\c $.d%(e)s é🙂\n[^x]*'
 
 def holds(application: Application, condition: Condition, metadata: dict[str, Any]) -> bool | None:
     with application.database.read() as reader:
+        compiled = compile_condition(condition)
         found: bool | None = reader.scalar(
-            "SELECT %(metadata)s @@ %(path)s::jsonpath",
-            {"metadata": Jsonb(metadata), "path": condition_path(condition)},
+            f"SELECT {compiled.sql} FROM (SELECT %(metadata)s::jsonb AS metadata) AS p",
+            {"metadata": Jsonb(metadata), **compiled.values},
         )
         return found
 
@@ -42,6 +52,7 @@ def holds(application: Application, condition: Condition, metadata: dict[str, An
         ("ends", ODD_TEXT, ["z" + ODD_TEXT], [ODD_TEXT + "z"]),
         ("ends", "c", ["abc", "b\nc"], ["c\nb", "cb"]),
         ("present", "", ["x", 0, False, [1], {"a": 1}], [None, "", []]),
+        ("exists", "", ["x", 0, None, "", [], {}], []),
     ],
 )
 def test_comparisons(application: Application, comparator: Any, value: Any, met: Any, missed: Any) -> None:
@@ -69,7 +80,74 @@ def test_combinations(application: Application) -> None:
     assert holds(application, either, {"year": 1999, "topic": "space"}) is True
     assert holds(application, either, {"year": 1999}) is False
     assert holds(application, Combination("all", (either, Negation(both))), {"topic": "space"}) is True
-    assert holds(application, build_equal_to_any("year", (1999, "1999")), {"year": "1999"}) is True
+    in_space = Containment({"place": {"kind": "space"}})
+    assert (
+        holds(application, Combination("all", (recent, in_space)), {"year": 2001, "place": {"kind": "space"}})
+        is True
+    )
+    assert holds(application, Negation(Combination("any", (recent, in_space))), {"year": 1999, "place": 5}) is True
+
+
+@pytest.mark.parametrize(
+    ("comparator", "value", "met", "missed"),
+    [
+        (
+            "equal",
+            "2024-05-01",
+            ["2024-05-01", "2024-05-01T02:00:00+02:00", ["x", "2024-05-01T00:00Z"]],
+            ["2024-05-02"],
+        ),
+        (
+            "less",
+            "2024-05-01T12:00:00Z",
+            ["2024-05-01T13:59:59.9+02:00", "2024-05-01"],
+            ["2024-05-01 12:00", "2024", 5],
+        ),
+        (
+            "at-most",
+            "2024-05-01T12:00:00+02:00",
+            ["2024-05-01T10:00:00.000Z", "2024-05-01t06:00-0400"],
+            ["2024-05-02"],
+        ),
+        (
+            "more",
+            "2024-02-28",
+            ["2024-02-29", "2024-02-28T00:00:01"],
+            ["2024-02-30", "2024-02-28", "never", None, {}],
+        ),
+        ("at-least", "0001-01-01", ["0001-01-01", "9999-12-31T23:59:59-12:00"], ["0000-01-01", "2024-13-01", "9"]),
+    ],
+)
+def test_dates_compare_as_instants(
+    application: Application, comparator: Any, value: str, met: list[Any], missed: list[Any]
+) -> None:
+    condition = build_comparison("day", comparator, value)
+    for held in met:
+        assert holds(application, condition, {"day": held}) is True, held
+        assert holds(application, Negation(condition), {"day": held}) is False, held
+    for other in missed:
+        assert holds(application, condition, {"day": other}) is False, other
+        assert holds(application, Negation(condition), {"day": other}) is True, other
+    assert holds(application, Negation(condition), {}) is True
+
+
+@pytest.mark.parametrize(
+    ("document", "held", "expected"),
+    [
+        ({"a": {"$in": ["x", 5]}, "b": 1}, {"a": 5, "b": 1}, True),
+        ({"a": {"$in": ["x", 5]}, "b": 1}, {"a": 5, "b": 2}, False),
+        ({"a": {"$nin": ["x", 5]}}, {}, True),
+        ({"$or": [{"a": {"b": 1}}, {"c": {"$exists": False}}]}, {"a": {"b": 1, "d": 2}, "c": 1}, True),
+        ({"$or": [{"a": {"b": 1}}, {"c": {"$exists": False}}]}, {"a": {"b": 2}, "c": None}, False),
+        ({"a": {"$gt": 1, "$not": {"$gte": 3}}}, {"a": 2}, True),
+        ({"a": {"$gt": 1, "$not": {"$gte": 3}}}, {"a": 3}, False),
+        ({"a": ["x"]}, {"a": ["y", "x"]}, True),
+    ],
+)
+def test_filters(application: Application, document: Any, held: Any, expected: bool) -> None:
+    condition = read_filter(document)
+    assert condition is not None
+    assert holds(application, condition, held) is expected
 
 
 scalars = st.one_of(

@@ -1,0 +1,20 @@
+"""The source of a passage on the wire."""
+
+from pydantic import Field
+
+from engram.api.schemas import ResponseModel
+
+
+class SourceOut(ResponseModel):
+    """Where a passage comes from."""
+
+    document: str = Field(
+        description="Name of its document, from `metadata.source`; of a passage without one its title, else its id."
+    )
+    heading: list[str] = Field(description="The headings above it, outermost first, from `metadata.heading`.")
+    page: int | None = Field(description="Its page or slide, from 1.")
+    link: str | None = Field(
+        description="Where people read it, by the collection's `link_template`; null without a template, or if the "
+        "passage lacks a value that the template needs."
+    )
+    language: str = Field(description="Of its text, as it was given or recognised.")

@@ -1,0 +1,32 @@
+"""Names of readers: whom passages let read, and what a caller is among them."""
+
+import re
+from collections.abc import Iterable
+
+MOST_READERS = 1_000
+"""Of one passage, and of one caller."""
+MOST_CHARACTERS = 200
+PATTERN = r"^(user|group):\S([^\x00-\x1f\x7f]*\S)?$"
+_NAME = re.compile(PATTERN.replace("$", r"\Z"))
+
+
+def normalise_readers(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names in order, each once.
+
+    Raises:
+        ValueError: one is no name, or there are too many.
+    """
+    readers = tuple(sorted(set(names)))
+    if len(readers) > MOST_READERS:
+        raise ValueError(f"there are at most {MOST_READERS} readers")
+    for name in readers:
+        if not is_reader_name(name):
+            raise ValueError(
+                f"a reader is user:NAME or group:NAME, {MOST_CHARACTERS} characters at most; {name[:50]!r} is not"
+            )
+    return readers
+
+
+def is_reader_name(text: str) -> bool:
+    """Whether a passage can name this reader."""
+    return len(text) <= MOST_CHARACTERS and _NAME.match(text) is not None

@@ -1,0 +1,156 @@
+"""Filters on the metadata of passages as callers write them: JSON objects with operators."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from engram.core.text.conditions import (
+    Combination,
+    Comparator,
+    Comparison,
+    Condition,
+    Containment,
+    Negation,
+    Scalar,
+    build_comparison,
+)
+
+LEAST_INTEGER, GREATEST_INTEGER = -(2**63), 2**63 - 1
+
+_ORDERS: dict[str, Comparator] = {"$gt": "more", "$gte": "at-least", "$lt": "less", "$lte": "at-most"}
+_TEXTS: dict[str, Comparator] = {"$contains": "contains", "$starts": "starts", "$ends": "ends"}
+_PRESENCES: dict[str, Comparator] = {"$exists": "exists", "$present": "present"}
+_JOINS = ("$and", "$or", "$not")
+
+
+def read_filter(document: Mapping[str, Any]) -> Condition | None:
+    """Read a filter; None if it lets every passage through.
+
+    ``{"topic": "space"}`` lets passages through whose metadata contain it. Operators stand below a field of the
+    top level, ``{"year": {"$gte": 1990, "$lt": 2000}}``. ``$and`` and ``$or`` join a list of filters, and ``$not``
+    turns one around. All parts of an object must hold. Operators follow ``Comparison``: of a list, one element has
+    to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing.
+
+    Raises:
+        ValueError: an operator is unknown, stands in a wrong place or has a value that it does not take; or a whole
+            number has more than 64 bits.
+    """
+    _check_numbers(document)
+    return _read(document) if document else None
+
+
+def _read(document: Mapping[str, Any]) -> Condition:
+    parts: list[Condition] = []
+    contained: dict[str, Any] = {}
+    for name, value in document.items():
+        if name.startswith("$"):
+            parts.append(_read_join(name, value))
+        elif isinstance(value, dict) and any(key.startswith("$") for key in value):
+            parts.append(_read_field(name, value))
+        else:
+            _refuse_operators(name, value)
+            contained[name] = value
+    if contained or not parts:
+        parts.insert(0, Containment(contained))
+    return _combine(parts)
+
+
+def _combine(parts: list[Condition]) -> Condition:
+    return parts[0] if len(parts) == 1 else Combination("all", tuple(parts))
+
+
+def _read_join(operator: str, value: Any) -> Condition:
+    if operator == "$not":
+        if not isinstance(value, dict):
+            raise ValueError("$not takes a filter, a JSON object")
+        return Negation(_read(value))
+    if operator not in _JOINS:
+        known = ", ".join(_JOINS)
+        raise ValueError(f"{operator!r} is no operator that joins filters; there are {known}")
+    if not isinstance(value, list) or not value or not all(isinstance(one, dict) for one in value):
+        raise ValueError(f"{operator} takes a list of at least one filter, each a JSON object")
+    return Combination("all" if operator == "$and" else "any", tuple(_read(one) for one in value))
+
+
+def _read_field(field: str, operators: Mapping[str, Any]) -> Condition:
+    """Read ``{"$gte": 1990, "$lt": 2000}``: all of them must hold of the field."""
+    parts: list[Condition] = []
+    for operator, value in operators.items():
+        reader = _READERS.get(operator)
+        if reader is None:
+            known = ", ".join(_READERS)
+            raise ValueError(f"{operator!r} below {field!r} is no operator; there are {known}")
+        parts.append(reader(field, operator, value))
+    return _combine(parts)
+
+
+def _read_equality(field: str, operator: str, value: Any) -> Condition:
+    equal = build_comparison(field, "equal", _check_scalar(operator, value))
+    return equal if operator == "$eq" else Negation(equal)
+
+
+def _read_membership(field: str, operator: str, value: Any) -> Condition:
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"{operator} takes a list of at least one value")
+    scalars = [_check_scalar(operator, one) for one in value]
+    equal = Combination("any", tuple(build_comparison(field, "equal", one) for one in scalars))
+    return equal if operator == "$in" else Negation(equal)
+
+
+def _read_order(field: str, operator: str, value: Any) -> Condition:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"{operator} takes a number or a text, such as a date")  # noqa: TRY004 - bad input
+    return build_comparison(field, _ORDERS[operator], value)
+
+
+def _read_text(field: str, operator: str, value: Any) -> Condition:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{operator} takes a text that is not empty")
+    return Comparison(field, _TEXTS[operator], value)
+
+
+def _read_presence(field: str, operator: str, value: Any) -> Condition:
+    if not isinstance(value, bool):
+        raise ValueError(f"{operator} takes true or false")  # noqa: TRY004
+    there = Comparison(field, _PRESENCES[operator])
+    return there if value else Negation(there)
+
+
+def _read_negation(field: str, operator: str, value: Any) -> Condition:
+    if not isinstance(value, dict) or not value:
+        raise ValueError(f'{operator} below a field takes operators, such as {{"$gt": 5}}')
+    return Negation(_read_field(field, value))
+
+
+_READERS: dict[str, Callable[[str, str, Any], Condition]] = {
+    **dict.fromkeys(("$eq", "$ne"), _read_equality),
+    **dict.fromkeys(_ORDERS, _read_order),
+    **dict.fromkeys(("$in", "$nin"), _read_membership),
+    "$not": _read_negation,
+    **dict.fromkeys(_PRESENCES, _read_presence),
+    **dict.fromkeys(_TEXTS, _read_text),
+}
+
+
+def _check_scalar(operator: str, value: Any) -> Scalar:
+    if not isinstance(value, str | int | float):
+        raise ValueError(f"{operator} compares with texts, numbers, true and false; for null see $exists")  # noqa: TRY004
+    return value
+
+
+def _refuse_operators(field: str, value: Any) -> None:
+    """Refuse operators deep in an object that metadata have to contain: they would match nothing, in silence."""
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _refuse_operators(field, item)
+        if isinstance(item, dict) and any(key.startswith("$") for key in item):
+            raise ValueError(
+                f"operators stand directly below a field of the metadata's top level, not deeper in {field!r}"
+            )
+
+
+def _check_numbers(value: Any) -> None:
+    """Refuse whole numbers that metadata cannot hold exactly."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_numbers(item)
+    elif isinstance(value, int) and not LEAST_INTEGER <= value <= GREATEST_INTEGER:
+        raise ValueError("must not hold whole numbers of more than 64 bits; write these as text")

@@ -1,0 +1,123 @@
+"""Readers of passages: who may read one, and changes of that. A change embeds nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from engram.context import tenancy
+from engram.context.errors import InvalidRequestError, NotFoundError
+from engram.core.auth.reader_names import normalise_readers
+from engram.services.auth.scope import Scope
+from engram.storage.corpus import collections, passages, reader_sets
+from engram.storage.corpus.reader_sets import Readers
+from engram.storage.database import Database
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderExplanation:
+    """Whether somebody sees a passage, and why.
+
+    Attributes:
+        readers: of the passage; None: everyone.
+        matched: those of them that the somebody is.
+    """
+
+    passage_id: str
+    visible: bool
+    readers: Readers | None
+    asked: Readers
+    matched: Readers
+    reason: str
+
+
+class PassageReadersService:
+    """Sets and explains who may read passages."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def set_of_passage(self, scope: Scope, external_id: str, readers: Sequence[str] | None) -> Readers | None:
+        """Let these read a passage that the caller sees, from the next query on; None: everyone. Return them.
+
+        Raises:
+            NotFoundError: the caller sees no such passage, or the collection is gone.
+            InvalidRequestError: a name is none of a reader.
+        """
+        given = _normalise(readers)
+        with self._database.read() as reader:
+            seen = passages.versions(reader, scope.collection.id, [external_id]).get(external_id)
+        if seen is None:
+            raise _build_missing_error(scope, external_id)
+        self._assign(scope, given, [seen[0]])
+        return given
+
+    def set_of_source(self, scope: Scope, source: str, readers: Sequence[str] | None) -> int:
+        """Let these read the passages of a document that the caller sees; of how many it had others before.
+
+        Args:
+            source: the document's name, as passages have it as ``metadata.source``.
+
+        Raises:
+            NotFoundError: the caller sees no passage of it, or the collection is gone.
+            InvalidRequestError: a name is none of a reader.
+        """
+        given = _normalise(readers)
+        with self._database.read() as reader:
+            seen = reader_sets.list_of_source(reader, scope.collection.id, source)
+        if not seen:
+            raise NotFoundError(f"There is no passage of {source!r} in collection {scope.collection.name!r}.")
+        return self._assign(scope, given, seen)
+
+    def explain(self, scope: Scope, external_id: str, names: Sequence[str]) -> ReaderExplanation:
+        """Say whether somebody who is these among the readers sees a passage, and why.
+
+        Raises:
+            NotFoundError: there is no such passage.
+            InvalidRequestError: a name is none of a reader.
+        """
+        asked = _normalise(names) or ()
+        collection = scope.collection.id
+        with self._database.read() as reader:
+            version = passages.versions(reader, collection, [external_id]).get(external_id)
+            if version is None:
+                raise _build_missing_error(scope, external_id)
+            readers = reader_sets.load(reader, collection, [version[0]])[version[0]]
+        matched = tuple(name for name in asked if name in (readers or ()))
+        return ReaderExplanation(
+            external_id, readers is None or bool(matched), readers, asked, matched, _reason(readers, matched)
+        )
+
+    def _assign(self, scope: Scope, readers: Readers | None, placed: Sequence[int]) -> int:
+        target = scope.collection
+        # What belongs to the passages follows them, whoever reads it now.
+        with tenancy.allow_all_readers(), self._database.write() as writer:
+            if not collections.lock_graph(writer, target.id):
+                raise collections.build_gone_error(target.name)
+            made = reader_sets.make(writer, target.id, [] if readers is None else [readers])
+            changed = reader_sets.assign(writer, target.id, None if readers is None else made[readers], placed)
+        log.info("readers set", collection=target.name, passages=len(changed))
+        return len(changed)
+
+
+def _normalise(names: Sequence[str] | None) -> Readers | None:
+    try:
+        return None if names is None else normalise_readers(names)
+    except ValueError as error:
+        raise InvalidRequestError(f"{error}.") from error
+
+
+def _reason(readers: Readers | None, matched: Readers) -> str:
+    if readers is None:
+        return "It has no readers: everyone who may query the collection sees it."
+    if not readers:
+        return "Its list of readers is empty: only `admin` sees it."
+    if matched:
+        return f"Among its readers is {', '.join(matched)}."
+    return "None of these is among its readers."
+
+
+def _build_missing_error(scope: Scope, external_id: str) -> NotFoundError:
+    return NotFoundError(f"There is no passage {external_id!r} in collection {scope.collection.name!r}.")

@@ -1,0 +1,73 @@
+"""Where a passage comes from, as every answer shows it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from engram.core.text.link_template import make_link
+from engram.storage.corpus.collections import Collection
+
+LARGEST_PAGE = 10_000_000
+"""A number beyond this is no page."""
+
+
+class DescribedPassage(Protocol):
+    """A passage, as far as its source is read from it."""
+
+    @property
+    def external_id(self) -> str: ...
+    @property
+    def title(self) -> str | None: ...
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
+    @property
+    def language(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSource:
+    """Source of a passage.
+
+    Attributes:
+        document: name of its document; of a passage without one its title, else its id.
+        heading: the headings above it, outermost first.
+        page: its page or slide, from 1; None without one.
+        link: where people read it, by the collection's template; None without one.
+        language: of its text.
+    """
+
+    document: str
+    heading: tuple[str, ...]
+    page: int | None
+    link: str | None
+    language: str
+
+    def __str__(self) -> str:
+        """One line for people: document, headings and page."""
+        path = " > ".join((self.document, *self.heading))
+        return path if self.page is None else f"{path}, page {self.page}"
+
+
+def read_source(passage: DescribedPassage, collection: Collection) -> PassageSource:
+    """Read a passage's source from its metadata, as an import or a caller gave them."""
+    metadata = passage.metadata
+    source = metadata.get("source")
+    source = source if isinstance(source, str) and source.strip() else None
+    given = metadata.get("heading")
+    path = tuple(one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str) and one)
+    page = metadata.get("page")
+    is_page = isinstance(page, int) and not isinstance(page, bool) and 0 < page <= LARGEST_PAGE
+    values = {
+        "source": source or "",
+        "heading": path[-1] if path else "",
+        "page": str(page) if is_page else "",
+        "title": passage.title or "",
+        "id": passage.external_id,
+    }
+    return PassageSource(
+        document=source or passage.title or passage.external_id,
+        heading=path,
+        page=page if is_page else None,
+        link=None if collection.link_template is None else make_link(collection.link_template, values),
+        language=passage.language,
+    )

@@ -1,0 +1,1 @@
+"""Erasure: what is stored of a person goes, on request."""

@@ -1,0 +1,76 @@
+"""Filters with operators, as routes take them."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from engram.composition.container import Application
+from tests.conftest import CURIE, Ingest
+
+DATES = ("2024-05-01", "2024-05-01T23:00:00-02:00", "2024-05-02T00:30:00Z", "2023-01-01", "soon")
+LONG = 2**63
+
+
+@pytest.fixture
+def dated(ingest: Ingest, collection: str) -> str:
+    """The passages, each with its place and a date."""
+    ingest(*(dict(p) | {"metadata": {"n": n, "day": DATES[n]}} for n, p in enumerate(CURIE)))
+    return collection
+
+
+@pytest.mark.parametrize("strategy", ["graph", "dense"])
+@pytest.mark.parametrize(
+    ("document", "places"),
+    [
+        ({"n": {"$gte": 1, "$lt": 3}}, {1, 2}),
+        ({"n": {"$in": [0, 4]}}, {0, 4}),
+        ({"$or": [{"n": 0}, {"day": {"$lt": "2024-01-01"}}]}, {0, 3}),
+        ({"day": {"$gte": "2024-05-01T12:00:00Z"}}, {1, 2}),
+        ({"day": {"$not": {"$gte": "2023-01-01"}}}, {4}),
+        ({"day": {"$exists": False}}, set()),
+    ],
+)
+def test_operators_narrow_an_answer(
+    http: TestClient, dated: str, strategy: str, document: Any, places: set[int]
+) -> None:
+    body = {"collection": dated, "query": "Who was Marie Curie?", "filter": document, "arm": {"strategy": strategy}}
+    answer = http.post("/query", json=body).json()
+    assert {hit["metadata"]["n"] for hit in answer["passages"]} == places
+    assert http.get(f"/queries/{answer['query_id']}").json()["filter"] == document
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"n": {"$near": 5}}, {"$nor": [{"n": 1}]}, {"n": LONG}, {"n": {"$lt": LONG}}], ids=str
+)
+def test_wrong_filters_are_refused_wherever_one_filters(http: TestClient, curie: str, wrong: Any) -> None:
+    asked = {"collection": curie, "query": "Who?", "filter": wrong}
+    for path, body in (
+        ("/query", asked),
+        ("/queries:batch", {"queries": [asked]}),
+        ("/query/compare", asked),
+        ("/answer", asked),
+        ("/sessions", {"collection": curie, "question": "Who?", "filter": wrong}),
+    ):
+        answer = http.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
+        assert answer.status_code == 422, path
+        assert answer.json()["detail"], path
+
+
+def test_a_long_whole_number_of_metadata_is_refused_not_rounded(
+    http: TestClient, application: Application, collection: str
+) -> None:
+    line = f'{{"id": "a", "text": "Ada.", "metadata": {{"n": {10 * LONG}}}}}'
+    whole = http.post(
+        "/passages",
+        content=f'{{"collection": "{collection}", "passages": [{line}]}}',
+        headers={"content-type": "application/json"},
+    )
+    assert whole.status_code == 422
+    assert "64 bits" in whole.json()["detail"]
+    lines = http.post(
+        f"/passages?collection={collection}", content=line, headers={"content-type": "application/x-ndjson"}
+    )
+    application.jobs.runner.run_ready()
+    assert "64 bits" in http.get(lines.json()["status_url"]).text

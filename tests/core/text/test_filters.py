@@ -1,0 +1,71 @@
+"""Filters as callers write them."""
+
+from typing import Any
+
+import pytest
+
+from engram.core.text.conditions import Combination, Comparison, Containment, Negation
+from engram.core.text.filters import read_filter
+
+
+@pytest.mark.parametrize(
+    ("document", "condition"),
+    [
+        ({}, None),
+        (
+            {"topic": "space", "place": {"name": "Titan"}},
+            Containment({"topic": "space", "place": {"name": "Titan"}}),
+        ),
+        ({"year": {"$gt": 5}}, Comparison("year", "more", 5)),
+        ({"year": {"$ne": 5}}, Negation(Comparison("year", "equal", 5))),
+        (
+            {"topic": "space", "year": {"$gte": 5, "$lt": 9}},
+            Combination(
+                "all",
+                (
+                    Containment({"topic": "space"}),
+                    Combination("all", (Comparison("year", "at-least", 5), Comparison("year", "less", 9))),
+                ),
+            ),
+        ),
+        (
+            {"$and": [{"a": {"$contains": "x"}}, {}]},
+            Combination("all", (Comparison("a", "contains", "x"), Containment({}))),
+        ),
+        ({"$not": {"a": {"$exists": True}}}, Negation(Comparison("a", "exists"))),
+        ({"a": {"$present": False}}, Negation(Comparison("a", "present"))),
+        ({"a": {"$not": {"$starts": "x"}}}, Negation(Comparison("a", "starts", "x"))),
+        ({"a": {"$nin": [True]}}, Negation(Combination("any", (Comparison("a", "equal", True),)))),
+    ],
+)
+def test_read(document: Any, condition: Any) -> None:
+    assert read_filter(document) == condition
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ({"$where": "1"}, "no operator that joins"),
+        ({"year": {"$gtt": 5}}, "below 'year' is no operator"),
+        ({"year": {"$gt": 5, "other": 1}}, "no operator"),
+        ({"year": {"$gt": None}}, "number or a text"),
+        ({"year": {"$gt": True}}, "number or a text"),
+        ({"year": {"$eq": None}}, "see .exists"),
+        ({"year": {"$eq": [1]}}, "compares with"),
+        ({"year": {"$in": []}}, "at least one value"),
+        ({"year": {"$in": 5}}, "at least one value"),
+        ({"year": {"$exists": 1}}, "true or false"),
+        ({"year": {"$not": 5}}, "takes operators"),
+        ({"year": {"$contains": ""}}, "not empty"),
+        ({"$not": []}, "takes a filter"),
+        ({"$and": []}, "at least one filter"),
+        ({"$or": [5]}, "each a JSON object"),
+        ({"a": {"b": {"$gt": 5}}}, "not deeper"),
+        ({"a": [{"b": 1, "$gt": 5}]}, "not deeper"),
+        ({"$or": [{"a": {"$lt": 2**63}}]}, "64 bits"),
+        ({"a": [-(2**63) - 1]}, "64 bits"),
+    ],
+)
+def test_refused(document: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        read_filter(document)

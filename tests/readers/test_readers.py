@@ -1,0 +1,202 @@
+"""Who sees a passage: by key, by `as`, by change."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.readers.conftest import Client, Put
+from tests.support.strict_client import TestClient
+
+QUESTION = "Where was Marie Curie born?"
+PASSAGES: list[dict[str, Any]] = [
+    {"id": "open", "title": "Marie Curie", "text": "Marie Curie was born in Warsaw in 1867."},
+    {
+        "id": "hr",
+        "title": "Marie Curie",
+        "text": "Marie Curie was born near Zanzibar Lodge, says the file.",
+        "readers": ["group:hr"],
+    },
+    {"id": "ana", "text": "Marie Curie met Ana in Warsaw.", "readers": ["user:ana", "group:staff"]},
+    {"id": "nobody", "text": "Marie Curie was born in Xanadu Hall.", "readers": []},
+]
+ALL = {"open", "hr", "ana", "nobody"}
+
+
+@pytest.fixture(scope="module")
+def docs(put: Put) -> str:
+    put("docs", *PASSAGES)
+    return "docs"
+
+
+def ask(client: TestClient, collection: str, **more: Any) -> set[str]:
+    answer = client.post("/query", json={"query": QUESTION, "collection": collection, "top_k": 10, **more})
+    assert answer.status_code == 200, answer.text
+    return {passage["passage_id"] for passage in answer.json()["passages"]}
+
+
+@pytest.mark.parametrize("strategy", ["graph", "dense", "lexical", "hybrid"])
+@pytest.mark.parametrize("profile", ["default", "paper"])
+def test_a_key_sees_passages_that_its_principals_may_read(
+    docs: str, client: Client, admin: TestClient, strategy: str, profile: str
+) -> None:
+    arm = {"arm": {"strategy": strategy, "profile": profile}}
+    assert ask(client(), docs, **arm) == {"open"}
+    assert ask(client("group:hr"), docs, **arm) == {"open", "hr"}
+    assert ask(client("user:ana", "group:hr"), docs, **arm) == {"open", "hr", "ana"}
+    assert ask(client("group:nurses"), docs, **arm) == {"open"}
+    assert ask(admin, docs, **arm) == ALL
+
+
+def test_no_name_of_a_hidden_passage_is_in_a_trace(docs: str, client: Client) -> None:
+    body = {
+        "query": "Who was in Zanzibar Lodge or Xanadu Hall?",
+        "collection": docs,
+        "include": ["trace", "entities"],
+    }
+    answer = client("user:ana").post("/query", json=body | {"query": "Marie Curie in the lodge"})
+    assert answer.status_code == 200
+    assert not any(name in answer.text for name in ("Zanzibar", "Xanadu"))
+    named = client("user:ana").post("/query", json=body).json()
+    assert [name["name"] for name in named["entities"] if "anadu" in name["name"] or "Zan" in name["name"]] == []
+
+
+def test_a_frontend_asks_for_whom_it_authenticated(docs: str, client: Client, local: TestClient) -> None:
+    frontend = client("group:hr", scopes=["query", "act-as"])
+    assert ask(frontend, docs, **{"as": ["user:ana"]}) == {"open", "ana"}
+    assert ask(frontend, docs, **{"as": []}) == {"open"}
+    assert ask(frontend, docs) == {"open", "hr"}
+    assert ask(local, docs) == ALL
+    assert ask(local, docs, **{"as": ["group:staff"]}) == {"open", "ana"}
+    body = {"query": QUESTION, "collection": docs, "as": ["user:ana"]}
+    refused = client("group:hr").post("/query", json=body)
+    assert (refused.status_code, refused.json()["scope"]) == (403, "act-as")
+    assert client(scopes=["admin"]).post("/query", json=body | {"as": ["ana"]}).status_code == 422
+    assert ask(client(scopes=["admin"]), docs, **{"as": ["user:ana"]}) == {"open", "ana"}
+
+
+def test_an_admin_of_one_collection_sees_all_of_that_alone(put: Put, docs: str, client: Client) -> None:
+    put("other", *PASSAGES)
+    key = client(scopes={"other": ["admin"], "docs": ["query"]})
+    assert ask(key, "other") == ALL
+    assert ask(key, docs) == {"open"}
+
+
+def test_reads_lists_and_counts_go_by_readers(docs: str, client: Client, admin: TestClient) -> None:
+    ana = client("user:ana")
+    where = {"params": {"collection": docs}}
+    assert [ana.get(f"/passages/{one}", **where).status_code for one in ("open", "ana", "hr")] == [200, 200, 404]
+    missing, hidden = (ana.get(f"/passages/{one}", **where).json()["detail"] for one in ("absent", "nobody"))
+    assert missing.replace("absent", "nobody") == hidden
+    listed = ana.get(f"/collections/{docs}/passages").json()["passages"]
+    assert [passage["id"] for passage in listed] == ["ana", "open"]
+    for path, counts in {
+        f"/collections/{docs}": lambda body: (body["passage_count"], sum(body["languages"].values())),
+        f"/v1/vector_stores/{docs}": lambda body: (body["file_counts"]["total"],) * 2,
+    }.items():
+        assert counts(ana.get(path).json()) == (2, 2)
+        assert counts(admin.get(path).json()) == (4, 4)
+    assert client("user:ana", scopes=["ingest"]).delete("/passages/nobody", **where).status_code == 404
+
+
+def test_ingest_changes_readers_without_embedding(put: Put, client: Client, admin: TestClient) -> None:
+    one = {"id": "one", "text": "Marie Curie was born in Warsaw in 1867."}
+    put("changed", one | {"readers": ["group:hr"]})
+    assert (ask(client("group:hr"), "changed"), ask(client(), "changed")) == ({"one"}, set())
+    put("changed", one)  # as before
+    assert (ask(client("group:hr"), "changed"), ask(client(), "changed")) == ({"one"}, set())
+    put("changed", one | {"text": "Marie Curie was born in Warsaw on the Vistula. She left."})
+    assert (ask(client("group:hr"), "changed"), ask(client(), "changed")) == ({"one"}, set())
+    put("changed", one | {"readers": ["group:it"]})
+    assert (ask(client("group:hr"), "changed"), ask(client("group:it"), "changed")) == (set(), {"one"})
+    put("changed", one | {"readers": None})
+    assert ask(client(), "changed") == {"one"}
+
+
+def test_routes_that_do_not_go_by_readers_take_admin(docs: str, client: Client, admin: TestClient) -> None:
+    for path in (f"/collections/{docs}/keys", f"/collections/{docs}/generations"):
+        refused = client("user:ana").get(path)
+        assert (refused.status_code, refused.json()["scope"]) == (403, "admin"), path
+        assert admin.get(path).status_code == 200
+        assert client(scopes={docs: ["admin"]}).get(path).status_code == 200
+
+
+def judge(client: TestClient, collection: str, query: str, **verdict: Any) -> Any:
+    body = {"query_id": query, "collection": collection, "partial": True, "wait": True, **verdict}
+    return client.post("/feedback", json=body, headers={"idempotency-key": str(uuid4())})
+
+
+def test_what_one_cannot_see_cannot_be_judged(docs: str, client: Client, admin: TestClient) -> None:
+    asked = admin.post("/query", json={"query": QUESTION, "collection": docs, "include": ["sentences"]}).json()
+    sentences = {one["passage_id"]: one["sentences"][0]["sentence_id"] for one in asked["passages"]}
+    ana = client("user:ana")
+    own = ana.post("/query", json={"query": QUESTION, "collection": docs}).json()["query_id"]
+    for verdict, absent in [
+        ({"supporting": [sentences["hr"]]}, {"supporting": [10**9]}),
+        ({"supporting": [{"passage_id": "hr"}]}, {"supporting": [{"passage_id": "absent"}]}),
+        ({"rating": "up", "cited": ["hr"]}, {"rating": "up", "cited": ["absent"]}),
+    ]:
+        refused, unknown = judge(ana, docs, own, **verdict), judge(ana, docs, own, **absent)
+        assert refused.status_code == unknown.status_code == 422, refused.text
+        assert (
+            refused.json()["detail"].replace("hr", "absent").replace(str(sentences["hr"]), str(10**9))
+            == (unknown.json()["detail"])
+        )
+    taken = judge(ana, docs, own, supporting=[sentences["ana"]])
+    assert (taken.status_code, taken.json()["status"]) == (200, "applied"), taken.text
+    assert [change["sentence_id"] for change in taken.json()["changes"]] != []
+    assert (
+        client("user:ana").delete(f"/feedback/{taken.json()['feedback_id']}?collection={docs}").status_code == 200
+    )
+
+
+def test_an_answer_is_read_again_without_what_was_hidden_since(put: Put, client: Client, admin: TestClient) -> None:
+    put("later", *PASSAGES)
+    frontend = client(scopes=["query", "act-as"])
+    body = {"query": QUESTION, "collection": "later", "include": ["trace"], "as": ["user:ana"]}
+    first = frontend.post("/query", json=body).json()
+    assert {one["passage_id"] for one in first["passages"]} == {"open", "ana"}
+    where = {"params": {"collection": "later"}}
+    assert frontend.get(f"/queries/{first['query_id']}", **where).status_code == 404  # it was asked for somebody
+    put("later", PASSAGES[2] | {"readers": ["group:hr"]})
+    again = admin.get(f"/queries/{first['query_id']}", **where).json()
+    assert {one["passage_id"] for one in again["passages"]} == {"open", "ana"}
+    own = client("user:ana").post("/query", json=body | {"as": None}).json()
+    assert {one["passage_id"] for one in own["passages"]} == {"open"}
+
+
+def test_readers_are_changed_and_explained(put: Put, client: Client, admin: TestClient) -> None:
+    put("patched", *PASSAGES)
+    writer = client("group:hr", scopes=["query", "read", "ingest"])
+    where = {"params": {"collection": "patched"}}
+    assert writer.patch("/passages/ana", json={"readers": None}, **where).status_code == 404
+    changed = writer.patch("/passages/hr", json={"readers": ["user:eve", "group:hr", "user:eve"]}, **where)
+    assert changed.json() == {"collection": "patched", "readers": ["group:hr", "user:eve"]}
+    assert ask(client("user:eve"), "patched") == {"open", "hr"}
+    assert writer.patch("/passages/hr", json={"readers": ["eve"]}, **where).status_code == 422
+    path = "/collections/patched/readers"
+    told = admin.get(path, params={"passage_id": "hr", "as": ["user:eve", "group:it"]}).json()
+    assert (told["visible"], told["matched"], told["readers"]) == (True, ["user:eve"], ["group:hr", "user:eve"])
+    assert not admin.get(path, params={"passage_id": "hr", "as": ["user:ana"]}).json()["visible"]
+    assert admin.get(path, params={"passage_id": "open"}).json()["visible"]
+    assert writer.get(path, params={"passage_id": "hr"}).status_code == 403
+
+
+def test_a_new_part_of_a_document_has_the_readers_of_the_others(
+    put: Put, client: Client, admin: TestClient
+) -> None:
+    parts = [
+        {"id": f"pay.pdf#{n}", "text": f"Marie Curie earned {n}.", "metadata": {"source": "pay.pdf"}}
+        for n in (1, 2)
+    ]
+    put("parts", parts[0] | {"readers": ["group:hr", "group:it"]})
+    put("parts", *parts)
+    assert (ask(client(), "parts"), ask(client("group:it"), "parts")) == (set(), {"pay.pdf#1", "pay.pdf#2"})
+    changed = admin.patch("/collections/parts/readers", json={"source": "pay.pdf", "readers": ["group:hr"]})
+    assert changed.json() == {"collection": "parts", "source": "pay.pdf", "changed": 2}
+    assert (ask(client("group:it"), "parts"), ask(client("group:hr"), "parts")) == (
+        set(),
+        {"pay.pdf#1", "pay.pdf#2"},
+    )
+    unknown = admin.patch("/collections/parts/readers", json={"source": "other.pdf", "readers": []})
+    assert unknown.status_code == 404

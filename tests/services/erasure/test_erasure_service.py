@@ -1,0 +1,148 @@
+"""Erasures: nothing of the person is found, and what is learned follows from the verdicts that are left."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from engram.composition.container import Application
+from engram.context.errors import InvalidRequestError
+from engram.core.filter.logged_verdict import Expansion
+from engram.services.auth.scope import LOCAL, Scope
+from engram.services.erasure.erasure_service import ErasureRequest
+from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.retrieval.query import Query
+from engram.storage.database import Database
+from tests.support import state, undo
+
+PERSON = "zelda.quux@example.org"
+WORDS = "Xylophonist"
+QUESTION = f"Where was Marie Curie born, asks {WORDS}?"
+
+
+def find_anywhere(database: Database, text: str) -> dict[str, int]:
+    """Table -> its rows that have the text in any column, of all tables there are."""
+    with database.read() as reader:
+        tables = reader.rows(
+            """
+            SELECT relname AS name FROM pg_class
+            WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+            """
+        )
+        counts = {
+            table.name: reader.scalar(
+                f'SELECT count(*) FROM "{table.name}" AS held WHERE held::text ILIKE %(text)s',
+                {"text": f"%{text}%"},
+            )
+            for table in tables
+        }
+    return {table: count for table, count in counts.items() if count}
+
+
+@pytest.fixture
+def person(application: Application, curie: str) -> Scope:
+    """A principal who asked, judged under the same name, and brought an expansion."""
+    scope = application.auth.access.scope(curie, replace(LOCAL, name=PERSON))
+    answer = application.answers.question.answer(Query(text=QUESTION, scope=scope, filter={"kind": {"$ne": WORDS}}))
+    helped = list(state.sentences(application, curie, "curie").values())
+    verdict = Verdict(
+        query_id=answer.query_id,
+        scope=scope,
+        judge=PERSON,
+        supporting=tuple(NamedSentence(sentence_id=one) for one in helped[:2]),
+        expansions=(Expansion("keywords", f"{WORDS} birthplace"),),
+    )
+    application.learning.feedback.accept(verdict, f"key-{PERSON}", wait=True)
+    return scope
+
+
+def judge_as_another(application: Application, curie: str) -> None:
+    query = Query(text="Which city lies on the Vistula?", scope=application.auth.access.scope(curie))
+    answer = application.answers.question.answer(query)
+    helped = list(state.sentences(application, curie, "warsaw").values())
+    state.judge(application, curie, answer.query_id, helped, wait=True)
+
+
+def erase(application: Application, collection: str, **request: Any) -> UUID:
+    scope = application.auth.access.scope(collection)
+    job = application.revocation.erase.request(scope, ErasureRequest.build(**request))
+    application.jobs.runner.run_ready()
+    done = application.jobs.jobs.job(scope, job)
+    assert (done.status, done.error) == ("succeeded", None)
+    return job
+
+
+def list_requests(application: Application, collection: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    query = state.rows(application, collection, "episode")[0]["id"]
+    now = datetime.now(UTC)
+    yield "query", {"queries": (query,)}
+    yield "principal", {"name": PERSON}
+    yield "span", {"since": now - timedelta(hours=1), "before": now + timedelta(hours=1)}
+
+
+@pytest.mark.parametrize("anonymise", [False, True])
+@pytest.mark.parametrize("kind", ["query", "principal", "span"])
+def test_nothing_of_the_person_is_found(
+    application: Application, curie: str, person: Scope, kind: Any, anonymise: bool
+) -> None:
+    assert set(find_anywhere(application.database, WORDS)) >= {"judged_query", "question", "verdict_expansion"}
+    before = state.list_learned(application, curie)
+    assert before["question_support"]
+    request = dict(list_requests(application, curie))[kind]
+    job = erase(application, curie, kind=kind, anonymise=anonymise, **request)
+
+    assert find_anywhere(application.database, WORDS) == {}
+    assert find_anywhere(application.database, PERSON) == {}
+    undo.assert_verified(application, curie)
+    left = state.event_statuses(application, curie)
+    undo.apply(application, curie, list(left))
+    undo.assert_verified(application, curie)
+    after = state.list_learned(application, curie)
+    assert set(left.values()) == ({"pending"} if anonymise else set())
+    assert bool(after["question_support"]) is anonymise
+    assert bool(after["sentence_memory"]) is anonymise
+    assert find_anywhere(application.database, WORDS) == {}
+
+    receipt = application.revocation.erase.list_receipts(application.auth.access.scope(curie))[0]
+    assert (receipt.id, receipt.kind, receipt.anonymised) == (job, kind, anonymise)
+    assert receipt.removed["episode"] == 1
+    assert receipt.removed["feedback_event"] == 1
+
+
+def test_others_keep_what_they_taught(application: Application, curie: str, person: Scope) -> None:
+    judge_as_another(application, curie)
+    questions = {row["text"] for row in state.rows(application, curie, "question")}
+    erase(application, curie, kind="judge", name=PERSON)
+    assert {row["text"] for row in state.rows(application, curie, "question")} == {
+        text for text in questions if WORDS not in text
+    }
+    assert PERSON not in {row["judge"] for row in state.rows(application, curie, "feedback_event")}
+    undo.assert_verified(application, curie)
+    # The principal asked the question, which stays until the principal is erased.
+    assert [table for table in find_anywhere(application.database, WORDS) if not table.startswith("episode")] == []
+    erase(application, curie, kind="principal", name=PERSON)
+    assert find_anywhere(application.database, WORDS) == {}
+
+
+def test_an_old_backup_is_erased_again(application: Application, curie: str, person: Scope) -> None:
+    erase(application, curie, kind="principal", name=PERSON)
+    scope = application.auth.access.scope(curie)
+    receipts = application.revocation.erase.list_receipts(scope)
+    assert PERSON not in repr(receipts)
+    again = replace(person)
+    application.answers.question.answer(Query(text=QUESTION, scope=again))
+    assert find_anywhere(application.database, WORDS)
+    assert len(application.revocation.erase.repeat(scope, receipts)) == 1
+    application.jobs.runner.run_ready()
+    assert find_anywhere(application.database, WORDS) == {}
+
+
+def test_a_span_has_bounds() -> None:
+    with pytest.raises(InvalidRequestError, match="Say the span"):
+        ErasureRequest.build("span")
+    moment = datetime(2026, 5, 1, tzinfo=UTC)
+    with pytest.raises(InvalidRequestError, match="must come before"):
+        ErasureRequest.build("span", since=moment, before=moment)
