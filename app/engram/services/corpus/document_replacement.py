@@ -31,7 +31,7 @@ from engram.storage.corpus import (
     staged_documents,
     staged_lines,
 )
-from engram.storage.corpus.documents import PassageFrame
+from engram.storage.corpus.documents import HeldPassage, PassageFrame
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.corpus.reader_sets import Readers
 from engram.storage.corpus.staged_documents import StagedDocument
@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 LINES = 500
 """Staged lines of a document that are read at a time."""
 PASSAGES = 1_000
-"""Passages whose sentences are read at a time."""
+"""Passages, or sentences, that are looked up at a time."""
 
 
 class DocumentReplacement:
@@ -85,13 +85,19 @@ class DocumentReplacement:
                 documents.rename(writer, collection_id, before[earlier], document.source)
                 log.info("document renamed", before=earlier, after=document.source)
             document_id = documents.describe(writer, collection_id, document.description)
-            held = _load_earlier(writer, collection_id, document_id, [passage.external_id for passage in new])
-            placement = place(held, new)
-            readers = reader_sets.load(writer, collection_id, [passage.id for passage in held])
-            frames = self._apply(writer, collection_id, document_id, placement, held, bodies)
-            _restrict_changed(writer, job, placement, held, new, frames, readers)
-            for passage in placement.removed:
-                remove_passage(writer, collection_id, passage, self._observers)
+            stored = documents.list_held(
+                writer, collection_id, document_id, [passage.external_id for passage in new]
+            )
+            if {one.external_id: one.content_hash for one in stored} != {
+                one.external_id: one.digest for one in new
+            }:
+                held = _load_sentences(writer, collection_id, stored)
+                placement = place(held, new)
+                readers = reader_sets.load(writer, collection_id, [passage.id for passage in held])
+                frames = self._apply(writer, collection_id, document_id, placement, held, bodies)
+                _restrict_changed(writer, job, placement, held, new, frames, readers)
+                for passage in placement.removed:
+                    remove_passage(writer, collection_id, passage, self._observers)
             taken = [document.source] if earlier is None else [document.source, earlier]
             staged_documents.take(writer, collection_id, job.id, taken)
 
@@ -245,20 +251,18 @@ def _read_lines(
 
 
 def _split(body: Mapping[str, Any]) -> list[str]:
-    return body["sentences"] or split_sentences(body["text"], body["language"])
+    return body["sentences"] or split_sentences(body["text"], body.get("language"))
 
 
-def _load_earlier(
-    reader: Reader, collection_id: int, document_id: int, external_ids: Sequence[str]
-) -> list[EarlierPassage]:
-    """The passages of a document, and those that have the ids of its new version."""
-    held = documents.list_held(reader, collection_id, document_id, external_ids)
+def _load_sentences(reader: Reader, collection_id: int, held: Sequence[HeldPassage]) -> list[EarlierPassage]:
+    """The passages with their sentences, and which of these verdicts taught something about."""
     by_passage: defaultdict[int, list[StoredSentence]] = defaultdict(list)
     for sentence in _list_sentences(reader, collection_id, [passage.id for passage in held]):
         by_passage[sentence.passage_id].append(sentence)
+    sentences = [sentence.id for of_passage in by_passage.values() for sentence in of_passage]
     taught: set[int] = set()
-    for passage in held:
-        taught |= documents.find_taught(reader, collection_id, [one.id for one in by_passage[passage.id]])
+    for start in range(0, len(sentences), PASSAGES):
+        taught |= documents.find_taught(reader, collection_id, sentences[start : start + PASSAGES])
     return [
         EarlierPassage(
             passage.id,
