@@ -12,6 +12,7 @@ from tests.support.state import rows
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
 # What a corpus consists of. Any other table of a collection is learned state, and a reset empties it.
 CORPUS = {
+    "document",
     "passage",
     "sentence",
     "entity",
@@ -22,6 +23,7 @@ CORPUS = {
     "lexical_passage",
     "job",
     "ingest_line",
+    "ingest_document",
     "ingest_error",
     "idempotency",
     "fact",

@@ -152,6 +152,11 @@ SEARCHES: Mapping[str, str] = {
         JOIN job j ON j.collection_id = l.collection_id AND j.id = l.job_id
         WHERE l.collection_id = %(c)s AND j.status IN ('succeeded', 'failed', 'cancelled')
     """,
+    "document of a job that is closed": """
+        SELECT count(*) FROM ingest_document d
+        JOIN job j ON j.collection_id = d.collection_id AND j.id = d.job_id
+        WHERE d.collection_id = %(c)s AND j.status IN ('succeeded', 'failed', 'cancelled')
+    """,
     "first answer that names no job": """
         SELECT count(*) FROM idempotency i WHERE i.collection_id = %(c)s AND i.answer ? 'job_id'
           AND NOT EXISTS (SELECT FROM job j

@@ -268,14 +268,19 @@ def together(*tasks: Callable[[], object]) -> None:
 
 
 def stage_passages(
-    application: Application, name: str, *passages: Mapping[str, Any], key: str | None = None
+    application: Application,
+    name: str,
+    *passages: Mapping[str, Any],
+    key: str | None = None,
+    documents: Sequence[str] = (),
 ) -> UUID:
-    """A job that waits for a worker."""
+    """A job that waits for a worker; ``documents``: sources of those that the passages are the whole of."""
     reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(name), key)
     bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
     for body in bodies:
         reception.digest(body["text"].encode())
-    reception.add(list(enumerate(bodies, start=1)), [])
+    whole = [{"source": source, "missing": False} for source in documents]
+    reception.add(list(enumerate(bodies, start=1)), [], whole)
     return reception.finish()
 
 

@@ -671,7 +671,7 @@ export interface paths {
         };
         /**
          * List documents
-         * @description List documents in the order of their sources, each with its passages, pages, date and notes.
+         * @description List the documents that you may read, by their sources, with passages, pages, date and notes.
          *
          *     Scope: `read`.
          */

@@ -48,6 +48,27 @@ def facts(application: Application, name: str) -> dict[tuple[str, str], dict[str
     }
 
 
+def test_facts_move_with_the_sentences_of_a_document_that_is_cut_anew(
+    reading: Application, collection: str
+) -> None:
+    first, second = LOVELACE["text"].split(". She")
+    whole = LOVELACE | {"id": "ada.md#1", "document": "ada.md", "sentences": [f"{first}.", f"She{second}"]}
+    halves = [
+        whole | {"id": "ada.md#1", "text": f"{first}.", "sentences": [f"{first}."]},
+        whole | {"id": "ada.md#2", "text": f"She{second}", "sentences": [f"She{second}"]},
+    ]
+    state.stage_passages(reading, collection, whole, documents=["ada.md"])
+    reading.jobs.runner.run_ready()
+    before = facts(reading, collection)
+    state.stage_passages(reading, collection, *halves, documents=["ada.md"])
+    reading.jobs.runner.run_ready()
+    after = facts(reading, collection)
+    assert {fact: row["id"] for fact, row in after.items()} == {fact: row["id"] for fact, row in before.items()}
+    passages = state.passages(reading, collection)
+    assert {row["passage_id"] for row in state.rows(reading, collection, "fact_source")} <= set(passages.values())
+    undo.assert_verified(reading, collection)
+
+
 def test_a_passage_gives_facts_with_its_sentences(reading: Application, collection: str) -> None:
     scope = put(reading, collection, LOVELACE)
     born = facts(reading, collection)["date of birth", "10 December 1815"]

@@ -108,7 +108,11 @@ def test_why_tells_verdicts_on_an_earlier_text_apart(
     teach(application, collection, "Take the train to Basel.", "Nobody flies to Bern.")
     (applied_at,) = (row["applied_at"] for row in state.rows(application, collection, "feedback_event"))
     put("a.md", "New words.\n\n" + TRAVEL.format("It is slow."))
-    body = {"query": "Who takes the train to Basel or flies to Bern?", "collection": collection, "trace": True}
+    body = {
+        "query": "Who takes the train to Basel or flies to Bern?",
+        "collection": collection,
+        "include": ["trace"],
+    }
     passages = http.post("/query", json=body).raise_for_status().json()["trace"]["passages"]
     since = {one["passage_id"]: datetime.fromisoformat(one["text_since"]) for one in passages}
     applied = datetime.fromisoformat(applied_at)

@@ -17,7 +17,7 @@ router = APIRouter(tags=["passages"], route_class=Route)
 SourcePath = Annotated[str, Path(min_length=1, max_length=SOURCE_CHARACTERS, description="The document's source.")]
 
 
-@router.get("/documents", **operation("List documents", needs(READ), 404))
+@router.get("/documents", **operation("List documents", needs(READ, readers="bound"), 404))
 def get_documents(
     app: App,
     scope: QueryScope,
@@ -27,7 +27,7 @@ def get_documents(
     ] = "",
     limit: Limit = 100,
 ) -> DocumentsOut:
-    """List documents in the order of their sources, each with its passages, pages, date and notes."""
+    """List the documents that you may read, by their sources, with passages, pages, date and notes."""
     page = app.corpus.documents.page(scope, after, limit, normalise_source(prefix))
     return DocumentsOut(
         collection=scope.collection.name,
@@ -39,7 +39,7 @@ def get_documents(
 @router.delete(
     "/documents/{source:text}",
     status_code=status.HTTP_204_NO_CONTENT,
-    **operation("Delete a document", needs(INGEST), 404),
+    **operation("Delete a document", needs(INGEST, readers="bound"), 404),
 )
 def delete_document(source: SourcePath, app: App, scope: QueryScope) -> None:
     """Remove a document with its passages and everything that only these held."""

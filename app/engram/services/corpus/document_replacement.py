@@ -23,9 +23,17 @@ from engram.providers.language.sentence_splitter import split_sentences
 from engram.services.corpus.passage_drafts import hash_content
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.corpus.passage_removal import remove_passage
-from engram.storage.corpus import collections, documents, passages, staged_documents, staged_lines
-from engram.storage.corpus.documents import PassageFrame
+from engram.storage.corpus import (
+    collections,
+    documents,
+    passages,
+    reader_sets,
+    staged_documents,
+    staged_lines,
+)
+from engram.storage.corpus.documents import HeldPassage, PassageFrame
 from engram.storage.corpus.passages import StoredSentence
+from engram.storage.corpus.reader_sets import Readers
 from engram.storage.corpus.staged_documents import StagedDocument
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.jobs.jobs import Job
@@ -35,7 +43,7 @@ log = structlog.get_logger(__name__)
 LINES = 500
 """Staged lines of a document that are read at a time."""
 PASSAGES = 1_000
-"""Passages whose sentences are read at a time."""
+"""Passages, or sentences, that are looked up at a time."""
 
 
 class DocumentReplacement:
@@ -77,9 +85,19 @@ class DocumentReplacement:
                 documents.rename(writer, collection_id, before[earlier], document.source)
                 log.info("document renamed", before=earlier, after=document.source)
             document_id = documents.describe(writer, collection_id, document.description)
-            held = _load_earlier(writer, collection_id, document_id, [passage.external_id for passage in new])
-            placement = place(held, new)
-            self._apply(writer, collection_id, document_id, placement, held, bodies)
+            stored = documents.list_held(
+                writer, collection_id, document_id, [passage.external_id for passage in new]
+            )
+            if {one.external_id: one.content_hash for one in stored} != {
+                one.external_id: one.digest for one in new
+            }:
+                held = _load_sentences(writer, collection_id, stored)
+                placement = place(held, new)
+                readers = reader_sets.load(writer, collection_id, [passage.id for passage in held])
+                frames = self._apply(writer, collection_id, document_id, placement, held, bodies)
+                _restrict_changed(writer, job, placement, held, new, frames, readers)
+                for passage in placement.removed:
+                    remove_passage(writer, collection_id, passage, self._observers)
             taken = [document.source] if earlier is None else [document.source, earlier]
             staged_documents.take(writer, collection_id, job.id, taken)
 
@@ -91,8 +109,12 @@ class DocumentReplacement:
         placement: Placement,
         held: Sequence[EarlierPassage],
         bodies: Mapping[str, tuple[str | None, str]],
-    ) -> None:
-        """Give rows their new places; ``bodies``: external id -> title and text."""
+    ) -> dict[str, int]:
+        """Give rows their new places; return the passages that were made to receive sentences, by external id.
+
+        Args:
+            bodies: external id -> title and text.
+        """
         frames: dict[str, int] = {}
         known = {passage.id: passage.external_id for passage in held}
         moving = {one: target for one, target in placement.passages.items() if known[one] != target}
@@ -112,8 +134,7 @@ class DocumentReplacement:
                 writer, collection_id, passages=len(frames), sentences=0, entities=0, lexical_length=0.0
             )
         self._move_sentences(writer, collection_id, placement, held, frames)
-        for passage in placement.removed:
-            remove_passage(writer, collection_id, passage, self._observers)
+        return frames
 
     def _move_sentences(
         self,
@@ -138,6 +159,35 @@ class DocumentReplacement:
         for observer in self._observers:
             observer.follow(writer, collection_id, {one: passage for one, (passage, _) in places.items()})
         documents.move_sentences(writer, collection_id, places)
+
+
+def _restrict_changed(
+    writer: Writer,
+    job: Job,
+    placement: Placement,
+    held: Sequence[EarlierPassage],
+    new: Sequence[NewPassage],
+    frames: Mapping[str, int],
+    readers: Mapping[int, Readers | None],
+) -> None:
+    """Show new text of a document that not everyone may read to those who may read all of the document.
+
+    Lines that name readers themselves, and passages whose text did not change, keep theirs.
+
+    Args:
+        readers: who may read each earlier passage.
+    """
+    lists = [set(one) for one in readers.values() if one is not None]
+    if not lists:
+        return
+    texts = {passage.id: passage.text for passage in held}
+    rows = {target: passage for passage, target in placement.passages.items()}
+    changed = [one.external_id for one in new if texts.get(rows.get(one.external_id, 0)) != one.text]
+    shared = tuple(sorted(set.intersection(*lists)))
+    reader_set = reader_sets.make(writer, job.collection_id, [shared])[shared]
+    affected = [row for one in changed if (row := (rows | dict(frames)).get(one)) is not None]
+    reader_sets.assign(writer, job.collection_id, reader_set, affected)
+    staged_lines.set_readers(writer, job.collection_id, job.id, changed, shared)
 
 
 def _find_renamed(reader: Reader, job: Job, staged: Sequence[StagedDocument]) -> dict[str, str]:
@@ -201,20 +251,18 @@ def _read_lines(
 
 
 def _split(body: Mapping[str, Any]) -> list[str]:
-    return body["sentences"] or split_sentences(body["text"], body["language"])
+    return body["sentences"] or split_sentences(body["text"], body.get("language"))
 
 
-def _load_earlier(
-    reader: Reader, collection_id: int, document_id: int, external_ids: Sequence[str]
-) -> list[EarlierPassage]:
-    """The passages of a document, and those that have the ids of its new version."""
-    held = documents.list_held(reader, collection_id, document_id, external_ids)
+def _load_sentences(reader: Reader, collection_id: int, held: Sequence[HeldPassage]) -> list[EarlierPassage]:
+    """The passages with their sentences, and which of these verdicts taught something about."""
     by_passage: defaultdict[int, list[StoredSentence]] = defaultdict(list)
     for sentence in _list_sentences(reader, collection_id, [passage.id for passage in held]):
         by_passage[sentence.passage_id].append(sentence)
+    sentences = [sentence.id for of_passage in by_passage.values() for sentence in of_passage]
     taught: set[int] = set()
-    for passage in held:
-        taught |= documents.find_taught(reader, collection_id, [one.id for one in by_passage[passage.id]])
+    for start in range(0, len(sentences), PASSAGES):
+        taught |= documents.find_taught(reader, collection_id, sentences[start : start + PASSAGES])
     return [
         EarlierPassage(
             passage.id,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from engram.context import tenancy
 from engram.context.errors import NotFoundError
 from engram.services.auth.scope import Scope
 from engram.services.corpus.passage_observer import PassageObserver
@@ -37,8 +38,13 @@ class DocumentService:
             NotFoundError: there is no such document, or the collection was deleted meanwhile.
         """
         target = scope.collection
-        while not self._delete_piece(target.id, target.name, source):
-            pass
+        with self._database.read() as reader:
+            is_seen = documents.sees(reader, target.id, source)
+        if not is_seen:
+            raise NotFoundError(f"There is no document {source!r} in collection {target.name!r}.")
+        with tenancy.allow_all_readers():  # what hangs on its passages goes with them, whoever reads them
+            while not self._delete_piece(target.id, target.name, source):
+                pass
         log.info("document deleted", collection=target.name, source=source)
 
     def _delete_piece(self, collection_id: int, name: str, source: str) -> bool:
@@ -47,8 +53,8 @@ class DocumentService:
             if not collections.lock_graph(writer, collection_id):
                 raise collections.build_gone_error(name)
             document = documents.find_ids(writer, collection_id, [source]).get(source)
-            if document is None:
-                raise NotFoundError(f"There is no document {source!r} in collection {name!r}.")
+            if document is None:  # another request deleted it meanwhile
+                return True
             passages = documents.list_passages(writer, collection_id, document, PIECE)
             for passage in passages:
                 remove_passage(writer, collection_id, passage, self._observers)

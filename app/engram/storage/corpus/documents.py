@@ -6,6 +6,7 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
+from engram.context import tenancy
 from engram.storage.corpus import current_vectors
 from engram.storage.corpus.graph_writer import ROWS
 from engram.storage.database import Reader, Writer
@@ -78,6 +79,7 @@ _COLUMNS = """
     d.id, d.source, d.folder, d.digest, d.pages, d.imported_at, d.notes,
     (SELECT count(*) FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id) AS passages
 """
+_IS_SEEN = "EXISTS (SELECT FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id)"
 
 
 def find_ids(reader: Reader, collection_id: int, sources: Collection[str]) -> dict[str, int]:
@@ -97,16 +99,31 @@ def find_ids(reader: Reader, collection_id: int, sources: Collection[str]) -> di
 def page(
     reader: Reader, collection_id: int, after: str | None, limit: int, prefix: str = ""
 ) -> list[StoredDocument]:
-    """Documents in the order of their sources, those after ``after`` whose source begins with ``prefix``."""
+    """Documents in the order of their sources, those after ``after`` whose source begins with ``prefix``.
+
+    Who sees only some passages sees the documents that these are of, and counts of these.
+    """
+    seen = "true" if tenancy.get_visibility().readers is None else _IS_SEEN
     rows = reader.rows(
         f"""
         SELECT {_COLUMNS} FROM document d
         WHERE d.collection_id = %(collection)s AND d.source > %(after)s AND starts_with(d.source, %(prefix)s)
+          AND {seen}
         ORDER BY d.collection_id, d.source LIMIT %(limit)s
         """,
         {"collection": collection_id, "after": after or "", "limit": limit, "prefix": prefix},
     )
     return [StoredDocument(**row._asdict()) for row in rows]
+
+
+def sees(reader: Reader, collection_id: int, source: str) -> bool:
+    """Whether there is a document of this source that the caller sees."""
+    seen = "true" if tenancy.get_visibility().readers is None else _IS_SEEN
+    found = reader.row(
+        f"SELECT d.id FROM document d WHERE d.collection_id = %(collection)s AND d.source = %(source)s AND {seen}",
+        {"collection": collection_id, "source": source},
+    )
+    return found is not None
 
 
 def add_missing(writer: Writer, collection_id: int, sources: Collection[str]) -> dict[str, int]:
@@ -239,9 +256,9 @@ def add_frames(
     rows = writer.rows(
         f"""
         INSERT INTO passage
-            (collection_id, document_id, external_id, title, text, language, content_hash, embedding)
+            (collection_id, document_id, external_id, title, text, language, content_hash, embedding, reader_set_id)
         SELECT %(collection)s, %(document)s, new.external_id, new.title, new.text, p.language, ''::bytea,
-               p.embedding
+               p.embedding, p.reader_set_id
         FROM unnest(%(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(donors)s::bigint[])
             AS new(external_id, title, text, donor)
         {join_by_index("passage p", "p.id = new.donor")}
@@ -275,14 +292,17 @@ def move_sentences(writer: Writer, collection_id: int, places: Mapping[int, tupl
         rows = alias_rows(f"{given} AS given(id, passage_id, position)")
         writer.execute(
             f"""
-            UPDATE sentence SET passage_id = new.passage_id, position = new.position FROM {rows}
+            UPDATE sentence
+            SET passage_id = new.passage_id, position = new.position, reader_set_id = p.reader_set_id
+            FROM {rows} {join_by_index("passage p", "p.id = new.passage_id")}
             WHERE sentence.collection_id = new.collection_id AND sentence.id = new.id
             """,
             parameters,
         )
         writer.execute(
             f"""
-            UPDATE entity_sentence SET passage_id = new.passage_id FROM {rows}
+            UPDATE entity_sentence SET passage_id = new.passage_id, reader_set_id = p.reader_set_id
+            FROM {rows} {join_by_index("passage p", "p.id = new.passage_id")}
             WHERE entity_sentence.collection_id = new.collection_id AND entity_sentence.sentence_id = new.id
             """,
             parameters,

@@ -121,6 +121,25 @@ def list_of_document(
     return [(row.line, row.passage) for row in rows]
 
 
+def set_readers(
+    writer: Writer, collection_id: int, job: UUID, external_ids: Sequence[str], readers: Sequence[str]
+) -> None:
+    """Give these readers to the staged passages with these ids that name none themselves."""
+    writer.execute(
+        """
+        UPDATE ingest_line SET passage = passage || %(readers)s
+        WHERE collection_id = %(collection)s AND job_id = %(job)s AND passage ->> 'id' = ANY(%(ids)s::text[])
+          AND NOT passage ? 'readers'
+        """,
+        {
+            "collection": collection_id,
+            "job": job,
+            "ids": list(external_ids),
+            "readers": Jsonb({"readers": list(readers)}),
+        },
+    )
+
+
 def take(writer: Writer, collection_id: int, job: UUID, lines: Sequence[int]) -> None:
     """Take ingested lines off the job, in the transaction that ingested them."""
     writer.execute(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from engram.context.errors import InvalidRequestError
 from engram.core.auth.reader_names import normalise_readers
+from engram.wings.importing.conversion.folder import escape_name
 
 FILE = ".engram-readers"
 """Lies in the imported folder. A line is ``PATTERN: READERS``; of the lines that match a file, the last counts.
@@ -32,7 +33,7 @@ class ReaderRules:
 
     def find(self, path: Path) -> ReadersOf | None:
         """Return the readers of a file in the folder; None: no rule speaks of it."""
-        below = path.relative_to(self.folder).as_posix()
+        below = escape_name(path.relative_to(self.folder).as_posix())
         return next((given for pattern, given in reversed(self.rules) if fnmatchcase(below, pattern)), None)
 
 
