@@ -21,7 +21,7 @@ def test_the_last_rule_that_matches_counts(tmp_path: Path) -> None:
             "handbook/pay/x/y.txt",
             "handbook/pay/open.txt",
             "handbook/keys.txt",
-            "c.txt",
+            "c",
         )
     }
     assert found == {
