@@ -5,6 +5,8 @@ from uuid import uuid4
 
 import pytest
 
+from engram.core.ranking import exact_search
+from engram.services.retrieval import passage_key_cache
 from tests.readers.conftest import Client, Put
 from tests.support.strict_client import TestClient
 
@@ -200,3 +202,18 @@ def test_a_new_part_of_a_document_has_the_readers_of_the_others(
     )
     unknown = admin.patch("/collections/parts/readers", json={"source": "other.pdf", "readers": []})
     assert unknown.status_code == 404
+
+
+@pytest.mark.parametrize("strategy", ["graph", "dense"])
+def test_cached_keys_are_found_by_those_who_may_read_the_passages(
+    docs: str, client: Client, admin: TestClient, monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    monkeypatch.setattr(passage_key_cache, "LEAST_PASSAGES", 1)
+    monkeypatch.setattr(passage_key_cache, "QUESTIONS_BEFORE_READ", 1)
+    searched: list[Any] = []
+    find_nearest = exact_search.find_nearest
+    monkeypatch.setattr(exact_search, "find_nearest", lambda *given: searched.append(given) or find_nearest(*given))
+    arm = {"arm": {"strategy": strategy}}
+    for caller, seen in [(client("group:hr"), {"open", "hr"}), (admin, ALL), (client(), {"open"}), (admin, ALL)]:
+        assert ask(caller, docs, **arm) == seen
+    assert len(searched) >= 3

@@ -88,8 +88,8 @@ def versions(application: Application, name: str) -> Current:
 def keys_of(application: Application, name: str, *, evolved: bool) -> Mapping[int, bytes]:
     """Passage -> its key, to the bit."""
     with application.database.read() as reader:
-        ids, keys = passages_by_key.load_all_keys(reader, collections.find(reader, name).id, evolved=evolved)
-    return {passage: key.tobytes() for passage, key in zip(ids.tolist(), keys, strict=True)}
+        kept = passages_by_key.load_all_keys(reader, collections.find(reader, name).id, evolved=evolved)
+    return {passage: key.tobytes() for passage, key in zip(kept.ids.tolist(), kept.keys, strict=True)}
 
 
 def ingest(application: Application, name: str, *passages: Mapping[str, Any]) -> None:
