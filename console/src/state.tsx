@@ -6,7 +6,7 @@ import { useCallback, useContext, useEffect, useMemo, useRef, useState } from "p
 import { connect, key, read, type Schemas } from "./service";
 import type { Engram } from "engram-client";
 
-export type Scope = "query" | "read" | "ingest" | "judge" | "audit" | "moderate" | "vouch" | "llm" | "admin";
+export type Scope = "query" | "read" | "ingest" | "judge" | "audit" | "moderate" | "vouch" | "llm" | "act-as" | "admin";
 
 export interface Shared {
   engram: Engram;

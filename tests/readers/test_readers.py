@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
 from engram.core.ranking import exact_search
 from engram.services.retrieval import passage_key_cache
 from tests.readers.conftest import Client, Put
@@ -217,3 +218,21 @@ def test_cached_keys_are_found_by_those_who_may_read_the_passages(
     for caller, seen in [(client("group:hr"), {"open", "hr"}), (admin, ALL), (client(), {"open"}), (admin, ALL)]:
         assert ask(caller, docs, **arm) == seen
     assert len(searched) >= 3
+
+
+def test_whoever_may_ingest_replaces_what_it_does_not_see(
+    put: Put, keyed: Application, client: Client, admin: TestClient
+) -> None:
+    put("blind", *PASSAGES)
+    writer = client(scopes=["ingest", "read"])
+    passage = {"id": "hr", "text": "Marie Curie was born in Warsaw on the Vistula."}
+    accepted = writer.post("/passages", json={"collection": "blind", "passages": [passage]})
+    assert accepted.status_code == 202, accepted.text
+    keyed.jobs.runner.run_ready()
+    job = accepted.json()["job_id"]
+    assert writer.get(f"/jobs/{job}").json()["updated"] == 1
+    refused = client("group:hr").get(f"/jobs/{job}")
+    assert (refused.status_code, refused.json()["scope"]) == (403, "ingest")
+    assert writer.get("/passages/hr", params={"collection": "blind"}).status_code == 404
+    assert (ask(client("group:hr"), "blind"), ask(client(), "blind")) == ({"open", "hr"}, {"open"})
+    assert client().get("/access/quotas").status_code == 403

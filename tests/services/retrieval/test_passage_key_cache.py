@@ -346,8 +346,8 @@ def test_keys_are_read_as_they_are(alone: Application, taught: str) -> None:
         }
         plain = {passage: key.vector for passage, key in base.items()}
         for how, expected in ((False, plain), (True, plain | evolved)):
-            ids, keys = passages_by_key.load_all_keys(reader, target, evolved=how)
-            assert dict(zip(ids.tolist(), keys.tolist(), strict=True)) == {
+            kept = passages_by_key.load_all_keys(reader, target, evolved=how)
+            assert dict(zip(kept.ids.tolist(), kept.keys.tolist(), strict=True)) == {
                 passage: np.asarray(vector).tolist() for passage, vector in expected.items()
             }
     assert evolved
