@@ -3,7 +3,8 @@
     python benchmarks/not_found_timing.py [--pairs 2000]
 
 A key of another tenant asks one API process, over one connection, for what is there and for what is nowhere, one
-each in random order, so that whatever else the machine does falls on both. For each route: the medians, and the
+each in random order, so that whatever else the machine does falls on both. So does a key of the same tenant ask
+for a passage that it may not read. For each route: the medians, and the
 share of pairs (one of each) in which what exists took longer; 0.5 says that nothing can be told, and the
 interval is the share's 95% (the variance of a Mann-Whitney statistic). With ``--control`` the owner asks as well,
 who is told: so much a difference shows.
@@ -35,6 +36,8 @@ PASSAGES = [
     {"id": f"p{at}", "text": f"Town {at} lies on the river {at}. It was founded in {1000 + at}."}
     for at in range(50)
 ]
+HIDDEN = {"id": "hidden", "text": "Town 50 lies on the river 50. It was founded in 1050.", "readers": []}
+HIDDEN_TARGETS = (f"/passages/hidden?collection={COLLECTION}", f"/passages/absent?collection={COLLECTION}")
 JOB_SECONDS = 120.0
 WARM = 50
 
@@ -45,7 +48,7 @@ def client(url: str, key: str) -> httpx.Client:
 
 def list_owned_targets(owner: httpx.Client) -> Mapping[str, tuple[str, str]]:
     """Route -> (of something that exists, of the same that does not)."""
-    body = {"collection": COLLECTION, "passages": PASSAGES}
+    body = {"collection": COLLECTION, "passages": [*PASSAGES, HIDDEN]}
     job = owner.post("/passages", json=body).raise_for_status().json()["job_id"]
     deadline = time.monotonic() + JOB_SECONDS
     while owner.get(f"/jobs/{job}").json()["status"] != "succeeded":
@@ -107,8 +110,12 @@ def main() -> None:
     ):
         app = Application(service.settings, service.addresses)
         keys = {
-            name: app.auth.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": ["admin"]}), tenant).key
-            for name, tenant in (("owner", "local"), ("stranger", "elsewhere"))
+            name: app.auth.access_keys.make(LOCAL, AccessKeyRequest(name=name, scopes={"*": [scope]}), tenant).key
+            for name, tenant, scope in (
+                ("owner", "local", "admin"),
+                ("stranger", "elsewhere", "admin"),
+                ("reader", "local", "read"),
+            )
         }
         app.close()
         with client(service.url, keys["owner"]) as owner, client(service.url, keys["stranger"]) as stranger:
@@ -122,6 +129,11 @@ def main() -> None:
                     share, half = compute_later_share(there, nowhere)
                     medians = (f"{statistics.median(one):.3f}" for one in (there, nowhere))
                     rows.append([route, who, *medians, f"{share:.3f} ± {half:.3f}"])
+            with client(service.url, keys["reader"]) as reader:
+                there, nowhere = measure_pairs(reader, HIDDEN_TARGETS, arguments.pairs, 404)
+            share, half = compute_later_share(there, nowhere)
+            medians = (f"{statistics.median(one):.3f}" for one in (there, nowhere))
+            rows.append(["GET /passages/{passage_id}", "reader", *medians, f"{share:.3f} ± {half:.3f}"])
     common.table(["route", "asked by", "exists, ms", "does not, ms", "exists took longer"], rows)
 
 

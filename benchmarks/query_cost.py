@@ -20,7 +20,7 @@ import inspect
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -229,27 +229,31 @@ def main() -> None:
     collection = arguments.collection or arguments.dataset.resolve().name
     asked = common.questions(arguments.dataset, arguments.questions)
 
-    with common.application() as (app, addresses):
+    with common.application() as (app, addresses), ExitStack() as opened:
         size = app.auth.access.scope(collection).collection
         print(
             f"{collection}: {size.passage_count} passages, {size.sentence_count} sentences; {len(asked)} questions"
         )
         floor = Floor(app, addresses.database_url, collection, exact=True)
 
-        def service(question: str) -> object:
-            return app.answers.question.answer(
+        def service(question: str, asked_of: Application = app) -> object:
+            return asked_of.answers.question.answer(
                 Query(
                     text=question,
-                    scope=app.auth.access.scope(collection),
+                    scope=asked_of.auth.access.scope(collection),
                     top_k=TOP_K,
                     memory=arguments.memory,
                     profile=arguments.profile,
                 )
             )
 
+        # Connections of its own: one that changes its role plans its statements anew.
+        bound = opened.enter_context(closing(Application(app.settings, addresses)))
+        bound.models.embedder, bound.models.language = app.models.embedder, app.models.language
+
         def service_of_reader(question: str) -> object:
             with tenancy.restrict_to(LOCAL.tenant, tenancy.ReaderNames(READERS)):
-                return service(question)
+                return service(question, bound)
 
         ways: dict[str, Callable[[str], object]] = {"floor": floor, "query": service}
         if arguments.readers:

@@ -95,6 +95,15 @@ READERS = """
     END $$
 """
 
+# Ids and vectors of all passages and names, whoever may see these: a view reads with the rights of its owner. A
+# caller gets what row security shows of the rows that they lead to.
+VECTORS = """
+    CREATE OR REPLACE VIEW entity_embedding AS SELECT collection_id, id, embedding FROM entity;
+    CREATE OR REPLACE VIEW passage_embedding AS SELECT collection_id, id, embedding, reader_set_id FROM passage;
+    CREATE OR REPLACE VIEW passage_key_vector AS SELECT collection_id, passage_id, vector FROM passage_key;
+"""
+VIEWS = ("entity_embedding", "passage_embedding", "passage_key_vector")
+
 # What these roles may do: a backup does not hold it.
 GRANTS = """
     DO $$ DECLARE
@@ -111,6 +120,9 @@ GRANTS = """
             EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO %I', granted.name, granted.role);
             EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA %I TO %I', current_schema(), granted.role);
         END LOOP;
+        IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_reader') THEN
+            GRANT SELECT ON entity_embedding, passage_embedding, passage_key_vector TO engram_reader;
+        END IF;
     END $$
 """
-EVERY_TABLE = (AS_LARGE_AS_ALL, BEFORE_ANY_ROW, ROW_SECURITY, READERS, GRANTS)
+EVERY_TABLE = (AS_LARGE_AS_ALL, BEFORE_ANY_ROW, ROW_SECURITY, READERS, VECTORS, GRANTS)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from alembic import op
 
-from engram.migrations.rules import EVERY_TABLE
+from engram.migrations.rules import EVERY_TABLE, VIEWS
 
 revision = "2026.11"
 down_revision = None
@@ -38,6 +38,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
+    op.execute(f"DROP VIEW IF EXISTS {', '.join(VIEWS)}")
     for kind in ("TABLE", "SEQUENCE"):
         names = re.findall(rf"^CREATE {kind} (\w+)", SCHEMA, re.MULTILINE)
         op.execute(f"DROP {kind} {', '.join(names)}")

@@ -168,10 +168,11 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
     if path == "/documents":
         where = {"collection": collection, "name": "curie.json"}
         return {"content": json.dumps(BODIES[path]).encode(), "params": where, "headers": KEY | BINARY}
-    elsewhere = path in ("/passages", "/queries:batch") or "{name}" in path or path.startswith("/access/")
+    by_query = path in ("/passages", "/passages/{passage_id}")
+    elsewhere = by_query or path == "/queries:batch" or "{name}" in path or path.startswith("/access/")
     named = NAME_FIELDS.get(path, "collection")
     body = BODIES[path] if elsewhere else BODIES[path] | {named: collection}
-    params = {"collection": collection} if path == "/passages" else {}
+    params = {"collection": collection} if by_query else {}
     return {"json": body, "params": params, "headers": KEY}
 
 

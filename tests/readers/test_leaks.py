@@ -239,7 +239,7 @@ def leaked(answer: httpx.Response, sent: str, world: World, caller: Caller) -> l
 
 UNSTABLE = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)"
-    r'|"[a-z_]*_ms":[\d.]+|"(id|created)":("chatcmpl[^"]*"|\d+)'
+    r'|"[a-z_]*_(ms|seconds)":[\d.]+|"(id|created)":("chatcmpl[^"]*"|\d+)'
 )
 
 

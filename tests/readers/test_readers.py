@@ -5,6 +5,9 @@ from uuid import uuid4
 
 import pytest
 
+from engram.composition.container import Application
+from engram.core.ranking import exact_search
+from engram.services.retrieval import passage_key_cache
 from tests.readers.conftest import Client, Put
 from tests.support.strict_client import TestClient
 
@@ -200,3 +203,36 @@ def test_a_new_part_of_a_document_has_the_readers_of_the_others(
     )
     unknown = admin.patch("/collections/parts/readers", json={"source": "other.pdf", "readers": []})
     assert unknown.status_code == 404
+
+
+@pytest.mark.parametrize("strategy", ["graph", "dense"])
+def test_cached_keys_are_found_by_those_who_may_read_the_passages(
+    docs: str, client: Client, admin: TestClient, monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    monkeypatch.setattr(passage_key_cache, "LEAST_PASSAGES", 1)
+    monkeypatch.setattr(passage_key_cache, "QUESTIONS_BEFORE_READ", 1)
+    searched: list[Any] = []
+    find_nearest = exact_search.find_nearest
+    monkeypatch.setattr(exact_search, "find_nearest", lambda *given: searched.append(given) or find_nearest(*given))
+    arm = {"arm": {"strategy": strategy}}
+    for caller, seen in [(client("group:hr"), {"open", "hr"}), (admin, ALL), (client(), {"open"}), (admin, ALL)]:
+        assert ask(caller, docs, **arm) == seen
+    assert len(searched) >= 3
+
+
+def test_whoever_may_ingest_replaces_what_it_does_not_see(
+    put: Put, keyed: Application, client: Client, admin: TestClient
+) -> None:
+    put("blind", *PASSAGES)
+    writer = client(scopes=["ingest", "read"])
+    passage = {"id": "hr", "text": "Marie Curie was born in Warsaw on the Vistula."}
+    accepted = writer.post("/passages", json={"collection": "blind", "passages": [passage]})
+    assert accepted.status_code == 202, accepted.text
+    keyed.jobs.runner.run_ready()
+    job = accepted.json()["job_id"]
+    assert writer.get(f"/jobs/{job}").json()["updated"] == 1
+    refused = client("group:hr").get(f"/jobs/{job}")
+    assert (refused.status_code, refused.json()["scope"]) == (403, "ingest")
+    assert writer.get("/passages/hr", params={"collection": "blind"}).status_code == 404
+    assert (ask(client("group:hr"), "blind"), ask(client(), "blind")) == ({"open", "hr"}, {"open"})
+    assert client().get("/access/quotas").status_code == 403

@@ -45,6 +45,8 @@ WHOLE_COLLECTIONS = {
     "passages_by_key._search_nearest_to_each": "exact search, as well",
     "passages_by_key.load_all_keys": "a process keeps them all",
     "passages.sample": "a sample is drawn from all passages, once an ingest",
+    "reader_sets.is_bound": "any set of readers tells that passages have some",
+    "reader_sets.describe_visible": "what a caller sees of a collection is counted",
     "kinds.load_best_candidates": "the latest queries, up to a limit, once an ingest",
     "kinds.keep": "any belief about weights tells that verdicts taught something; they are few",
     "kinds.list_unmeasured": "any belief about weights tells that verdicts taught something; they are few",

@@ -99,6 +99,8 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
     # Citus must move tables that refer to each other one after the other.
     writer.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
     policies = _drop_policies(writer)
+    # They serve callers who see only passages of some readers, whom nobody keeps apart there.
+    writer.execute("DROP VIEW IF EXISTS entity_embedding, passage_embedding, passage_key_vector")
     distributed_tables = {
         row.name for row in writer.rows("SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition")
     }

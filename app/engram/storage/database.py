@@ -37,6 +37,7 @@ Observer = Callable[["Connection[Any]", str, Mapping[str, Any]], object]
 POOL_TIMEOUT_SECONDS = 10.0
 CANCEL_POLL_SECONDS = 0.2
 SERVES = "serves"
+READER_SETS = "reader_sets"
 TENANT_ROLE = "engram_tenant"
 """What a tenant's connections are: row security holds for it, and it sees no keys."""
 READER_ROLE = "engram_reader"
@@ -85,6 +86,12 @@ class Reader:
     def __init__(self, connection: SqlConnection) -> None:
         self._connection = connection
         self._driver: Connection[Any] = cast("Any", connection.connection.driver_connection)
+
+    @property
+    def reader_sets(self) -> frozenset[int] | None:
+        """Sets of readers whose passages are seen, besides those without readers; None: all passages are."""
+        sets: frozenset[int] | None = self._connection.info.get(READER_SETS)
+        return sets
 
     @property
     def distributed(self) -> bool:
@@ -394,11 +401,16 @@ class Database:
         autocommit, driver.autocommit = driver.autocommit, True
         connection.info[SERVES] = None
         with ClientCursor(driver) as cursor:
+            connection.info[READER_SETS] = None
             if visibility.readers is None:
                 cursor.execute(_SERVE, (visibility.tenant or "", role))
             else:
                 values = {"tenant": visibility.tenant, "role": role, **asdict(visibility.readers)}
                 cursor.execute(_SERVE_READERS, {key: _as_list(value) for key, value in values.items()})
+                cursor.nextset()
+                _, sets, serving_role = cursor.fetchall()[0]
+                if serving_role == READER_ROLE:
+                    connection.info[READER_SETS] = frozenset(map(int, filter(None, sets.strip("{}").split(","))))
         driver.autocommit = autocommit
         connection.info[SERVES] = visibility
 

@@ -89,8 +89,8 @@ def versions(application: Application, name: str) -> Current:
 def keys_of(application: Application, name: str, *, evolved: bool) -> Mapping[int, bytes]:
     """Passage -> its key, to the bit."""
     with application.database.read() as reader:
-        ids, keys = passages_by_key.load_all_keys(reader, collections.find(reader, name).id, evolved=evolved)
-    return {passage: key.tobytes() for passage, key in zip(ids.tolist(), keys, strict=True)}
+        kept = passages_by_key.load_all_keys(reader, collections.find(reader, name).id, evolved=evolved)
+    return {passage: key.tobytes() for passage, key in zip(kept.ids.tolist(), kept.keys, strict=True)}
 
 
 def ingest(application: Application, name: str, *passages: Mapping[str, Any]) -> None:
@@ -347,8 +347,8 @@ def test_keys_are_read_as_they_are(alone: Application, taught: str) -> None:
         }
         plain = {passage: key.vector for passage, key in base.items()}
         for how, expected in ((False, plain), (True, plain | evolved)):
-            ids, keys = passages_by_key.load_all_keys(reader, target, evolved=how)
-            assert dict(zip(ids.tolist(), keys.tolist(), strict=True)) == {
+            kept = passages_by_key.load_all_keys(reader, target, evolved=how)
+            assert dict(zip(kept.ids.tolist(), kept.keys.tolist(), strict=True)) == {
                 passage: np.asarray(vector).tolist() for passage, vector in expected.items()
             }
     assert evolved

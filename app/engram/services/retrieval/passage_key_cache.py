@@ -6,14 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
 
-import numpy as np
-from numpy.typing import NDArray
-
-from engram.context import tenancy
 from engram.core.ranking import exact_search
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.database import Reader
 from engram.storage.retrieval import passages_by_key
+from engram.storage.retrieval.passages_by_key import PassageKeys
 from engram.storage.retrieval.query_focus import Focus
 from engram.telemetry import metrics
 
@@ -42,18 +39,18 @@ class _CachedKeys:
     Attributes:
         version: of these keys.
         request_count: how often they were asked for.
-        ids, keys: (n,) and (n, d), once they were read; None before.
+        keys: once they were read; None before.
     """
 
     version: tuple[str, str | None]
     request_count: int = 0
-    ids: NDArray[np.int64] | None = None
-    keys: NDArray[np.float32] | None = None
+    keys: PassageKeys | None = None
 
     @property
     def bytes(self) -> int:
         """Size of the keys."""
-        return 0 if self.ids is None or self.keys is None else self.ids.nbytes + self.keys.nbytes
+        kept = self.keys
+        return 0 if kept is None else kept.ids.nbytes + kept.keys.nbytes + kept.reader_sets.nbytes
 
 
 class PassageKeyCache:
@@ -87,10 +84,12 @@ class PassageKeyCache:
         @cache  # a walk that may end after each hop is ranked after each
         def find_nearest(count: int) -> Sequence[int] | None:
             cached = None if now is None or not self._serves(focus) else self._load_cached_keys(reader, focus, now)
-            if cached is None or cached.ids is None or cached.keys is None:
+            if cached is None or cached.keys is None:
                 return None
+            kept = cached.keys
             vector = focus.vector if focus.key_vector is None else focus.key_vector
-            nearest_ids: list[int] = cached.ids[exact_search.find_nearest(cached.keys, vector, count)].tolist()
+            found = exact_search.find_nearest(kept.keys, vector, count, kept.list_visible(reader))
+            nearest_ids: list[int] = kept.ids[found].tolist()
             return nearest_ids
 
         return find_nearest
@@ -99,8 +98,6 @@ class PassageKeyCache:
         """Whether keys are to be kept for such a question. A choice of passages is left to Postgres."""
         collection = focus.collection
         size = collection.passage_count * focus.vector.nbytes
-        if tenancy.get_visibility().readers is not None:  # the cache holds the keys of passages of all readers
-            return False
         searched = "passage" not in collection.indexed and collection.passage_count >= LEAST_PASSAGES
         return searched and not focus.is_narrowed and size <= min(self._most, MOST_BYTES)
 
@@ -122,12 +119,12 @@ class PassageKeyCache:
                 return cached
             self._reading.add(cache_key)
         try:
-            ids, keys = passages_by_key.load_all_keys(reader, cache_key[0], evolved=cache_key[1])
+            keys = passages_by_key.load_all_keys(reader, cache_key[0], evolved=cache_key[1])
         finally:
             with self._lock:
                 self._reading.remove(cache_key)
         metrics.KEYS_READ.inc()
-        cached = replace(cached, ids=ids, keys=keys)
+        cached = replace(cached, keys=keys)
         with self._lock:
             self._put(cache_key, cached)
         return cached

@@ -14,6 +14,8 @@ from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
+NEAR_HIDDEN_ENTITIES = 100
+"""Entities nearest to a name that are looked up for a caller who does not see all: seldom are all hidden."""
 
 
 ENTITY_STATEMENT = """
@@ -62,6 +64,20 @@ def find_nearest_entity(
 ) -> tuple[int, str, float] | None:
     """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3), of those embedded by now."""
     near = nearness(collection, "entity", "embedding", "%(v)s", exact=limits.exact)
+    if reader.reader_sets is not None:
+        # Whether a caller sees a name takes a look-up for each, and an exact search compares all of them.
+        row = reader.row(
+            f"""
+            SELECT e.id, e.surface, near.similarity FROM (
+                SELECT id, -(embedding <#> %(v)s) AS similarity FROM entity_embedding
+                WHERE {near.rows} AND embedding IS NOT NULL ORDER BY {near.order} LIMIT %(limit)s
+            ) AS near {join_by_index("entity e", "e.id = near.id")}
+            ORDER BY near.similarity DESC, e.id LIMIT 1
+            """,
+            {"collection": collection.id, "v": vector, "limit": NEAR_HIDDEN_ENTITIES},
+        )
+        if row is not None:
+            return row.id, row.surface, row.similarity
     row = reader.row(
         f"""
         SELECT * FROM (

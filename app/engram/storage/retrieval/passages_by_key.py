@@ -76,14 +76,19 @@ _AND_GIVEN = f"""
 """
 # A key is that of its passage as a search would have it.
 _ALL = """
-    SELECT array_send(array_agg(id)) AS ids, string_agg(vector_send(vector), ''::bytea) AS vectors FROM (
-        SELECT p.id, p.embedding AS vector FROM passage p WHERE p.collection_id = %(collection)s {evolved}
+    SELECT array_send(array_agg(id)) AS ids, string_agg(vector_send(vector), ''::bytea) AS vectors,
+           array_send(array_agg(coalesce(reader_set_id, 0))) AS reader_sets
+    FROM (
+        SELECT p.id, p.embedding AS vector, p.reader_set_id FROM {passage} p
+        WHERE p.collection_id = %(collection)s {evolved}
     ) AS keys
 """
 _EVOLVED = """
-          AND p.id NOT IN (SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s)
+          AND p.id NOT IN (SELECT passage_id FROM {key} WHERE collection_id = %(collection)s)
         UNION ALL
-        SELECT key.passage_id, key.vector FROM passage_key key WHERE key.collection_id = %(collection)s
+        SELECT key.passage_id, key.vector, p.reader_set_id FROM {key} key
+        JOIN {passage} p ON p.collection_id = key.collection_id AND p.id = key.passage_id
+        WHERE key.collection_id = %(collection)s
 """
 
 
@@ -145,12 +150,37 @@ def _fill_template(template: str, focus: Focus, condition: str) -> str:
     )
 
 
-def load_all_keys(
-    reader: Reader, collection_id: int, *, evolved: bool
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """All passages of a collection, (n,), and their keys, (n, d): evolved ones where it has them, or base keys."""
-    row = reader.row(_ALL.format(evolved=_EVOLVED if evolved else ""), {"collection": collection_id})
-    return decode_column(row.ids, np.int64), decode_vectors(row.vectors)
+@dataclass(frozen=True, slots=True)
+class PassageKeys:
+    """Keys of all passages of a collection, whoever may read them.
+
+    Attributes:
+        ids: (n,).
+        keys: (n, d): evolved ones where passages have them, or base keys.
+        reader_sets: of each passage, 0 where everyone may read it, (n,).
+    """
+
+    ids: NDArray[np.int64]
+    keys: NDArray[np.float32]
+    reader_sets: NDArray[np.int64]
+
+    def list_visible(self, reader: Reader) -> NDArray[np.bool_] | None:
+        """Which passages the caller sees, (n,); None: all."""
+        if reader.reader_sets is None:
+            return None
+        return np.isin(self.reader_sets, [0, *reader.reader_sets])
+
+
+def load_all_keys(reader: Reader, collection_id: int, *, evolved: bool) -> PassageKeys:
+    """Load the keys of all passages of a collection, also of those that the caller does not see."""
+    tables = {"passage": "passage", "key": "passage_key"}
+    if reader.reader_sets is not None:
+        tables = {"passage": "passage_embedding", "key": "passage_key_vector"}
+    statement = _ALL.format(evolved=_EVOLVED if evolved else "", passage="{passage}").format(**tables)
+    row = reader.row(statement, {"collection": collection_id})
+    return PassageKeys(
+        decode_column(row.ids, np.int64), decode_vectors(row.vectors), decode_column(row.reader_sets, np.int64)
+    )
 
 
 @dataclass(frozen=True, slots=True)
