@@ -13,6 +13,7 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     access_commands,
     audit_command,
     distribute_command,
+    erasure_commands,
     ingest_commands,
     job_commands,
     judge_commands,
