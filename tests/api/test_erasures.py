@@ -71,3 +71,16 @@ def test_a_span_needs_a_bound(application: Application, http: TestClient, curie:
     assert http.get(f"/queries/{judged}").status_code == 200
     finish(application, http, http.delete("/queries", params=where | {"to": "2100-01-01T00:00:00Z"}))
     assert http.get(f"/queries/{judged}").status_code == 404
+
+
+def test_a_principal_with_a_live_key_is_a_conflict(application: Application, http: TestClient, curie: str) -> None:
+    name = f"gudrun.{curie[-8:]}"
+    made = http.post("/access/keys", json={"name": name, "scopes": {"*": ["query"]}}).json()
+    where = f"/collections/{curie}/principals/{name}"
+    refused = http.delete(where)
+    assert refused.status_code == 409
+    assert "revoke it first" in refused.json()["detail"]
+    http.delete(f"/access/keys/{made['key_id']}").raise_for_status()
+    job = finish(application, http, http.delete(where))
+    assert job["result"]["removed"]["access_key"] == 1
+    assert find_anywhere(application.database, name) == {}

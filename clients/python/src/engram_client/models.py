@@ -150,6 +150,15 @@ class AuditLogOut(Struct):
     """
 
 
+class BackupOut(Struct):
+    """
+    A backup that was made before an erasure.
+    """
+
+    folder: str
+    made_at: str
+
+
 class ChangeOut(Struct):
     """
     Effect of the event on one state: a sentence's task or time memory, or its support of the question.
@@ -373,6 +382,48 @@ class EntityRef(Struct):
 
     entity_id: int
     name: str
+
+
+class ErasureOut(Struct):
+    """
+    Receipt of an erasure. It has no personal data.
+    """
+
+    anonymised: bool
+    backups: list[BackupOut]
+    """
+    Backups that still have what was erased.
+    """
+    before: str | None
+    digest: str | None
+    """
+    SHA-256 of salt and name, in hexadecimal, by which the name is found in an old backup.
+    """
+    erased_at: str
+    id: str
+    """
+    Of the job that erased.
+    """
+    kind: Literal["query", "judge", "principal", "span"]
+    queries: list[str]
+    removed: dict[str, int]
+    """
+    Table -> rows that were removed or made anonymous.
+    """
+    salt: str | None
+    """
+    In hexadecimal.
+    """
+    since: str | None
+
+
+class ErasuresOut(Struct):
+    """
+    The receipts of a collection, oldest first.
+    """
+
+    collection: str
+    erasures: list[ErasureOut]
 
 
 class EventOut(Struct):
@@ -3000,10 +3051,6 @@ class EpisodeOut(Struct):
     """
     Whether passages with nearly the text of a better one are left out.
     """
-    conditions: str | None = None
-    """
-    What passages' metadata had to meet, as a predicate of SQL/JSON path.
-    """
     entities: list[EntityOut] | None = None
     expanded: bool = False
     """
@@ -3015,7 +3062,7 @@ class EpisodeOut(Struct):
     """
     filter: dict[str, Any] | None = None
     """
-    What passages' metadata had to contain.
+    What passages' metadata had to meet.
     """
     insufficient: bool = False
     """

@@ -137,9 +137,6 @@ class CompareIn(TypedDict):
     """
     collection: NotRequired[str]
     filter: NotRequired[dict[str, Any] | None]
-    """
-    Only passages whose metadata contain this JSON object.
-    """
     max_hops: NotRequired[int | None]
     """
     As of POST /query: only where both arms have strategy 'graph'.
@@ -653,9 +650,6 @@ class QueryIn(TypedDict):
     Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
     """
     filter: NotRequired[dict[str, Any] | None]
-    """
-    Only passages whose metadata contain this JSON object.
-    """
     include: NotRequired[list[Literal["sentences", "entities", "trace"]]]
     """
     'sentences': all sentences of each passage; 'entities'; 'trace'.
@@ -1004,9 +998,6 @@ class AnswerIn(TypedDict):
     Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
     """
     filter: NotRequired[dict[str, Any] | None]
-    """
-    Only passages whose metadata contain this JSON object.
-    """
     include: NotRequired[list[Literal["sentences", "entities", "trace"]]]
     """
     'sentences': all sentences of each passage; 'entities'; 'trace'.
@@ -1276,9 +1267,6 @@ class SessionIn(TypedDict):
     budget: NotRequired[BudgetIn]
     collection: NotRequired[str]
     filter: NotRequired[dict[str, Any] | None]
-    """
-    Only passages whose metadata contain this JSON object.
-    """
     learn: NotRequired[bool]
     """
     Whether its own conclusion counts as a verdict, of judge 'session', within that judge's caps.
