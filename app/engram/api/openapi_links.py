@@ -69,6 +69,7 @@ FLOWS = (
         {"judge": "/judges/0/judge", **IN_PATH},
         ("put_judge", "delete_judge", "post_revoke", "post_retry"),
     ),
+    Flow(("get_judges",), {"principal": "/judges/0/judge", **IN_PATH}, ("delete_principal",)),
     Flow(("get_generations",), {"generation": "/generations/0/number", **COLLECTION_LINK}, ("post_rollback",)),
     Flow(("post_access_key",), {"key_id": "/key_id"}, ("post_rotate_access_key", "delete_access_key")),
     Flow(("post_rotate_access_key",), {"key_id": "/key_id"}, ("delete_access_key",)),

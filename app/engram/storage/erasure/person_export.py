@@ -63,12 +63,14 @@ def list_person_rows(reader: Reader, tenant: str, name: str) -> Iterator[dict[st
     """All rows of a tenant that name a person as principal or judge, with the rows that belong to them."""
     values = {"tenant": tenant, "name": name}
     own = "held.collection_id IN (SELECT id FROM collection WHERE tenant = %(tenant)s)"
-    with_collection = list_tables(reader, ["collection_id"])
-    for table, columns in list_tables(reader, NAMES).items():
+    with_collection, naming = list_tables(reader, ["collection_id"]), list_tables(reader, NAMES)
+    for table, columns in naming.items():
         named = " OR ".join(f"held.{column} = %(name)s" for column in columns)
         where = f"{own if table in with_collection else 'held.tenant = %(tenant)s'} AND ({named})"
         yield from iterate_rows(reader, table, where, values)
         for child, referring in list_children(reader, table):
+            if child in naming:  # its rows name persons themselves, of whom they are then
+                continue
             of_parent = f"""
                 {own} AND (held.collection_id, held.{referring}) IN (
                     SELECT collection_id, id FROM "{table}" AS held WHERE {where}
