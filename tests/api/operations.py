@@ -34,6 +34,7 @@ RACES = {
     ("POST", "/documents", 501),
     ("POST", "/access/keys", 409),
     ("POST", "/access/keys/{key_id}/rotate", 409),
+    ("DELETE", "/collections/{name}/principals/{principal}", 409),
 }
 """Problems that no single request provokes; they have tests of their own."""
 BY_KEYS = {401, 403, 429}
@@ -55,6 +56,7 @@ ABSENT_IDS = {
     "{feedback_id}": "1",
     "{sentence_id}": "1",
     "{judge}": "nobody",
+    "{principal}": "nobody",
     "{source}": "langfuse",
     "{key_id}": str(MAX_ID),
     "{fact_id}": "999999999",
@@ -123,7 +125,7 @@ _BODIES: dict[str, Any] = {
 BODIES = {path: body for path, body in _BODIES.items() if path in {path for _, path in OPERATIONS}}
 """Path -> a body that is right there."""
 PARAMETERS: dict[str, Arguments] = {
-    "/queries": {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736"},
+    "/queries": {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736", "to": "2020-01-01T00:00:00Z"},
     "/collections/{name}/readers": {"passage_id": "no-such-passage", "as": ["group:hr"]},
 }
 """Path of a request without a body -> parameters that it needs besides the collection."""

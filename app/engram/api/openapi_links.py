@@ -15,7 +15,7 @@ SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_documents", "get_jobs",
     "get_judges", "get_keys", "get_generations",
     "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
-    "list_feedback", "delete_collection", "patch_readers",
+    "list_feedback", "delete_collection", "patch_readers", "get_erasures", "delete_queries",
 )  # fmt: skip
 """What a collection's name is enough for, beside operations of wings."""
 
@@ -23,11 +23,12 @@ SETTINGS = (
 IN_QUERY = {COLLECTION_PARAMETER: "$request.query.collection"}
 IN_PATH = {COLLECTION_PARAMETER: "$request.path.name"}
 COLLECTION_LINK = {COLLECTION_PARAMETER: "/collection"}
-QUERY_TARGETS = ("get_query", "post_feedback")
+QUERY_TARGETS = ("get_query", "post_feedback", "delete_query")
 VERDICT_SOURCES = ("post_feedback", "get_feedback", "delete_feedback", "post_retry_one")
 VERDICT_TARGETS = ("get_feedback", "delete_feedback", "post_retry_one")
 LISTED_VERDICT = {"feedback_id": "/feedback/0/feedback_id", COLLECTION_PARAMETER: "/feedback/0/collection"}
 WORK = ("get_job", "delete_job")
+ERASURES = ("delete_query", "delete_queries", "delete_judge", "delete_principal")
 PASSAGE = ("get_passage", "get_key", "delete_passage", "patch_passage", "get_readers")
 
 FLOWS = (
@@ -56,7 +57,7 @@ FLOWS = (
     ),
     Flow(("list_feedback",), LISTED_VERDICT, VERDICT_TARGETS),
     Flow(
-        ("post_passages", "post_reembed", "post_rekey", "post_revoke"),
+        ("post_passages", "post_reembed", "post_rekey", "post_revoke", *ERASURES),
         {"job_id": "/job_id", **COLLECTION_LINK},
         WORK,
     ),
@@ -65,7 +66,12 @@ FLOWS = (
     Flow(("get_collections",), {COLLECTION_PARAMETER: "/collections/0/name"}, SETTINGS),
     Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),
     Flow(("get_documents",), {"source": "/documents/0/source", **COLLECTION_LINK}, ("delete_document",)),
-    Flow(("get_judges",), {"judge": "/judges/0/judge", **IN_PATH}, ("put_judge", "post_revoke", "post_retry")),
+    Flow(
+        ("get_judges",),
+        {"judge": "/judges/0/judge", **IN_PATH},
+        ("put_judge", "delete_judge", "post_revoke", "post_retry"),
+    ),
+    Flow(("get_judges",), {"principal": "/judges/0/judge", **IN_PATH}, ("delete_principal",)),
     Flow(("get_generations",), {"generation": "/generations/0/number", **COLLECTION_LINK}, ("post_rollback",)),
     Flow(("post_access_key",), {"key_id": "/key_id"}, ("post_rotate_access_key", "delete_access_key")),
     Flow(("post_rotate_access_key",), {"key_id": "/key_id"}, ("delete_access_key",)),

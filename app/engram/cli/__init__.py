@@ -14,6 +14,7 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     audit_command,
     distribute_command,
     document_commands,
+    erasure_commands,
     ingest_commands,
     job_commands,
     judge_commands,

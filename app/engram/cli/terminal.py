@@ -270,6 +270,12 @@ def say_json(value: Any) -> None:
     sys.stdout.flush()  # whoever reads a pipe need not wait for the end of a long command
 
 
+def say_json_line(value: Any) -> None:
+    """Print a value as JSON on a line, escaped as ``say_json`` does."""
+    written = json.dumps(value, ensure_ascii=False)
+    sys.stdout.write(_UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], written) + "\n")
+
+
 def _say_version(requested: bool) -> None:
     if requested:
         from importlib.metadata import version

@@ -1,5 +1,6 @@
 """Erasures: nothing of the person is found, and what is learned follows from the verdicts that are left."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -8,11 +9,12 @@ from uuid import UUID
 
 import pytest
 
+from engram.api.erasure.schemas import ErasureOut
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import LOCAL, Scope
-from engram.services.erasure.erasure_service import ErasureRequest
+from engram.services.erasure.erasure_service import ErasureRequest, read_receipts
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.storage.database import Database
@@ -127,11 +129,27 @@ def test_others_keep_what_they_taught(application: Application, curie: str, pers
     assert find_anywhere(application.database, WORDS) == {}
 
 
+def test_an_export_has_what_an_erasure_removes(application: Application, curie: str, person: Scope) -> None:
+    rows = list(application.revocation.export.list_rows(LOCAL.tenant, PERSON))
+    by_table: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_table.setdefault(row["table"], []).append(row)
+    assert set(by_table) >= {"episode", "judged_query", "feedback_event", "verdict_sentence", "verdict_expansion"}
+    assert [row["question"] for row in by_table["episode"]] == [QUESTION]
+    assert [row["judge"] for row in by_table["feedback_event"]] == [PERSON]
+    assert [row["text"] for row in by_table["verdict_expansion"]] == [f"{WORDS} birthplace"]
+    assert not any("embedding" in row for row in rows)
+    erase(application, curie, kind="principal", name=PERSON)
+    assert list(application.revocation.export.list_rows(LOCAL.tenant, PERSON)) == []
+
+
 def test_an_old_backup_is_erased_again(application: Application, curie: str, person: Scope) -> None:
     erase(application, curie, kind="principal", name=PERSON)
     scope = application.auth.access.scope(curie)
     receipts = application.revocation.erase.list_receipts(scope)
     assert PERSON not in repr(receipts)
+    shown = json.loads(json.dumps([ErasureOut.from_service(one).model_dump(mode="json") for one in receipts]))
+    assert read_receipts(shown) == receipts
     again = replace(person)
     application.answers.question.answer(Query(text=QUESTION, scope=again))
     assert find_anywhere(application.database, WORDS)

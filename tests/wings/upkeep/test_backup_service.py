@@ -18,6 +18,7 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
+from engram.services.erasure.erasure_service import ErasureRequest
 from engram.wings.local.servers.data_files import find_bundled
 from engram.wings.upkeep.parts import upkeep_of
 from engram.wings.upkeep.services import backup_service
@@ -343,3 +344,19 @@ def test_the_commands_copy_prove_and_put_back(
         assert back.returncode == 0, back.stderr
         told = json.loads(back.stdout)
         assert (told["folder"], told["verified"], len(told["manifest"]["collections"])) == ("one", True, 1)
+        assert told["erasures_repeated"] == 0
+
+        def count_queries(erases: bool) -> int:
+            with application_on(Servers(url, addresses.redis_url), taught.settings, taught) as services:
+                if erases:
+                    scope = services.auth.access.scope("curie")
+                    services.revocation.erase.request(scope, ErasureRequest.build("principal", name="local"))
+                services.jobs.runner.run_ready()
+                return len(state.rows(services, "curie", "episode"))
+
+        assert count_queries(erases=False) > 0
+        assert count_queries(erases=True) == 0
+        again = run("restore", "one", "--replace", database=url)
+        assert again.returncode == 0, again.stderr
+        assert "1 later erasures are repeated by the first worker that starts" in again.stdout
+        assert count_queries(erases=False) == 0

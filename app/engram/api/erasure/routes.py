@@ -26,7 +26,7 @@ Anonymise = Annotated[
 @router.delete(
     "/queries/{query_id}",
     status_code=status.HTTP_202_ACCEPTED,
-    **operation("Erase a query", needs(ADMIN, takes="jobs"), 404),
+    **operation("Erase a query", needs(ADMIN, takes="jobs"), 400, 404),
 )
 def delete_query(
     query_id: UUID, scope: QueryScope, response: Response, app: App, key: OptionalKey, anonymise: Anonymise = False
@@ -40,7 +40,7 @@ def delete_query(
 @router.delete(
     "/queries",
     status_code=status.HTTP_202_ACCEPTED,
-    **operation("Erase queries by date", needs(ADMIN, takes="jobs"), 404),
+    **operation("Erase queries by date", needs(ADMIN, takes="jobs"), 400, 404),
 )
 def delete_queries(
     scope: QueryScope,
@@ -59,7 +59,7 @@ def delete_queries(
 @router.delete(
     "/collections/{name}/judges/{judge:text}",
     status_code=status.HTTP_202_ACCEPTED,
-    **operation("Erase a judge", needs(ADMIN, takes="jobs"), 404),
+    **operation("Erase a judge", needs(ADMIN, takes="jobs"), 400, 404),
 )
 def delete_judge(
     scope: PathScope,
@@ -76,7 +76,7 @@ def delete_judge(
 @router.delete(
     "/collections/{name}/principals/{principal:text}",
     status_code=status.HTTP_202_ACCEPTED,
-    **operation("Erase a principal", needs(ADMIN, takes="jobs"), 404, 409),
+    **operation("Erase a principal", needs(ADMIN, takes="jobs"), 400, 404, 409),
 )
 def delete_principal(
     scope: PathScope,

@@ -8,6 +8,7 @@ from engram.composition.models import Models
 from engram.composition.parts.learning_services import LearningServices
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.services.erasure.erasure_service import ErasureService
+from engram.services.erasure.person_export import ExportService
 from engram.services.revocation.learning_reset import LearningResetService
 from engram.services.revocation.rating_service import RatingService
 from engram.services.revocation.revocation_service import RevocationService
@@ -52,6 +53,11 @@ class RevocationServices:
     def erase(self) -> ErasureService:
         """Erasure of what is stored of persons."""
         return ErasureService(self.database, self.revoke, self.hooks.derived_states)
+
+    @locked_property
+    def export(self) -> ExportService:
+        """Export of what is stored of persons."""
+        return ExportService(self.database)
 
     @locked_property
     def forget(self) -> LearningResetService:

@@ -6,7 +6,7 @@ transaction removes whatever else names the person, and stores a receipt. An era
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
@@ -30,7 +30,7 @@ from engram.storage.erasure.person_traces import ErasureReceipt
 from engram.storage.jobs import jobs
 from engram.storage.jobs.jobs import Job
 
-__all__ = ["ErasureReceipt", "ErasureRequest", "ErasureService"]
+__all__ = ["ErasureReceipt", "ErasureRequest", "ErasureService", "read_receipts"]
 log = structlog.get_logger(__name__)
 
 BATCH = 100
@@ -87,9 +87,7 @@ class ErasureRequest:
 
 
 def _read(payload: Any) -> ErasureRequest:
-    times = (
-        None if payload[name] is None else datetime.fromisoformat(payload[name]) for name in ("since", "before")
-    )
+    times = _read_moment(payload["since"]), _read_moment(payload["before"])
     queries = tuple(UUID(query) for query in payload["queries"])
     return ErasureRequest(Selection(payload["kind"], payload["name"], queries, *times), payload["anonymise"])
 
@@ -131,6 +129,11 @@ class ErasureService:
         """The receipts of the collection, oldest first."""
         with self._database.read() as reader:
             return person_traces.list_receipts(reader, scope.collection.id)
+
+    def list_all_receipts(self) -> dict[tuple[str, str], list[ErasureReceipt]]:
+        """(Tenant, collection) -> its receipts, of all collections of all tenants."""
+        with self._database.read() as reader:
+            return person_traces.list_all_receipts(reader)
 
     def repeat(self, scope: Scope, receipts: Sequence[ErasureReceipt]) -> list[UUID]:
         """Erase again, in a collection of an old backup, what these receipts say was erased; the jobs.
@@ -237,6 +240,34 @@ class ErasureService:
         )
         work.finish(writer, {"removed": erased_log.count_rows(removed)})
         log.info("erased", job_id=str(job.id), kind=chosen.kind, collection=job.collection)
+
+
+def read_receipts(documents: Sequence[Mapping[str, Any]]) -> list[ErasureReceipt]:
+    """Read receipts as ``GET /collections/{name}/erasures`` shows them.
+
+    Raises:
+        KeyError, TypeError, ValueError: they are none.
+    """
+    return [
+        ErasureReceipt(
+            id=UUID(one["id"]),
+            kind=one["kind"],
+            salt=None if one["salt"] is None else bytes.fromhex(one["salt"]),
+            digest=None if one["digest"] is None else bytes.fromhex(one["digest"]),
+            queries=[UUID(query) for query in one["queries"]],
+            since=_read_moment(one["since"]),
+            before=_read_moment(one["before"]),
+            anonymised=one["anonymised"],
+            removed=one["removed"],
+            backups=one["backups"],
+            erased_at=datetime.fromisoformat(one["erased_at"]),
+        )
+        for one in documents
+    ]
+
+
+def _read_moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def name_randomly(job: UUID) -> str:

@@ -54,7 +54,8 @@ def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Se
     removed["audit_log"] = writer.execute(
         f"""
         UPDATE audit_log SET principal = CASE WHEN {acted} THEN %(nobody)s ELSE principal END, client = NULL,
-            request_id = NULL, target = %(nobody)s, body = NULL
+            request_id = NULL, body = NULL,
+            target = CASE WHEN action IN ('backup', 'restore') THEN target ELSE %(nobody)s END
         WHERE tenant = %(tenant)s AND target <> %(nobody)s AND ({acted} OR (
             %(words)s AND concat_ws(' ', target, body) ~ %(pattern)s
         ))
@@ -152,6 +153,17 @@ def forget_payload(writer: Writer, collection_id: int, job: UUID) -> None:
         """,
         {"collection": collection_id, "id": job},
     )
+
+
+def list_all_receipts(reader: Reader) -> dict[tuple[str, str], list[ErasureReceipt]]:
+    """(Tenant, collection) -> its receipts, of the collections that have any."""
+    rows = reader.rows(
+        """
+        SELECT id, tenant, name FROM collection
+        WHERE EXISTS (SELECT FROM erasure WHERE erasure.collection_id = collection.id) ORDER BY id
+        """
+    )
+    return {(row.tenant, row.name): list_receipts(reader, row.id) for row in rows}
 
 
 def list_receipts(reader: Reader, collection_id: int) -> list[ErasureReceipt]:

@@ -531,6 +531,46 @@ class AsyncEngram:
         path = build_path("collections", self._name(collection), "judges", judge)
         return await self.send(Call(m.JudgeOut, "PUT", path, json=dict(noise)))
 
+    async def erase_query(
+        self, query_id: str | UUID, *, collection: str | None = None, anonymise: bool = False
+    ) -> m.AcceptedJob:
+        """Erase a query with its verdicts and its session."""
+        return await self._erase(build_path("queries", query_id), anonymise, collection=self._name(collection))
+
+    async def erase_queries(
+        self,
+        *,
+        since: str | None = None,
+        before: str | None = None,
+        collection: str | None = None,
+        anonymise: bool = False,
+    ) -> m.AcceptedJob:
+        """Erase what was asked and judged in a span of time."""
+        span = {"from": since, "to": before}
+        return await self._erase("/queries", anonymise, collection=self._name(collection), **span)
+
+    async def erase_judge(
+        self, judge: str, *, collection: str | None = None, anonymise: bool = False
+    ) -> m.AcceptedJob:
+        """Erase all that a judge said, and what it taught unless ``anonymise``."""
+        return await self._erase(build_path("collections", self._name(collection), "judges", judge), anonymise)
+
+    async def erase_principal(
+        self, principal: str, *, collection: str | None = None, anonymise: bool = False
+    ) -> m.AcceptedJob:
+        """Erase all that a principal asked, judged and clicked."""
+        path = build_path("collections", self._name(collection), "principals", principal)
+        return await self._erase(path, anonymise)
+
+    async def erasures(self, name: str | None = None) -> m.ErasuresOut:
+        """List receipts of erasures: what was removed, and which backups still have it."""
+        return await self._get(m.ErasuresOut, build_path("collections", self._name(name), "erasures"))
+
+    async def _erase(self, path: str, anonymise: bool, **where: str | None) -> m.AcceptedJob:
+        params = where | {"anonymise": "true" if anonymise else None}
+        headers = build_idempotency_header(None)
+        return await self.send(Call(m.AcceptedJob, "DELETE", path, params=params, headers=headers))
+
     # Keys and the past
 
     async def keys(self, name: str | None = None) -> m.KeysOut:

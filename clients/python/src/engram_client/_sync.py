@@ -518,6 +518,44 @@ class Engram:
         path = build_path("collections", self._name(collection), "judges", judge)
         return self.send(Call(m.JudgeOut, "PUT", path, json=dict(noise)))
 
+    def erase_query(
+        self, query_id: str | UUID, *, collection: str | None = None, anonymise: bool = False
+    ) -> m.AcceptedJob:
+        """Erase a query with its verdicts and its session."""
+        return self._erase(build_path("queries", query_id), anonymise, collection=self._name(collection))
+
+    def erase_queries(
+        self,
+        *,
+        since: str | None = None,
+        before: str | None = None,
+        collection: str | None = None,
+        anonymise: bool = False,
+    ) -> m.AcceptedJob:
+        """Erase what was asked and judged in a span of time."""
+        span = {"from": since, "to": before}
+        return self._erase("/queries", anonymise, collection=self._name(collection), **span)
+
+    def erase_judge(self, judge: str, *, collection: str | None = None, anonymise: bool = False) -> m.AcceptedJob:
+        """Erase all that a judge said, and what it taught unless ``anonymise``."""
+        return self._erase(build_path("collections", self._name(collection), "judges", judge), anonymise)
+
+    def erase_principal(
+        self, principal: str, *, collection: str | None = None, anonymise: bool = False
+    ) -> m.AcceptedJob:
+        """Erase all that a principal asked, judged and clicked."""
+        path = build_path("collections", self._name(collection), "principals", principal)
+        return self._erase(path, anonymise)
+
+    def erasures(self, name: str | None = None) -> m.ErasuresOut:
+        """List receipts of erasures: what was removed, and which backups still have it."""
+        return self._get(m.ErasuresOut, build_path("collections", self._name(name), "erasures"))
+
+    def _erase(self, path: str, anonymise: bool, **where: str | None) -> m.AcceptedJob:
+        params = where | {"anonymise": "true" if anonymise else None}
+        headers = build_idempotency_header(None)
+        return self.send(Call(m.AcceptedJob, "DELETE", path, params=params, headers=headers))
+
     # Keys and the past
 
     def keys(self, name: str | None = None) -> m.KeysOut:

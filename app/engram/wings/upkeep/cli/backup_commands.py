@@ -1,10 +1,13 @@
 """Commands that copy the database into a folder, prove the copy, and put it back."""
 
+import json
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
+from dataclasses import replace as replace_fields
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,15 +17,19 @@ from engram.cli.process_commands import on_stop
 from engram.cli.query_commands import progress_bar
 from engram.cli.terminal import RUN, cli, complain, say, say_json, settings
 from engram.context import tenancy
-from engram.context.errors import ConfigurationError
+from engram.context.errors import ConfigurationError, NotFoundError
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from engram.composition.container import Application
     from engram.config.settings import Settings
+    from engram.services.erasure.erasure_service import ErasureReceipt
     from engram.wings.upkeep.services.backup_service import Manifest, Progress
 
+    Receipts = dict[tuple[str, str], list[ErasureReceipt]]
+
+LOCAL_TENANT = "local"
 NO_REDIS = "redis://127.0.0.1:1/0"
 ManifestOption = Annotated[
     bool, typer.Option("--json", help="Print the manifest, and whether it was verified, as JSON.")
@@ -62,6 +69,10 @@ def restore(
         bool, typer.Option("--replace", help="Remove what the database holds, in the same transaction.")
     ] = False,
     verify: Annotated[bool, typer.Option(help="Replay the log afterwards and compare what was learned.")] = True,
+    erasures: Annotated[
+        Path | None,
+        typer.Option(help="Receipts as `engram erasures --json` printed them; by default those of the database."),
+    ] = None,
     as_json: ManifestOption = False,
 ) -> None:
     """Put a backup back into the configured database; the API and all workers must be stopped."""
@@ -76,11 +87,50 @@ def restore(
     with servers(configured) as addresses:
         migrate(addresses.database_url)
         with closing(Application(configured, addresses)) as services, tenancy.allow_all_tenants():
+            receipts = _list_receipts(services, erasures)
             manifest = _restore(services, source, replace=replace, verify=verify, quiet=as_json)
+            repeated = _repeat_erasures(services, receipts, manifest.made_at)
             with services.maintenance.audit_log.on_command("restore", str(source)):
                 pass
     if as_json:
-        say_json({"folder": str(source), "manifest": asdict(manifest), "verified": verify or None})
+        say_json(
+            {
+                "folder": str(source),
+                "manifest": asdict(manifest),
+                "verified": verify or None,
+                "erasures_repeated": repeated,
+            }
+        )
+    elif repeated:
+        say(f"{repeated} later erasures are repeated by the first worker that starts")
+
+
+def _list_receipts(services: "Application", file: Path | None) -> "Receipts":
+    """(Tenant, collection) -> receipts of erasures, of a file or of the database that a backup is to replace."""
+    from engram.services.erasure.erasure_service import read_receipts
+
+    if file is None:
+        return services.revocation.erase.list_all_receipts()
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        return {
+            (LOCAL_TENANT, page["collection"]): read_receipts(page["erasures"]) for page in document["collections"]
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{file} has no receipts of erasures ({error}).") from error
+
+
+def _repeat_erasures(services: "Application", receipts: "Receipts", made_at: str) -> int:
+    """Queue again what was erased after the backup was made; how many jobs."""
+    from engram.services.auth.scope import LOCAL
+
+    repeated = 0
+    for (tenant, name), own in receipts.items():
+        later = [receipt for receipt in own if receipt.erased_at >= datetime.fromisoformat(made_at)]
+        with suppress(NotFoundError):  # the backup does not have the collection
+            scope = services.auth.access.scope(name, replace_fields(LOCAL, tenant=tenant))
+            repeated += len(services.revocation.erase.repeat(scope, later))
+    return repeated
 
 
 def _check(configured: "Settings", source: Path, quiet: bool) -> bool:

@@ -1,0 +1,86 @@
+"""Erasures over HTTP: what they remove, their receipts, and what of the request itself stays."""
+
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+
+from engram.composition.container import Application
+from tests.services.erasure.test_erasure_service import find_anywhere
+
+JUDGE = "brunhilde.quux"
+
+
+@pytest.fixture
+def judged(http: TestClient, curie: str) -> str:
+    """The id of an answer that a judge judged, among the words that a search would find."""
+    body = {"collection": curie, "query": f"Where did {curie[::-1]} meet Marie Curie?"}
+    answer = http.post("/query", json=body).json()
+    body = {
+        "collection": curie,
+        "query_id": answer["query_id"],
+        "supporting_passages": ["curie"],
+        "judge": JUDGE,
+        "wait": True,
+    }
+    http.post("/feedback", json=body, headers={"idempotency-key": "erasures-1"}).raise_for_status()
+    http.put(f"/collections/{curie}/judges/{JUDGE}", json={"daily_share": 0.5}).raise_for_status()
+    http.post("/feedback/revoke", json={"collection": curie, "judge": f"{JUDGE}.no", "to": "2020-01-01T00:00:00Z"})
+    query: str = answer["query_id"]
+    return query
+
+
+def finish(application: Application, http: TestClient, accepted: httpx.Response) -> dict[str, Any]:
+    assert accepted.status_code == 202, accepted.text
+    application.jobs.runner.run_ready()
+    job: dict[str, Any] = http.get(accepted.json()["status_url"]).json()
+    assert (job["status"], job["error"]) == ("succeeded", None)
+    return job
+
+
+def test_a_judge_goes_with_settings_and_acts(
+    application: Application, http: TestClient, curie: str, judged: str
+) -> None:
+    assert set(find_anywhere(application.database, JUDGE)) >= {"feedback_event", "judge"}
+    job = finish(application, http, http.delete(f"/collections/{curie}/judges/{JUDGE}"))
+    assert job["result"]["removed"]["feedback_event"] == 1
+    found = find_anywhere(application.database, JUDGE)
+    assert set(found) <= {"job"}  # the revocation of another judge, whose name begins alike
+    assert http.get(f"/queries/{judged}").json()["judged"] == 0
+    [receipt] = http.get(f"/collections/{curie}/erasures").json()["erasures"]
+    assert (receipt["id"], receipt["kind"], receipt["queries"]) == (job["job_id"], "judge", [])
+    assert JUDGE not in str(receipt)
+
+
+def test_a_query_goes_once_under_a_key(application: Application, http: TestClient, curie: str, judged: str) -> None:
+    headers = {"idempotency-key": "erasures-2"}
+    first = http.delete(f"/queries/{judged}", params={"collection": curie}, headers=headers)
+    finish(application, http, first)
+    assert http.get(f"/queries/{judged}").status_code == 404
+    assert find_anywhere(application.database, curie[::-1]) == {}
+    again = http.delete(f"/queries/{judged}", params={"collection": curie}, headers=headers)
+    assert again.json() == first.json()
+
+
+def test_a_span_needs_a_bound(application: Application, http: TestClient, curie: str, judged: str) -> None:
+    assert http.delete("/queries", params={"collection": curie}).status_code == 422
+    where = {"collection": curie, "to": "2020-01-01T00:00:00Z"}
+    job = finish(application, http, http.delete("/queries", params=where))
+    assert "episode" not in job["result"]["removed"]
+    assert http.get(f"/queries/{judged}").status_code == 200
+    finish(application, http, http.delete("/queries", params=where | {"to": "2100-01-01T00:00:00Z"}))
+    assert http.get(f"/queries/{judged}").status_code == 404
+
+
+def test_a_principal_with_a_live_key_is_a_conflict(application: Application, http: TestClient, curie: str) -> None:
+    name = f"gudrun.{curie[-8:]}"
+    made = http.post("/access/keys", json={"name": name, "scopes": {"*": ["query"]}}).json()
+    where = f"/collections/{curie}/principals/{name}"
+    refused = http.delete(where)
+    assert refused.status_code == 409
+    assert "revoke it first" in refused.json()["detail"]
+    http.delete(f"/access/keys/{made['key_id']}").raise_for_status()
+    job = finish(application, http, http.delete(where))
+    assert job["result"]["removed"]["access_key"] == 1
+    assert find_anywhere(application.database, name) == {}
