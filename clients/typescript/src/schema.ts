@@ -1548,7 +1548,9 @@ export interface paths {
          *
          *     It takes scope `llm` too, if an LLM is configured. The model names the collection. If other messages precede
          *     the last one, the configured LLM restates that first. Without an LLM the answer quotes the sentences that
-         *     were found. Member `engram` holds what the answer rests on, and the `query_id` of a verdict.
+         *     answer best with what stands around them, or says that the collection has no answer. Of a message
+         *     that is too long the beginning and the end are read. Member `engram` holds what the answer rests on, and the
+         *     `query_id` of a verdict.
          *
          *     Scope: `query`.
          */
@@ -2380,6 +2382,11 @@ export interface components {
             /** Messages */
             messages: components["schemas"]["ChatMessage"][];
             /**
+             * Min Sufficiency
+             * @description As of a query: below it the answer says that the collection has none. Null: without a language model 'auto', and the quotes have to hold the answer more probably than not; else no level.
+             */
+            min_sufficiency?: number | "auto" | null;
+            /**
              * Model
              * @description The collection that is asked.
              */
@@ -2455,6 +2462,7 @@ export interface components {
             passage_id: string;
             /** Sentence Id */
             sentence_id: number;
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
         };
@@ -2532,6 +2540,11 @@ export interface components {
             languages: {
                 [key: string]: number;
             };
+            /**
+             * Link Template
+             * @description Template of the links to its passages; null: they have none.
+             */
+            link_template: string | null;
             /** Name */
             name: string;
             /** Passage Count */
@@ -2608,6 +2621,9 @@ export interface components {
          * @example {
          *       "language": "de"
          *     }
+         * @example {
+         *       "link_template": "https://wiki.example.org/{source}#{heading}"
+         *     }
          */
         CollectionPatch: {
             /**
@@ -2624,6 +2640,11 @@ export interface components {
              * @description The language of passages that come without one from now on. Null: theirs is recognised.
              */
             language?: string | null;
+            /**
+             * Link Template
+             * @description Makes the link of each passage in answers: a URL of http or https with any of {source}, {heading} (the innermost), {page}, {title} and {id} behind the host. Values are URL-encoded. Null: there are no links.
+             */
+            link_template?: string | null;
             /**
              * Passage Facts
              * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
@@ -2854,16 +2875,19 @@ export interface components {
         };
         /**
          * ContentPart
-         * @description A piece of a message; only text can be answered.
+         * @description A piece of a message. Only text is read; a warning names the other pieces.
          */
         ContentPart: {
-            /** Text */
-            text: string;
+            /**
+             * Text
+             * @description Needed in a piece of text.
+             */
+            text?: string | null;
             /**
              * Type
-             * @constant
+             * @example text
              */
-            type: "text";
+            type: string;
         };
         /**
          * CostOut
@@ -3036,6 +3060,7 @@ export interface components {
             };
             /** Passage Id */
             passage_id: string;
+            source: components["schemas"]["PassageSourceOut"];
             /** Title */
             title: string | null;
         };
@@ -3249,6 +3274,7 @@ export interface components {
             score: number | null;
             /** Sentence Id */
             sentence_id: number;
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
         };
@@ -4317,7 +4343,7 @@ export interface components {
         FoundFileOut: {
             /**
              * Attributes
-             * @description The passage's metadata. A list or an object is written as JSON, and null is left out.
+             * @description The passage's metadata, with `document`, `heading`, `page`, `link` and `language` of its source where they have no such fields. A list or an object is written as JSON, and null is left out.
              */
             attributes: {
                 [key: string]: string | number | boolean;
@@ -4331,7 +4357,7 @@ export interface components {
             file_id: string;
             /**
              * Filename
-             * @description The passage's title, or its id.
+             * @description The passage's document: its title, or its id, if it names none.
              */
             filename: string;
             /** Score */
@@ -5216,6 +5242,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -5675,6 +5702,7 @@ export interface components {
             score: number;
             /** Sentences */
             sentences: components["schemas"]["SentenceOut"][];
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -5778,10 +5806,42 @@ export interface components {
             };
             /** Sentences */
             sentences: components["schemas"]["StoredSentenceOut"][];
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
             /** Title */
             title: string | null;
+        };
+        /**
+         * PassageSourceOut
+         * @description Where a passage comes from.
+         */
+        PassageSourceOut: {
+            /**
+             * Document
+             * @description Name of its document, from `metadata.source`; of a passage without one its title, else its id.
+             */
+            document: string;
+            /**
+             * Heading
+             * @description The headings above it, outermost first, from `metadata.heading`.
+             */
+            heading: string[];
+            /**
+             * Language
+             * @description Of its text, as it was given or recognised.
+             */
+            language: string;
+            /**
+             * Link
+             * @description Where people read it, by the collection's `link_template`; null without a template, or if the passage lacks a value that the template needs.
+             */
+            link: string | null;
+            /**
+             * Page
+             * @description Its page or slide, from 1.
+             */
+            page: number | null;
         };
         /**
          * PassageTraceOut
@@ -6590,7 +6650,7 @@ export interface components {
             content: string;
             /**
              * Metadata
-             * @description The passage's own, with `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
+             * @description The passage's own, with `document`, `heading`, `page`, `link` and `language` of its source where they have no such fields, and `query_id` and `passage_id` for a verdict. `document_id` is both, with a colon between them: the one field that Dify keeps with a message.
              */
             metadata: {
                 [key: string]: unknown;
@@ -6607,6 +6667,11 @@ export interface components {
         RecordsOut: {
             /** Records */
             records: components["schemas"]["RecordOut"][];
+            /**
+             * Warnings
+             * @description What was not read of the question, or had to be done without: not in Dify's shape.
+             */
+            warnings?: components["schemas"]["WarningOut"][];
         };
         /**
          * ReembedIn
@@ -6796,6 +6861,8 @@ export interface components {
             passage_id: string | null;
             /** Relevance Score */
             relevance_score: number;
+            /** @description Where this passage comes from. */
+            source: components["schemas"]["PassageSourceOut"] | null;
         };
         /**
          * RetrievalIn
@@ -6826,7 +6893,10 @@ export interface components {
              */
             knowledge_id: string;
             metadata_condition?: components["schemas"]["MetadataConditionIn"] | null;
-            /** Query */
+            /**
+             * Query
+             * @description Of one that is too long the beginning and the end are read.
+             */
             query: string;
             retrieval_setting: components["schemas"]["RetrievalSettingIn"];
         };
@@ -7671,6 +7741,7 @@ export interface components {
             };
             /** Passage Id */
             passage_id: string;
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -8139,19 +8210,19 @@ export interface components {
         };
         /**
          * WarningOut
-         * @description A step that the LLM endpoint failed, and that was done without it or left out.
+         * @description A step that the LLM endpoint failed and that was done without it, or what was not read of a question.
          */
         WarningOut: {
             /**
              * Detail
-             * @description How the endpoint failed.
+             * @description How the endpoint failed, or what was left out.
              */
             detail: string;
             /**
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "not-read" | "updated-by-rules";
+            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "not-read" | "updated-by-rules" | "question-shortened" | "parts-not-read";
         };
         /**
          * WhoOut
