@@ -71,7 +71,7 @@ def test_metadata_are_attributes(client: openai.OpenAI, ingest: Ingest, collecti
     ingest(*MOONS)
     found = {one.file_id: one for one in client.vector_stores.search(collection, query="Which moon?").data}
     assert found["titan"].attributes == {"year": 1655, "far": True, "document": "Titan", "language": "en"}
-    assert found["io"].attributes == {"year": 1610, "tags": '["hot"]', "document": "io", "language": "en"}
+    assert found["io"].attributes == {"year": 1610, "tags": '["hot"]', "document": "Io", "language": "en"}
     assert found["moon"].filename == "moon"
 
 
