@@ -6190,6 +6190,37 @@ export interface components {
             title: string | null;
         };
         /**
+         * PassageSourceOut
+         * @description Where a passage comes from.
+         */
+        PassageSourceOut: {
+            /**
+             * Document
+             * @description Name of its document, from `metadata.source`; of a passage without one its title, else its id.
+             */
+            document: string;
+            /**
+             * Heading
+             * @description The headings above it, outermost first, from `metadata.heading`.
+             */
+            heading: string[];
+            /**
+             * Language
+             * @description Of its text, as it was given or recognised.
+             */
+            language: string;
+            /**
+             * Link
+             * @description Where people read it, by the collection's `link_template`; null without a template, or if the passage lacks a value that the template needs.
+             */
+            link: string | null;
+            /**
+             * Page
+             * @description Its page or slide, from 1.
+             */
+            page: number | null;
+        };
+        /**
          * PassageTraceOut
          * @description Why a returned passage has its score, and what memory did to it.
          */

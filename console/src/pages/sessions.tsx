@@ -6,6 +6,7 @@ import { Await, Bar, Choice, counted, Empty, figure, Head, moment, Panel, percen
 import { CopyButton } from "../parts/copy_button";
 import { Gauge } from "../parts/gauge";
 import { SampleQuestions } from "../parts/sample_questions";
+import { sourcePath } from "../parts/source";
 import { Term } from "../parts/term";
 import { EngramError, read, type Schemas } from "../service";
 import { address, useLoaded, usePlace, useShared } from "../state";
@@ -227,7 +228,7 @@ function Follow({ id }: { id: string }) {
                 <li key={one.sentence_id}>
                   <mark>{one.text}</mark>{" "}
                   <span class="quiet">
-                    {one.passage_id}, round {one.round}
+                    {sourcePath(one.source)}, round {one.round}
                     {one.gap && `, for “${one.gap}”`}
                   </span>
                 </li>

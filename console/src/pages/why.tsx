@@ -9,6 +9,7 @@ import { GraphView } from "../parts/graph";
 import { path } from "../parts/path";
 import { memoryEffect, rankReason } from "../parts/rank_reason";
 import { SampleQuestions } from "../parts/sample_questions";
+import { sourcePath } from "../parts/source";
 import { Term } from "../parts/term";
 import { read, type Schemas } from "../service";
 import { address, useLoaded, usePlace, useShared } from "../state";
@@ -90,7 +91,10 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
   const [chosen, setChosen] = useState(passages[0]?.passage_id ?? null);
   const traced = trace.passages?.find((one) => one.passage_id === chosen);
   const hit = passages.find((one) => one.passage_id === chosen);
-  const titleOf = (id: string) => passages.find((one) => one.passage_id === id)?.title ?? id;
+  const titleOf = (id: string) => {
+    const found = passages.find((one) => one.passage_id === id);
+    return found ? sourcePath(found.source) : id;
+  };
   const selected = trace.hops.flatMap((hop) =>
     hop.sentences.filter((one) => one.passage_id === chosen).map((sentence) => ({ hop: hop.hop, sentence })),
   );
@@ -181,7 +185,7 @@ function Order({ explained, beside, chosen, choose }: OrderProps) {
           <li key={passage.passage_id}>
             <button type="button" aria-pressed={passage.passage_id === chosen} onClick={() => choose(passage.passage_id)}>
               <span class="figure">{rank}</span>
-              <span>{passage.title ?? passage.passage_id}</span>
+              <span>{sourcePath(passage.source)}</span>
               <small class={elsewhere === rank ? "" : elsewhere === null || elsewhere > rank ? "rises" : "falls"}>
                 {explained.memory === "read" || beside ? rankElsewhere(rank, elsewhere, beside !== null) : ""}
               </small>

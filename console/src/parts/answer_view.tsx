@@ -7,6 +7,7 @@ import { counted, Empty, figure } from "./basic";
 import { CopyButton, curlCommand } from "./copy_button";
 import { Icon } from "./icons";
 import { SampleQuestions } from "./sample_questions";
+import { ContextButton, SourceLine, sourcePath } from "./source";
 import { AnswerThumbs, type ThumbControl, ThumbPair } from "./thumbs";
 import { numbers, place } from "./words";
 
@@ -76,7 +77,7 @@ interface PassageProps {
 
 function Passage({ passage, rank, earlierRank, isCompared, cited, marks, thumbs, mark }: PassageProps) {
   const strongest = Math.max(...passage.sentences.map((one) => one.score ?? 0));
-  const title = passage.title ?? passage.passage_id;
+  const title = sourcePath(passage.source);
   return (
     <article class="passage" data-judged={passage.passage_id} tabIndex={-1} aria-label={`Passage ${rank}: ${title}`}>
       <span class="rank figure" role="img" aria-label={`Rank ${rank}`}>
@@ -95,6 +96,7 @@ function Passage({ passage, rank, earlierRank, isCompared, cited, marks, thumbs,
             {thumbs && <ThumbPair control={thumbs} target={passage.passage_id} name={title} />}
           </span>
         </header>
+        <SourceLine source={passage.source} />
         <ul class="sentences">
           {passage.sentences.map((one) => (
             <li key={one.sentence_id} id={place(one.sentence_id)} tabIndex={cited.has(one.sentence_id) ? -1 : undefined} class={marks.get(one.sentence_id) ?? ""}>
@@ -108,12 +110,15 @@ function Passage({ passage, rank, earlierRank, isCompared, cited, marks, thumbs,
                 )}
                 {cited.has(one.sentence_id) && <sup class="figure" aria-label={`Source ${cited.get(one.sentence_id)} of the answer`} role="img">{cited.get(one.sentence_id)}</sup>}
               </span>
-              {thumbs && (
-                <span class="thumbs">
-                  <SentenceMark type="supporting" sentence={one} marks={marks} mark={mark} />
-                  <SentenceMark type="rejected" sentence={one} marks={marks} mark={mark} />
-                </span>
-              )}
+              <span class="thumbs">
+                <ContextButton passage={passage} sentence={one} />
+                {thumbs && (
+                  <>
+                    <SentenceMark type="supporting" sentence={one} marks={marks} mark={mark} />
+                    <SentenceMark type="rejected" sentence={one} marks={marks} mark={mark} />
+                  </>
+                )}
+              </span>
             </li>
           ))}
         </ul>
@@ -126,7 +131,7 @@ function Passage({ passage, rank, earlierRank, isCompared, cited, marks, thumbs,
 function Duplicates({ duplicates }: { duplicates: Schemas["DuplicateOut"][] }) {
   return (
     <p class="quiet">
-      Nearly the same text: {duplicates.map((one) => (one.title ? `${one.title} (${one.passage_id})` : one.passage_id)).join(", ")}
+      Nearly the same text: {duplicates.map((one) => sourcePath(one.source)).join(", ")}
     </p>
   );
 }

@@ -42,11 +42,11 @@ def test_an_answer_with_its_sources_and_the_id_to_judge_it_by(
     assert said is not None
     answer, sources = said.split("\n\n")
     assert "Warsaw" in answer
-    assert re.fullmatch(r"(\[\d+\] \S+: .+\n?)+", sources)
+    assert re.fullmatch(r"(\[\d+\] Marie Curie: .+\n?)+", sources)
     assert done.choices[0].finish_reason == "stop"
     grounds = done.model_extra["engram"]  # type: ignore[index]
     assert grounds["question"] == QUESTION
-    assert [f"{cited['passage_id']}: {cited['text']}" for cited in grounds["citations"]] == [
+    assert [f"{cited['source']['document']}: {cited['text']}" for cited in grounds["citations"]] == [
         line.partition("] ")[2] for line in sources.splitlines()
     ]
     kept = application.answers.episodes.read(application.auth.access.scope(curie), UUID(grounds["query_id"]))
@@ -148,7 +148,7 @@ def test_without_a_model_sentences_are_quoted_with_their_sources(
     opening, quotes, sources = content.split("\n\n")
     assert opening == "The collection says:"
     assert '"Marie Curie was born in Warsaw in 1867.' in quotes.splitlines()[0]
-    assert sources.splitlines()[0] == "[1] Marie Curie (curie)"
+    assert sources.splitlines()[0] == "[1] Marie Curie"
     assert len(quotes.splitlines()) == len(sources.splitlines())
     grounds = done.model_extra["engram"]  # type: ignore[index]
     assert all(cited["text"] in line for cited, line in zip(grounds["citations"], quotes.splitlines(), strict=True))

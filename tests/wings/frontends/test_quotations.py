@@ -82,3 +82,10 @@ def test_a_long_table_is_cut_to_its_header_and_the_best_rows() -> None:
     assert cut[0] == "| Code | Meaning |"
     assert rows[42] in cut
     assert len("".join(cut)) <= QUOTE_CHARACTERS
+
+
+def test_a_pasted_log_is_quoted_whatever_share_of_its_words_a_sentence_has() -> None:
+    log = {f"word{number}" for number in range(30)} | {"17"}
+    quotations = ask(QuotableAnswer(passage(1, CODES)), log, {4: 0.5})
+    assert quotations.probability is None
+    assert quotations.quotes[0].text == CODES[3]

@@ -70,8 +70,8 @@ def test_several_questions_are_one(client: openai.OpenAI, curie: str) -> None:
 def test_metadata_are_attributes(client: openai.OpenAI, ingest: Ingest, collection: str) -> None:
     ingest(*MOONS)
     found = {one.file_id: one for one in client.vector_stores.search(collection, query="Which moon?").data}
-    assert found["titan"].attributes == {"year": 1655, "far": True}
-    assert found["io"].attributes == {"year": 1610, "tags": '["hot"]'}
+    assert found["titan"].attributes == {"year": 1655, "far": True, "document": "Titan", "language": "en"}
+    assert found["io"].attributes == {"year": 1610, "tags": '["hot"]', "document": "Io", "language": "en"}
     assert found["moon"].filename == "moon"
 
 

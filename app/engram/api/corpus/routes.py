@@ -24,9 +24,9 @@ from engram.api.dependencies import App, Asker, Limit, Need, OptionalKey, PathSc
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
 from engram.api.operations import operation
+from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
 from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, EncoderName, ExternalId, Storable
-from engram.api.source_schema import SourceOut
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
 from engram.core.auth.reader_names import MOST_READERS
@@ -115,7 +115,7 @@ def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> Pass
         text=passage.text,
         language=passage.language,
         metadata=passage.metadata,
-        source=SourceOut.model_validate(read_source(passage, scope.collection)),
+        source=PassageSourceOut.model_validate(read_source(passage, scope.collection)),
         sentences=sentences,
     )
 

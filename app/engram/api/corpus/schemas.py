@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from engram.api.collection_schemas import CollectionOut
+from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.schemas import (
     MAX_JSON_BYTES,
     MAX_VALUES,
@@ -31,7 +32,6 @@ from engram.api.schemas import (
     Text,
     check_storable_json,
 )
-from engram.api.source_schema import SourceOut
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.text.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
 
@@ -250,7 +250,7 @@ class PassageOut(BaseModel):
     text: str
     language: str = Field(description="As it was given or recognised; by it words are analysed.")
     metadata: dict[str, Any]
-    source: SourceOut
+    source: PassageSourceOut
     sentences: list["StoredSentenceOut"]
 
 
@@ -290,7 +290,7 @@ class ListedPassageOut(ResponseModel):
     text: str
     language: str
     metadata: dict[str, Any]
-    source: SourceOut
+    source: PassageSourceOut
 
 
 class PassagesOut(BaseModel):

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictInt
 
+from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.problem_document import Problem
 from engram.api.retrieval.expansion_schemas import ExpansionIn, WarningOut
 from engram.api.retrieval.trace_schemas import (
@@ -27,7 +28,6 @@ from engram.api.schemas import (
     TraceId,
     Whole,
 )
-from engram.api.source_schema import SourceOut
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Scope
@@ -207,7 +207,7 @@ class DuplicateOut(ResponseModel):
     passage_id: str
     title: str | None
     metadata: dict[str, Any]
-    source: SourceOut
+    source: PassageSourceOut
 
 
 class PassageHit(ResponseModel):
@@ -219,7 +219,7 @@ class PassageHit(ResponseModel):
     language: str = Field(description="Of its text, as it was given or recognised.")
     metadata: dict[str, Any]
     score: float
-    source: SourceOut
+    source: PassageSourceOut
     sentences: list[SentenceOut]
     explored: bool = Field(
         default=False, description="Whether it is there by chance, from below the passages wanted."
@@ -471,7 +471,7 @@ class CitationOut(ResponseModel):
     sentence_id: int
     passage_id: str
     text: str
-    source: SourceOut
+    source: PassageSourceOut
 
 
 class AnswerOut(BaseModel):

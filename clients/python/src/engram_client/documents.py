@@ -5,6 +5,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from engram_client._sync import Engram
 from engram_client.models import FeedbackOut, PassageHit, QueryOut
 from engram_client.requests import FeedbackIn
@@ -22,9 +24,9 @@ def documents(answer: QueryOut) -> list[tuple[PassageHit, dict[str, Any]]]:
     """Passages, the best first, each with a document's metadata.
 
     These are the passage's own and, under ``engram``, the ``query_id`` that a verdict is given on, the
-    ``collection``, the ``passage_id``, the ``title``, the ``rank`` from 1 on, the ``sentences`` that speak for
-    it, each with its ``sentence_id`` and ``text``, and ``sufficiency``, the probability that the answer holds all
-    the evidence.
+    ``collection``, the ``passage_id``, the ``title``, the ``source`` (``document``, ``heading``, ``page``,
+    ``link``, ``language``), the ``rank`` from 1 on, the ``sentences`` that speak for it, each with its
+    ``sentence_id`` and ``text``, and ``sufficiency``, the probability that the answer holds all the evidence.
     """
     return [
         (
@@ -36,6 +38,7 @@ def documents(answer: QueryOut) -> list[tuple[PassageHit, dict[str, Any]]]:
                     "collection": answer.collection,
                     "passage_id": passage.passage_id,
                     "title": passage.title,
+                    "source": msgspec.to_builtins(passage.source),
                     "rank": rank,
                     "sentences": [{"sentence_id": s.sentence_id, "text": s.text} for s in passage.sentences],
                     "sufficiency": answer.sufficiency,

@@ -1245,6 +1245,33 @@ class PassageInfluenceOut(Struct):
     """
 
 
+class PassageSourceOut(Struct):
+    """
+    Where a passage comes from.
+    """
+
+    document: str
+    """
+    Name of its document, from `metadata.source`; of a passage without one its title, else its id.
+    """
+    heading: list[str]
+    """
+    The headings above it, outermost first, from `metadata.heading`.
+    """
+    language: str
+    """
+    Of its text, as it was given or recognised.
+    """
+    link: str | None
+    """
+    Where people read it, by the collection's `link_template`; null without a template, or if the passage lacks a value that the template needs.
+    """
+    page: int | None
+    """
+    Its page or slide, from 1.
+    """
+
+
 class PastOut(Struct):
     """
     Origin of a copy.
@@ -1608,6 +1635,27 @@ class RerankMetaOut(Struct):
     api_version: ApiVersionOut
 
 
+class RerankedOut(Struct):
+    """
+    A text by its place in the request.
+    """
+
+    index: int
+    passage_id: str | None
+    """
+    The passage of the collection that has this text; null: none has.
+    """
+    relevance_score: float
+    source: PassageSourceOut | None
+    """
+    Where this passage comes from.
+    """
+    document: RankedDocument | None = None
+    """
+    Null where the texts were not wanted back.
+    """
+
+
 class RetryOut(Struct):
     """
     Result of retrying many verdicts.
@@ -1793,6 +1841,19 @@ class SessionFeedbackOut(Struct):
     """
 
 
+class SessionPassageOut(Struct):
+    """
+    A passage that the session read; `evidence`: its sentences in the pool.
+    """
+
+    evidence: list[int]
+    metadata: dict[str, Any]
+    passage_id: str
+    source: PassageSourceOut
+    text: str
+    title: str | None
+
+
 class SessionWarningOut(Struct):
     """
     Failure of the LLM in a round, and the substitute for it.
@@ -1814,6 +1875,30 @@ class SessionsOut(Struct):
     Pass as before for the next page; null at the end.
     """
     sessions: list[ListedSessionOut]
+
+
+class SourceOut(Struct):
+    """
+    A verdict behind a unit of a passage's expansion memory.
+    """
+
+    feedback_id: int
+    gain: float
+    """
+    Alignment gain: how much nearer the unit brings the passage's base key to the question.
+    """
+    generation: int | None
+    """
+    The evolution that took it in; null while it waits.
+    """
+    judge: str
+    query_id: str
+    question: str
+    status: Literal["taken in", "waiting", "rolled back"]
+    weight: float
+    """
+    The unit's share among those of the same verdict that help.
+    """
 
 
 class StandingOut(Struct):
@@ -1952,6 +2037,33 @@ class TracedQueryOut(Struct):
     query_id: str
 
 
+class UnitOut(Struct):
+    """
+    A unit of a passage's expansion memory.
+    """
+
+    event_count: int
+    events: list[SourceOut]
+    """
+    The 20 latest verdicts behind it, the latest first.
+    """
+    in_key: bool
+    """
+    Whether the serving key is composed of it, among others.
+    """
+    method: str
+    score: float | None
+    """
+    Gain times weight, summed over the verdicts that count, those that wait included; null for a unit of the key that the memory let go for better ones, which wait.
+    """
+    terms: list[AddedTermOut]
+    """
+    What it adds to the serving lexical key: the 50 most raised.
+    """
+    text: str
+    unit_id: int
+
+
 class VectorStoreOut(Struct):
     """
     A collection, as a vector store.
@@ -2041,57 +2153,6 @@ class WhoOut(Struct):
     """
 
 
-class EngramApiPassageKeysSchemasSourceOut(Struct):
-    """
-    A verdict behind a unit of a passage's expansion memory.
-    """
-
-    feedback_id: int
-    gain: float
-    """
-    Alignment gain: how much nearer the unit brings the passage's base key to the question.
-    """
-    generation: int | None
-    """
-    The evolution that took it in; null while it waits.
-    """
-    judge: str
-    query_id: str
-    question: str
-    status: Literal["taken in", "waiting", "rolled back"]
-    weight: float
-    """
-    The unit's share among those of the same verdict that help.
-    """
-
-
-class EngramApiSourceSchemaSourceOut(Struct):
-    """
-    Where a passage comes from.
-    """
-
-    document: str
-    """
-    Name of its document, from `metadata.source`; of a passage without one its title, else its id.
-    """
-    heading: list[str]
-    """
-    The headings above it, outermost first, from `metadata.heading`.
-    """
-    language: str
-    """
-    Of its text, as it was given or recognised.
-    """
-    link: str | None
-    """
-    Where people read it, by the collection's `link_template`; null without a template, or if the passage lacks a value that the template needs.
-    """
-    page: int | None
-    """
-    Its page or slide, from 1.
-    """
-
-
 class AlignOut(Struct):
     """
     Names that mean the same.
@@ -2169,7 +2230,7 @@ class CitationOut(Struct):
 
     passage_id: str
     sentence_id: int
-    source: EngramApiSourceSchemaSourceOut
+    source: PassageSourceOut
     text: str
 
 
@@ -2269,7 +2330,7 @@ class DuplicateOut(Struct):
 
     metadata: dict[str, Any]
     passage_id: str
-    source: EngramApiSourceSchemaSourceOut
+    source: PassageSourceOut
     title: str | None
 
 
@@ -2287,7 +2348,7 @@ class EvidenceOut(Struct):
     round: int
     score: float | None
     sentence_id: int
-    source: EngramApiSourceSchemaSourceOut
+    source: PassageSourceOut
     text: str
 
 
@@ -2606,6 +2667,50 @@ class JudgesOut(Struct):
     """
 
 
+class KeyOut(Struct):
+    """
+    A passage's key as it serves, and why.
+    """
+
+    collection: str
+    cosine: float
+    """
+    Of the serving key and the base key.
+    """
+    displacement: float
+    """
+    Distance of the serving key from the base key, both of length 1.
+    """
+    displacement_bound: float
+    """
+    What the displacement cannot exceed.
+    """
+    evolved: bool
+    generation: int
+    """
+    The collection's serving generation; 0: base keys.
+    """
+    key_building: Literal["full", "title", "abstract", "keywords"]
+    """
+    What the base key is made of.
+    """
+    key_generation: int | None
+    """
+    The latest evolution that took in evidence for this key; null for a base key.
+    """
+    passage_id: str
+    term_count: int
+    terms: list[AddedTermOut]
+    """
+    What the units add to the lexical key: the 50 most raised.
+    """
+    unit_count: int
+    units: list[UnitOut]
+    """
+    The passage's expansion memory, best first.
+    """
+
+
 class KeyTraceOut(Struct):
     """
     The evolved key that a passage was found by.
@@ -2730,7 +2835,7 @@ class ListedPassageOut(Struct):
     id: str
     language: str
     metadata: dict[str, Any]
-    source: EngramApiSourceSchemaSourceOut
+    source: PassageSourceOut
     text: str
     title: str | None
 
@@ -2748,7 +2853,7 @@ class PassageHit(Struct):
     passage_id: str
     score: float
     sentences: list[SentenceOut]
-    source: EngramApiSourceSchemaSourceOut
+    source: PassageSourceOut
     text: str
     title: str | None
     duplicates: list[DuplicateOut] | None = None
@@ -2773,7 +2878,7 @@ class PassageOut(Struct):
     """
     metadata: dict[str, Any]
     sentences: list[StoredSentenceOut]
-    source: EngramApiSourceSchemaSourceOut
+    source: PassageSourceOut
     text: str
     title: str | None
 
@@ -2847,25 +2952,19 @@ class RecordsOut(Struct):
     """
 
 
-class RerankedOut(Struct):
+class RerankOut(Struct):
     """
-    A text by its place in the request.
+    The texts, best first.
     """
 
-    index: int
-    passage_id: str | None
+    id: str
     """
-    The passage of the collection that has this text; null: none has.
+    The `query_id`, for `POST /feedback`.
     """
-    relevance_score: float
-    source: EngramApiSourceSchemaSourceOut | None
-    """
-    Where this passage comes from.
-    """
-    document: RankedDocument | None = None
-    """
-    Null where the texts were not wanted back.
-    """
+    meta: RerankMetaOut
+    model: str
+    results: list[RerankedOut]
+    object: Literal["list"] = "list"
 
 
 class RoundOut(Struct):
@@ -2897,17 +2996,70 @@ class RoundOut(Struct):
     warnings: list[SessionWarningOut]
 
 
-class SessionPassageOut(Struct):
+class SessionOut(Struct):
     """
-    A passage that the session read; `evidence`: its sentences in the pool.
+    A session whole.
     """
 
-    evidence: list[int]
-    metadata: dict[str, Any]
-    passage_id: str
-    source: EngramApiSourceSchemaSourceOut
-    text: str
-    title: str | None
+    answer: ConclusionOut | None
+    budget: dict[str, float]
+    collection: str
+    cost: CostOut
+    covered: float | None
+    """
+    Share of what the question names and asks for that the pool has.
+    """
+    created_at: str
+    evidence: list[EvidenceOut]
+    """
+    The pool, in the order in which it came.
+    """
+    finished_at: str | None
+    job_id: str | None
+    notes: list[NoteOut]
+    """
+    The working memory.
+    """
+    passages: list[SessionPassageOut]
+    """
+    Best first.
+    """
+    plan: dict[str, Any]
+    """
+    The planner's own state.
+    """
+    planner: str
+    question: str
+    rounds: list[RoundOut]
+    session_id: str
+    status: Literal["running", "stopped", "cancelled", "failed"]
+    stop_reason: (
+        Literal[
+            "sufficiency",
+            "covered",
+            "found",
+            "answered",
+            "sufficient",
+            "not_found",
+            "no_gap",
+            "nothing_new",
+            "asked",
+            "rounds",
+            "llm_calls",
+            "tokens",
+            "seconds",
+            "passages",
+            "cancelled",
+            "failed",
+            "erased",
+        ]
+        | None
+    )
+    sufficiency: float | None
+    """
+    Probability that the first five passages hold all the evidence; null where it ended not_found.
+    """
+    warnings: list[SessionWarningOut]
 
 
 class SideOut(Struct):
@@ -2967,33 +3119,6 @@ class TracedQueriesOut(Struct):
     collection: str
     queries: list[TracedQueryOut]
     trace_id: str
-
-
-class UnitOut(Struct):
-    """
-    A unit of a passage's expansion memory.
-    """
-
-    event_count: int
-    events: list[EngramApiPassageKeysSchemasSourceOut]
-    """
-    The 20 latest verdicts behind it, the latest first.
-    """
-    in_key: bool
-    """
-    Whether the serving key is composed of it, among others.
-    """
-    method: str
-    score: float | None
-    """
-    Gain times weight, summed over the verdicts that count, those that wait included; null for a unit of the key that the memory let go for better ones, which wait.
-    """
-    terms: list[AddedTermOut]
-    """
-    What it adds to the serving lexical key: the 50 most raised.
-    """
-    text: str
-    unit_id: int
 
 
 class ChatGrounds(Struct):
@@ -3136,50 +3261,6 @@ class FeedbackPage(Struct):
     """
 
 
-class KeyOut(Struct):
-    """
-    A passage's key as it serves, and why.
-    """
-
-    collection: str
-    cosine: float
-    """
-    Of the serving key and the base key.
-    """
-    displacement: float
-    """
-    Distance of the serving key from the base key, both of length 1.
-    """
-    displacement_bound: float
-    """
-    What the displacement cannot exceed.
-    """
-    evolved: bool
-    generation: int
-    """
-    The collection's serving generation; 0: base keys.
-    """
-    key_building: Literal["full", "title", "abstract", "keywords"]
-    """
-    What the base key is made of.
-    """
-    key_generation: int | None
-    """
-    The latest evolution that took in evidence for this key; null for a base key.
-    """
-    passage_id: str
-    term_count: int
-    terms: list[AddedTermOut]
-    """
-    What the units add to the lexical key: the 50 most raised.
-    """
-    unit_count: int
-    units: list[UnitOut]
-    """
-    The passage's expansion memory, best first.
-    """
-
-
 class QueryOut(Struct):
     """
     The answer to a query; feedback refers to it by ``query_id``.
@@ -3234,87 +3315,6 @@ class QueryOut(Struct):
     """
     What the LLM endpoint failed, and was done without it. Not kept.
     """
-
-
-class RerankOut(Struct):
-    """
-    The texts, best first.
-    """
-
-    id: str
-    """
-    The `query_id`, for `POST /feedback`.
-    """
-    meta: RerankMetaOut
-    model: str
-    results: list[RerankedOut]
-    object: Literal["list"] = "list"
-
-
-class SessionOut(Struct):
-    """
-    A session whole.
-    """
-
-    answer: ConclusionOut | None
-    budget: dict[str, float]
-    collection: str
-    cost: CostOut
-    covered: float | None
-    """
-    Share of what the question names and asks for that the pool has.
-    """
-    created_at: str
-    evidence: list[EvidenceOut]
-    """
-    The pool, in the order in which it came.
-    """
-    finished_at: str | None
-    job_id: str | None
-    notes: list[NoteOut]
-    """
-    The working memory.
-    """
-    passages: list[SessionPassageOut]
-    """
-    Best first.
-    """
-    plan: dict[str, Any]
-    """
-    The planner's own state.
-    """
-    planner: str
-    question: str
-    rounds: list[RoundOut]
-    session_id: str
-    status: Literal["running", "stopped", "cancelled", "failed"]
-    stop_reason: (
-        Literal[
-            "sufficiency",
-            "covered",
-            "found",
-            "answered",
-            "sufficient",
-            "not_found",
-            "no_gap",
-            "nothing_new",
-            "asked",
-            "rounds",
-            "llm_calls",
-            "tokens",
-            "seconds",
-            "passages",
-            "cancelled",
-            "failed",
-            "erased",
-        ]
-        | None
-    )
-    sufficiency: float | None
-    """
-    Probability that the first five passages hold all the evidence; null where it ended not_found.
-    """
-    warnings: list[SessionWarningOut]
 
 
 class AnswerOut(Struct):

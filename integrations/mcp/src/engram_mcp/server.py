@@ -15,6 +15,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic asks for it before Python 3.12
 
 from engram_client import AsyncEngram, EngramError, NotFoundError
+from engram_client.models import PassageSourceOut
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,11 +36,22 @@ class Sentence(TypedDict):
     text: str
 
 
+class PassageSource(TypedDict):
+    """Where a passage comes from: its document, the headings above it, its page, and where people read it."""
+
+    document: str
+    heading: list[str]
+    page: int | None
+    link: str | None
+    language: str
+
+
 class RetrievedPassage(TypedDict):
-    """A passage, with the sentences that speak for it."""
+    """A passage, with its source and the sentences that speak for it."""
 
     passage_id: str
     title: str | None
+    source: PassageSource
     text: str
     sentences: list[Sentence]
 
@@ -138,6 +150,7 @@ class AgentTools:
                 {
                     "passage_id": passage.passage_id,
                     "title": passage.title,
+                    "source": _source(passage.source),
                     "text": passage.text,
                     "sentences": [{"sentence_id": s.sentence_id, "text": s.text} for s in passage.sentences],
                 }
@@ -205,8 +218,8 @@ class AgentTools:
             "results": [
                 {
                     "id": f"{answer.query_id}:{passage.passage_id}",
-                    "title": passage.title or passage.passage_id,
-                    "url": self._address(passage.passage_id, passage.metadata),
+                    "title": " > ".join([passage.source.document, *passage.source.heading]),
+                    "url": self._address(passage.passage_id, passage.source, passage.metadata),
                 }
                 for passage in answer.passages
             ],
@@ -222,21 +235,26 @@ class AgentTools:
         sentences = [{"sentence_id": one.sentence_id, "text": one.text} for one in passage.sentences]
         return {
             "id": id,
-            "title": passage.title or passage.id,
+            "title": " > ".join([passage.source.document, *passage.source.heading]),
             "text": passage.text,
-            "url": self._address(passage.id, passage.metadata),
+            "url": self._address(passage.id, passage.source, passage.metadata),
             "metadata": passage.metadata
             | {"passage_id": passage.id, "sentences": sentences}
             | ({} if query_id is None else {"query_id": query_id}),
         }
 
-    def _address(self, passage_id: str, metadata: dict[str, Any]) -> str:
-        """The address that a passage's metadata name, or else where the service shows the passage."""
-        named = metadata.get("url")
+    def _address(self, passage_id: str, source: PassageSourceOut, metadata: dict[str, Any]) -> str:
+        """The passage's link, or the address that its metadata name, or else where the service shows it."""
+        named = source.link or metadata.get("url")
         if isinstance(named, str) and named.startswith(("http://", "https://")):
             return named
         where = urlencode({"collection": self._engram.collection})
         return f"{self._engram.url}/passages/{quote(passage_id, safe='')}?{where}"
+
+
+def _source(source: PassageSourceOut) -> PassageSource:
+    shown: PassageSource = msgspec.to_builtins(source)
+    return shown
 
 
 def _parts(reference: str) -> tuple[str | None, str]:

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictInt, Tag
 
+from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.schemas import AskedFor, CollectionName, Question, Storable, Whole
-from engram.api.source_schema import SourceOut
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.query import Query
 from engram.wings.frontends.services.reranking import RerankedTexts
@@ -87,7 +87,7 @@ class RerankedOut(BaseModel):
     relevance_score: float = Field(ge=0, le=1)
     document: RankedDocument | None = Field(default=None, description="Null where the texts were not wanted back.")
     passage_id: str | None = Field(description="The passage of the collection that has this text; null: none has.")
-    source: SourceOut | None = Field(description="Where this passage comes from.")
+    source: PassageSourceOut | None = Field(description="Where this passage comes from.")
 
 
 class ApiVersionOut(BaseModel):
@@ -123,7 +123,7 @@ class RerankOut(BaseModel):
                     relevance_score=one.relevance,
                     document=RankedDocument(text=texts[one.index]) if body.return_documents else None,
                     passage_id=None if one.passage is None else one.passage.passage_id,
-                    source=None if one.passage is None else SourceOut.model_validate(one.passage.source),
+                    source=None if one.passage is None else PassageSourceOut.model_validate(one.passage.source),
                 )
                 for one in reranking.texts[: body.top_n]
             ],

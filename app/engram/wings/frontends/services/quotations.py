@@ -32,6 +32,8 @@ CERTAIN_RECALL = 0.5
 BIAS, SUFFICIENCY, SIMILARITY, WORD_SHARE, MISSING_CODE = -2.7, 0.32, 2.6, 4.2, -1.6
 """Weights of the model: of the log odds of sufficiency, the best cosine, the best word share, a missing code."""
 MOST_LOG_ODDS = 7.0
+MOST_TERMS = 25
+"""Terms of a question at most of which the model is asked: no sentence has a large share of a pasted log."""
 CELLS = " | "
 """What stands between the cells of an imported row, which names its columns itself."""
 
@@ -52,7 +54,10 @@ class Quotation:
 
 @dataclass(frozen=True, slots=True)
 class Quotations:
-    """Quotes, the best first, and the probability that they hold the answer; None without sufficiency."""
+    """Quotes, the best first, and the probability that they hold the answer.
+
+    ``probability`` is None without sufficiency, and for a question with more than ``MOST_TERMS`` terms.
+    """
 
     quotes: Sequence[Quotation]
     probability: float | None
@@ -206,7 +211,7 @@ def _estimate(
     weights: Mapping[str, float],
 ) -> float | None:
     """The probability that the quotes hold the answer."""
-    if sufficiency is None:
+    if sufficiency is None or len(weights) > MOST_TERMS:
         return None
     if not compared:
         return 0.0

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
 from engram.api.learning.references import SentenceList, to_named_sentence
 from engram.api.learning.schemas import FeedbackOut, VerdictIn
+from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.retrieval.schemas import ArmIn
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
@@ -21,7 +22,6 @@ from engram.api.schemas import (
     TraceId,
     Whole,
 )
-from engram.api.source_schema import SourceOut
 from engram.core.budget import Budget
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram.wings.sessions.api.option_schemas import OptionsIn
@@ -278,7 +278,7 @@ class EvidenceOut(ResponseModel):
     sentence_id: int
     passage_id: str
     text: str
-    source: SourceOut
+    source: PassageSourceOut
     round: int
     query: str | None = Field(
         description="Null: the caller brought it, or an agent kept it of a document that went by."
@@ -303,7 +303,7 @@ class SessionPassageOut(ResponseModel):
     title: str | None
     text: str
     metadata: dict[str, Any]
-    source: SourceOut
+    source: PassageSourceOut
     evidence: list[int]
 
 

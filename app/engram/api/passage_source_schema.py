@@ -5,7 +5,7 @@ from pydantic import Field
 from engram.api.schemas import ResponseModel
 
 
-class SourceOut(ResponseModel):
+class PassageSourceOut(ResponseModel):
     """Where a passage comes from."""
 
     document: str = Field(
