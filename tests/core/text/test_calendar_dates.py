@@ -1,5 +1,6 @@
 """Dates of languages other than English, and numeric ones."""
 
+import unicodedata
 from datetime import date
 
 import pytest
@@ -74,3 +75,9 @@ def test_names_of_months_are_those_of_cldr() -> None:
     assert month_names.TARGET.read_text(encoding="utf-8") == month_names.render()
     assert not MONTHS.keys() & SHORT_MONTHS.keys()
     assert set(MONTHS.values()) == set(range(1, 13))
+
+
+def test_composed_and_decomposed_letters_are_read_alike() -> None:
+    text = unicodedata.normalize("NFD", "Am 12. März 2024")
+    (found,) = find_time_expressions(text, "de")
+    assert (found.start, found.end) == (date(2024, 3, 12), date(2024, 3, 13))
