@@ -1,4 +1,4 @@
-"""Measure the ranges of the packaged encoder's activations over the sample collection, and write the packaged file.
+"""Measure the ranges of the packaged encoders' activations over the sample collection, and write the packaged file.
 
     python benchmarks/activation_ranges.py [--check]
 
@@ -15,12 +15,11 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from safetensors.numpy import load_file
 
 import engram
 from engram.providers.embedder.activation_ranges import FILE
 from engram.providers.embedder.bert_graph import BertGraph
-from engram.providers.embedder.model_folder import DEFAULT_MODEL, ModelFolder, open_model
+from engram.providers.embedder.model_folder import DEFAULT_MODEL, MULTILINGUAL_MODEL, ModelFolder, open_model
 from engram.providers.embedder.onnx_encoder import read_writable_shape
 from engram.providers.embedder.token_windows import WindowedEmbedder
 
@@ -53,10 +52,9 @@ def sample_texts() -> list[str]:
 def measure(folder: ModelFolder, texts: Sequence[str]) -> NDArray[np.float32]:
     """Largest absolute values of all channels over the tokens of ``texts``, (layers, 2, d)."""
     shape = read_writable_shape(folder)
-    if shape is None:
+    if shape is None or folder.weights is None:
         raise SystemExit(f"The graph of {folder.model} cannot be written without torch.")
-    (file,) = folder.transformer.glob("*.safetensors")
-    graph = TappedGraph(shape, load_file(file))
+    graph = TappedGraph(shape, folder.weights.read())
     graph.encode(folder.pooling[0])
     options = onnxruntime.SessionOptions()
     options.add_external_initializers(
@@ -80,21 +78,25 @@ def measure(folder: ModelFolder, texts: Sequence[str]) -> NDArray[np.float32]:
     return ranges.reshape(shape.layers, 2, shape.width)
 
 
+def measure_model(model: str) -> tuple[str, dict[str, list[list[float]]]]:
+    """SHA-256 of a packaged encoder's weights, and its ranges as the file keeps them."""
+    folder = open_model(model)
+    rounded = [
+        [[float(f"{value:.{DIGITS}g}") for value in part] for part in layer]
+        for layer in measure(folder, sample_texts())
+    ]
+    return folder.fingerprint, {
+        "attention": [attention for attention, _ in rounded],
+        "feed_forward": [feed_forward for _, feed_forward in rounded],
+    }
+
+
 def main() -> None:
     """Write the file, or compare it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="Compare the file and write nothing.")
     arguments = parser.parse_args()
-    folder = open_model(DEFAULT_MODEL)
-    rounded = [
-        [[float(f"{value:.{DIGITS}g}") for value in part] for part in layer]
-        for layer in measure(folder, sample_texts())
-    ]
-    content = {
-        "weights": folder.fingerprint,
-        "attention": [attention for attention, _ in rounded],
-        "feed_forward": [feed_forward for _, feed_forward in rounded],
-    }
+    content = dict(map(measure_model, (DEFAULT_MODEL, MULTILINGUAL_MODEL)))
     text = json.dumps(content, separators=(",", ":")).replace("]", "]\n") + "\n"
     target = Path(engram.__file__).parent / FILE
     if arguments.check:

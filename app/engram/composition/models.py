@@ -14,7 +14,13 @@ from engram.providers.embedder import Embedder, load_precisions
 from engram.providers.embedder.encoder_choices import EncoderChoice, choose_prefixes, read_choices
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder, EndpointSettings, Register, probe_digest
 from engram.providers.embedder.precisions import PrecisionChoice
-from engram.providers.embedder.prefixes import NO_PREFIXES, PrefixedEmbedder, Prefixes, find_known_prefixes
+from engram.providers.embedder.prefixes import (
+    NO_PREFIXES,
+    PrefixedEmbedder,
+    Prefixes,
+    find_known_prefixes,
+    find_packaged_prefixes,
+)
 from engram.providers.jwt_tokens import Tokens
 from engram.providers.language import Language, load_language
 from engram.providers.llm import Llm
@@ -55,7 +61,7 @@ class Models:
         model = settings.embedding_model
         prefixes = (settings.embedding_query_prefix, settings.embedding_passage_prefix)
         if settings.embedding_url is None:
-            stated = choose_prefixes(*prefixes, NO_PREFIXES)
+            stated = choose_prefixes(*prefixes, find_packaged_prefixes(model))
             loaded, *late = (_adapt_encoder(one, stated, settings.embedding_dimension) for one in self._load(model))
             self._late += late
             return loaded
@@ -136,7 +142,8 @@ class Models:
         model = self.settings.secondary_embedding_model
         if model is None:
             return None
-        loaded, *late = self._load(model)
+        prefixes = find_packaged_prefixes(model)
+        loaded, *late = (_adapt_encoder(one, prefixes, None) for one in self._load(model))
         self._late += late
         return loaded
 

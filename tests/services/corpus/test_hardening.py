@@ -49,7 +49,7 @@ class DatingLanguage:
         analyses = self._language.analyse_passages(passages)
         return [[replace(s, time_expression=self._expression) for s in sentences] for sentences in analyses]
 
-    def analyse_question(self, text: str) -> Any:
+    def analyse_question(self, text: str, language: str | None = None) -> Any:
         return self._language.analyse_question(text)
 
 

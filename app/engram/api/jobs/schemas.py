@@ -69,7 +69,8 @@ class JobOut(ResponseModel):
     error: str | None = Field(description="The last failure; a job still queued or running is tried again.")
     result: dict[str, Any] | None = Field(
         description="Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. "
-        "Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find."
+        "Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find, "
+        "unknown-language the passages in a language that the encoder does not know."
     )
     cancel_requested_at: datetime | None = Field(
         description="When its end was asked for; a job still running ends as soon as what is in hand is whole."

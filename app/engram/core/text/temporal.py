@@ -1,4 +1,4 @@
-"""Time expressions in English text and the day intervals they cover.
+"""Time expressions in text and the day intervals they cover: English ones, and dates of other languages.
 
 Rules of our own because no library fits: dateparser 1.5 ``search_dates`` took 1.8 ms a sentence on average
 (p95 6.8 ms; this module 0.01 ms), reads "may", "1500 people" and "sat on the" as dates, knows no intervals, and
@@ -9,7 +9,7 @@ are recognised, so that "1200 BC" is not taken for the year 1200, but not report
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from engram.core.text.calendar_dates import find_calendar_dates
 
 Days = NDArray[np.float64]
 
@@ -66,7 +68,8 @@ _STRONG_YEAR = re.compile(
 _DETERMINED_YEAR = re.compile(r"\b(?:the|an?|this|that|his|her|its|their|our)\s+$|['’]s\s+$", re.IGNORECASE)
 _NO_YEAR_BEFORE = re.compile(
     r"\b(?:pages?|pp?\.|nos?\.|numbers?|over|than|nearly|almost|least|most|some|approximately|roughly|exactly|only"
-    r"|about|(?<!\bprior )(?<!\bup )to|room|flight|route|highway|chapter|item|lot)\s+$",
+    r"|about|(?<!\bprior )(?<!\bup )to|room|flight|route|highway|chapter|item|lot|ports?|codes?|errors?|lines?|rfc"
+    r"|tickets?|extension|build)\s+$",
     re.IGNORECASE,
 )
 _HEDGED = re.compile(
@@ -114,14 +117,17 @@ class _Point(NamedTuple):
     start: date
     end: date
     plain_year: bool
+    note: str = ""
 
 
-def find_time_expressions(text: str) -> tuple[TimeExpression, ...]:
-    """Time expressions of ``text`` in order of appearance; never raises."""
+def find_time_expressions(text: str, language: str | None = None) -> tuple[TimeExpression, ...]:
+    """Time expressions of ``text`` in order of appearance; never raises.
+
+    Args:
+        language: ISO 639 code; see ``find_calendar_dates``. A phrase that was found reads alike without it.
+    """
     hint = _WORTH_READING.search(text)
-    if hint is None:
-        return ()
-    points = list(_points(text, max(0, hint.start() - 40)))
+    points = _with_calendar_dates([] if hint is None else _points(text, max(0, hint.start() - 40)), text, language)
     expressions: list[TimeExpression] = []
     index = 0
     while index < len(points):
@@ -133,16 +139,17 @@ def find_time_expressions(text: str) -> tuple[TimeExpression, ...]:
             between = text[point.last : last.first]
             framed = prefix is not None and prefix.group("frame") is not None
             if _RANGE.fullmatch(between) or (framed and _AND.fullmatch(between)):
-                expressions.append(TimeExpression(text[first : last.last], point.start, last.end))
+                phrase = text[first : point.last] + point.note + between + text[last.first : last.last] + last.note
+                expressions.append(TimeExpression(phrase, point.start, last.end))
                 index += 1
                 continue
         expressions.append(_direct_point(text, point, prefix))
     return tuple(expressions)
 
 
-def time_constraint(text: str) -> TimeExpression | None:
+def time_constraint(text: str, language: str | None = None) -> TimeExpression | None:
     """The one phrase that stands for the time ``text`` speaks of: all its phrases, and the hull of their days."""
-    expressions = find_time_expressions(text)
+    expressions = find_time_expressions(text, language)
     if not expressions:
         return None
     starts = [expression.start for expression in expressions if expression.start is not None]
@@ -182,6 +189,16 @@ def agreement(asked_times: Sequence[TimeExpression], starts: Days, ends: Days) -
 def _compute_nearness(days: Days) -> Days:
     """1 for no days, 1/2 for ``HALF_AGREEMENT``, and on towards 0."""
     return 1.0 / (1.0 + days / HALF_AGREEMENT)
+
+
+def _with_calendar_dates(points: Iterable[_Point], text: str, language: str | None) -> list[_Point]:
+    """Points and calendar dates in order. Of those that overlap the first stays, and the longer of two there."""
+    dates = [_Point(*found[:4], plain_year=False, note=found.note) for found in find_calendar_dates(text, language)]
+    kept: list[_Point] = []
+    for point in sorted((*points, *dates), key=lambda point: (point.first, -point.last)):
+        if not kept or point.first >= kept[-1].last:
+            kept.append(point)
+    return kept
 
 
 def _points(text: str, position: int) -> Iterator[_Point]:
@@ -265,17 +282,18 @@ def _direct_point(text: str, point: _Point, prefix: re.Match[str] | None) -> Tim
     onwards = _ONWARDS.match(text, point.last)
     if onwards is not None:
         first = prefix.start() if prefix is not None and prefix["frame"] else point.first
-        return TimeExpression(text[first : onwards.end()], point.start, None)
+        phrase = text[first : point.last] + point.note + onwards.group()
+        return TimeExpression(phrase, point.start, None)
     if prefix is None or prefix["frame"]:
-        return TimeExpression(text[point.first : point.last], point.start, point.end)
-    phrase = text[prefix.start() : point.last]
+        return TimeExpression(text[point.first : point.last] + point.note, point.start, point.end)
+    phrase = text[prefix.start() : point.last] + point.note
     limit = (prefix["limit"] or prefix["beyond"] or prefix["affix"]).casefold()
     if prefix["limit"]:
         is_open = limit.startswith(("since", "start", "begin"))
         return TimeExpression(phrase, point.start, None) if is_open else TimeExpression(phrase, None, point.end)
     if prefix["the"] and point.plain_year:
         # "after the 1998 final" is still 1998.
-        return TimeExpression(text[point.first : point.last], point.start, point.end)
+        return TimeExpression(text[point.first : point.last] + point.note, point.start, point.end)
     if limit.startswith(("after", "following", "post")):
         return TimeExpression(phrase, point.end, None)
     return TimeExpression(phrase, None, point.start)

@@ -1,4 +1,4 @@
-"""Ranges of an encoder's activations, which smoothing needs: measured beforehand for the packaged encoder."""
+"""Ranges of an encoder's activations, which smoothing needs: measured beforehand for the packaged encoders."""
 
 import hashlib
 import json
@@ -36,8 +36,8 @@ def find_ranges(fingerprint: str) -> ActivationRanges | None:
 
     `benchmarks/activation_ranges.py` measures them.
     """
-    content = json.loads(files("engram").joinpath(FILE).read_text(encoding="utf-8"))
-    if content["weights"] != fingerprint:
+    ranges = json.loads(files("engram").joinpath(FILE).read_text(encoding="utf-8")).get(fingerprint)
+    if ranges is None:
         return None
-    attention, feed_forward = (np.array(content[part], dtype=np.float32) for part in ("attention", "feed_forward"))
+    attention, feed_forward = (np.array(ranges[part], dtype=np.float32) for part in ("attention", "feed_forward"))
     return ActivationRanges(attention, feed_forward)

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from engram.providers.embedder.int8_weights import BLOCK, round_weights
 from engram.providers.embedder.onnx_messages import FLOAT, INT8, INT64, UINT8, OnnxNode, Tensor, model
 from engram.providers.embedder.precisions import Precision
+from engram.providers.embedder.weight_files import PACKED_ZERO, PackedNames, WeightArray
 
-WeightArray = NDArray[Any]
-"""Weights in single precision or in whole numbers of eight bits."""
 Array = NDArray[np.float32] | NDArray[np.int64]
 
 _KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): UINT8, np.dtype(np.int8): INT8}
@@ -77,7 +76,7 @@ def can_write(shape: Shape, names: frozenset[str]) -> bool:
 
 
 def write(
-    shape: Shape, weights: Mapping[str, NDArray[np.float32]], pooling: str, precision: Precision = "float32"
+    shape: Shape, weights: Mapping[str, WeightArray], pooling: str, precision: Precision = "float32"
 ) -> tuple[bytes, dict[str, WeightArray]]:
     """The graph from token ids and mask (b, t), int64, to unit vectors (b, d), and the weights to give it by name.
 
@@ -92,15 +91,13 @@ def write(
 class BertGraph:
     """Nodes in the order in which they run; every method adds some and returns the name of their result."""
 
-    def __init__(
-        self, shape: Shape, weights: Mapping[str, NDArray[np.float32]], precision: Precision = "float32"
-    ) -> None:
+    def __init__(self, shape: Shape, weights: Mapping[str, WeightArray], precision: Precision = "float32") -> None:
         """Begin a graph.
 
         Raises:
             ValueError: the weights are of another width than ``shape``.
         """
-        width = weights[f"{EMBEDDINGS}.word_embeddings.weight"].shape[1]
+        width = weights[f"{EMBEDDINGS}.position_embeddings.weight"].shape[1]
         if width != shape.width:
             raise ValueError(f"the weights are {width} wide, the configuration says {shape.width}")
         self._shape = shape
@@ -143,13 +140,26 @@ class BertGraph:
 
     def _embedding_sum(self) -> str:
         """Sum of word, position and token type: (b, t, d). All tokens are of the first type."""
-        words = self._give("words", self._weights[f"{EMBEDDINGS}.word_embeddings.weight"])
         positions = self._weights[f"{EMBEDDINGS}.position_embeddings.weight"]
         first_type = self._weights[f"{EMBEDDINGS}.token_type_embeddings.weight"][0]
         table = self._give("positions", positions + first_type)
         width = self._add("Slice", self._add("Shape", "input_ids"), self._whole(1), self._whole(2))
         places = self._add("Slice", table, self._whole(0), width, self._whole(0))
-        return self._add("Add", self._add("Gather", words, "input_ids"), places)
+        return self._add("Add", self._words(), places)
+
+    def _words(self) -> str:
+        """What stands for each token by itself: (b, t, d)."""
+        name = f"{EMBEDDINGS}.word_embeddings.weight"
+        packed = PackedNames(name)
+        if packed.numbers not in self._weights:
+            return self._add("Gather", self._give("words", self._weights[name]), "input_ids")
+        numbers, scales = (self._give(part, self._weights[part]) for part in (packed.numbers, packed.scales))
+        both = self._add("Cast", self._add("Gather", numbers, "input_ids"), to=FLOAT)
+        upper = self._add("Floor", self._add("Mul", both, self._real(1 / 16)))
+        lower = self._add("Sub", both, self._add("Mul", upper, self._real(16.0)))
+        centred = self._add("Sub", self._add("Concat", lower, upper, axis=-1), self._real(float(PACKED_ZERO)))
+        scale = self._add("Unsqueeze", self._add("Gather", scales, "input_ids"), self._whole(-1))
+        return self._add("Reshape", self._add("Mul", centred, scale), self._whole(0, 0, self._shape.width))
 
     def attention_bias(self) -> str:
         """0 for a token of the mask, the least number for one outside it, whose share is then 0: (b, 1, 1, t)."""

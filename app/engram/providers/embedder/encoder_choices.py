@@ -23,7 +23,12 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engram.context.errors import ConfigurationError
-from engram.providers.embedder.prefixes import MOST_DIMENSION, Prefixes, find_known_prefixes
+from engram.providers.embedder.prefixes import (
+    MOST_DIMENSION,
+    Prefixes,
+    find_known_prefixes,
+    find_packaged_prefixes,
+)
 
 
 class EncoderChoice(BaseModel):
@@ -61,10 +66,9 @@ class EncoderChoice(BaseModel):
             raise ConfigurationError(f"The environment variable {self.api_key_env} is not set.") from None
 
     def prefixes(self, model: str) -> Prefixes:
-        """The stated prefixes, and for a server's model the known ones where none is stated."""
-        return choose_prefixes(
-            self.query_prefix, self.passage_prefix, find_known_prefixes(model) if self.url else Prefixes()
-        )
+        """The stated prefixes, and where none is stated the known ones of ``model``, or of a packaged model."""
+        known = find_known_prefixes(model) if self.folder is None else find_packaged_prefixes(self.folder)
+        return choose_prefixes(self.query_prefix, self.passage_prefix, known)
 
 
 def choose_prefixes(question: str | None, passage: str | None, known: Prefixes) -> Prefixes:

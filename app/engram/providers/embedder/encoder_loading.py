@@ -20,19 +20,19 @@ def load_embedder(
 ) -> Embedder:
     """Load an encoder from files on this machine; nothing is ever downloaded.
 
-    ``model`` is ``all-MiniLM-L6-v2`` or a sentence-transformers model folder. With the ONNX runtime, models of
-    BERT's kind need nothing more; others are exported under ``cache_directory`` by torch at their first load, in
-    about 10 s, and later ones reuse the file. ``threads`` 0 lets the runtime decide; ``batch_size`` is the most
-    windows encoded at once. Prompts that a model's configuration may name are not added: questions and passages are
-    encoded alike.
+    ``model`` is ``all-MiniLM-L6-v2``, ``multilingual-e5-small`` or a sentence-transformers model folder. With the
+    ONNX runtime, models of BERT's kind need nothing more; others are exported under ``cache_directory`` by torch at
+    their first load, in about 10 s, and later ones reuse the file. ``threads`` 0 lets the runtime decide;
+    ``batch_size`` is the most windows encoded at once. Prompts that a model's configuration may name are not added:
+    questions and passages are encoded alike.
 
     Precisions other than "float32" are for the ONNX runtime and models of BERT's kind:
 
     - "int8": a text takes 0.8 of the time. Its vector has a cosine of .9995 or more with that of "float32", and
       the same fingerprint: vectors of both can be compared with each other.
     - "dynamic-int8": a passage takes 0.4 of the time; questions are made in "float32". The cosine is .997 or more,
-      and the fingerprint is another one. It needs the ranges of the model's activations, which are packaged for
-      ``all-MiniLM-L6-v2``.
+      and the fingerprint is another one. It needs the ranges of the model's activations, which are packaged for the
+      two models that are known by name.
     - "auto": "dynamic-int8" where the model and the processor are fit for it, or else "float32".
 
     Raises ``ConfigurationError`` for a folder that is missing, incomplete, altered or that the runtime cannot
@@ -61,13 +61,15 @@ def load_precisions(
         ConfigurationError: as for ``load_embedder``.
     """
     # Imported here so that the ONNX runtime never pays for torch, and the other way round.
-    from engram.providers.embedder.model_folder import open_model
+    from engram.providers.embedder.model_folder import MULTILINGUAL_MODEL, open_model
     from engram.providers.embedder.token_windows import WindowedEmbedder
 
     folder = open_model(model)
     if runtime == "torch":
         if precision not in {"auto", "float32"}:
             raise ConfigurationError("Eight bits are for the embedding runtime 'onnx'; torch reads 'float32'.")
+        if model == MULTILINGUAL_MODEL:
+            raise ConfigurationError(f"{model} needs the embedding runtime 'onnx'; torch reads model folders.")
         from engram.providers.embedder.torch_encoder import torch_encoder
 
         return [WindowedEmbedder(folder, torch_encoder(folder, threads), batch_size)]

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.providers.embedder.activation_ranges import ActivationRanges
-from engram.providers.embedder.bert_graph import EMBEDDINGS, BertGraph, Shape, WeightArray
+from engram.providers.embedder.bert_graph import EMBEDDINGS, BertGraph, Shape
 from engram.providers.embedder.onnx_messages import OnnxNode
 from engram.providers.embedder.row_quantisation import compute_smoothing_factors, quantise_weights
+from engram.providers.embedder.weight_files import WeightArray
 
 Vector = NDArray[np.float32]
 
@@ -36,7 +37,7 @@ _LEAST_SCALE = 1e-9
 
 def write(
     shape: Shape,
-    weights: Mapping[str, Vector],
+    weights: Mapping[str, WeightArray],
     pooling: str,
     ranges: ActivationRanges,
     *,
@@ -63,7 +64,7 @@ class Int8Graph(BertGraph):
     """The graph in eight bits. Tokens of all texts are the rows of one matrix, (b t, d)."""
 
     def __init__(
-        self, shape: Shape, weights: Mapping[str, Vector], ranges: ActivationRanges, *, signed_weights: bool
+        self, shape: Shape, weights: Mapping[str, WeightArray], ranges: ActivationRanges, *, signed_weights: bool
     ) -> None:
         """Begin a graph.
 
@@ -122,7 +123,8 @@ class Int8Graph(BertGraph):
 
     def _branches(self, name: str, sums: str, factors: Vector, bias: Vector) -> tuple[str, str]:
         """Normalised sums over ``factors``, to be rounded, and normalised sums plus ``bias``, to be added."""
-        scale, shift = (self._weights[f"{name}.LayerNorm.{part}"] for part in ("weight", "bias"))
+        scale: Vector = self._weights[f"{name}.LayerNorm.weight"]
+        shift: Vector = self._weights[f"{name}.LayerNorm.bias"]
         smooth = self._standardise(f"{name}.smooth", sums, scale / factors, shift / factors)
         return smooth, self._standardise(f"{name}.residual", sums, scale, shift + bias)
 

@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load_file
 
 import engram
 from engram.context.errors import ConfigurationError
@@ -22,6 +20,7 @@ from engram.providers.embedder.activation_ranges import find_ranges
 from engram.providers.embedder.model_folder import INSTALL_ENCODERS, ModelFolder
 from engram.providers.embedder.precisions import Precision, has_dot_products
 from engram.providers.embedder.token_windows import Encoder
+from engram.providers.embedder.weight_files import WeightArray, WeightFile
 
 EXPORTER_VERSION = 1
 """Raise when `export` writes another graph: files of earlier versions are then left alone and not read."""
@@ -54,10 +53,10 @@ def onnx_encoder(
             f"{folder.model} cannot be read in eight bits, as it {_explain_export(folder)}: set the embedding "
             "precision to 'float32'."
         )
-    if shape is None:
+    if shape is None or folder.weights is None:
         session = _open_exported_session(export_graph(folder, cache_directory), threads)
     else:
-        session = _open_written_session(folder, shape, threads, precision)
+        session = _open_written_session(folder, folder.weights, shape, threads, precision)
 
     def encode(token_ids: NDArray[np.int64], attention_mask: NDArray[np.int64]) -> NDArray[np.float32]:
         inputs = {"input_ids": token_ids, "attention_mask": attention_mask}
@@ -70,33 +69,24 @@ def onnx_encoder(
 def read_writable_shape(folder: ModelFolder) -> bert_graph.Shape | None:
     """Read the shape of a model whose graph can be written without torch; None if it cannot.
 
-    It can be written if the model is of BERT's kind, has its weights in one ``*.safetensors`` file, and has exactly
-    the weights that the graph reads.
+    It can be written if the model is of BERT's kind, has its weights in one file, and has exactly the weights that
+    the graph reads.
 
     Raises:
         ConfigurationError: the weights cannot be read.
     """
     shape = bert_graph.read_shape(folder.config)
-    files = _list_weight_files(folder)
-    if shape is None or len(files) != 1:
+    if shape is None or folder.weights is None or not bert_graph.can_write(shape, folder.weights.list_names()):
         return None
-    try:
-        with safe_open(files[0], framework="np") as weights:
-            return shape if bert_graph.can_write(shape, frozenset(weights.keys())) else None
-    except (SafetensorError, OSError) as error:
-        raise ConfigurationError(f"{files[0]} cannot be read: {error}") from error
-
-
-def _list_weight_files(folder: ModelFolder) -> list[Path]:
-    return sorted(folder.transformer.glob("*.safetensors"))
+    return shape
 
 
 def _explain_export(folder: ModelFolder) -> str:
     """Say why ``read_writable_shape`` returns None for a model."""
     if bert_graph.read_shape(folder.config) is None:
         return "is not of BERT's kind"
-    file_count = len(_list_weight_files(folder))
-    if file_count != 1:
+    if folder.weights is None:
+        file_count = len(list(folder.transformer.glob("*.safetensors")))
         return f"has its weights in {file_count} *.safetensors files, not in one"
     return "has other weights than models of BERT's kind"
 
@@ -117,16 +107,14 @@ def dynamic_fingerprint(folder: ModelFolder) -> str | None:
 
 
 def _open_written_session(
-    folder: ModelFolder, shape: bert_graph.Shape, threads: int, precision: Precision
+    folder: ModelFolder, file: WeightFile, shape: bert_graph.Shape, threads: int, precision: Precision
 ) -> onnxruntime.InferenceSession:
     """Write the model's graph in memory, and open a session over it."""
-    (file,) = _list_weight_files(folder)
-    weights = {name: array.astype(np.float32, copy=False) for name, array in load_file(file).items()}
     options = _options(threads)
     try:
-        graph, initializers = _build_graph(folder, shape, weights, precision)
+        graph, initializers = _build_graph(folder, shape, file.read(), precision)
     except ValueError as error:
-        raise ConfigurationError(f"{file} does not fit the configuration beside it: {error}.") from error
+        raise ConfigurationError(f"{file.path} does not fit the configuration beside it: {error}.") from error
     # Copied when the session is made, so the arrays can go.
     options.add_external_initializers(
         list(initializers), list(map(onnxruntime.OrtValue.ortvalue_from_numpy, initializers.values()))
@@ -134,12 +122,12 @@ def _open_written_session(
     try:
         return onnxruntime.InferenceSession(graph, options, providers=PROVIDERS)
     except Exception as error:  # onnxruntime raises classes without a common base of their own
-        raise ConfigurationError(f"{file} does not fit the configuration beside it: {error}") from error
+        raise ConfigurationError(f"{file.path} does not fit the configuration beside it: {error}") from error
 
 
 def _build_graph(
-    folder: ModelFolder, shape: bert_graph.Shape, weights: Mapping[str, NDArray[np.float32]], precision: Precision
-) -> tuple[bytes, dict[str, bert_graph.WeightArray]]:
+    folder: ModelFolder, shape: bert_graph.Shape, weights: Mapping[str, WeightArray], precision: Precision
+) -> tuple[bytes, dict[str, WeightArray]]:
     """Write the graph in a precision; return it with its weights by name."""
     if precision != "dynamic-int8":
         return bert_graph.write(shape, weights, folder.pooling[0], precision)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
 from engram.providers.embedder.encoder_protocol import Embedder, choose_question_embed
+from engram.providers.embedder.model_folder import PACKAGED_MODELS
 
 MOST_DIMENSION = 4096
 """Longest vectors that a collection can hold."""
@@ -70,6 +71,11 @@ def unit_length(vectors: NDArray[np.float32], dimension: int | None) -> NDArray[
     if not norms.all():
         raise ValueError("a vector has length 0")
     return np.ascontiguousarray(cut / norms, dtype=np.float32)
+
+
+def find_packaged_prefixes(model: str) -> Prefixes:
+    """The prefixes of a model that Engram knows by name; none for a folder, which may hold any model."""
+    return find_known_prefixes(model) if model in PACKAGED_MODELS else NO_PREFIXES
 
 
 class PrefixedEmbedder:

@@ -103,10 +103,7 @@ class WindowedEmbedder:
         self._batch_size = batch_size
         self._pad_token = folder.pad_token
         self._lower_case = folder.lower_case
-        self._tokenizer = Tokenizer.from_file(str(folder.transformer / "tokenizer.json"))
-        # Files may carry both: the default model's pads every text to 128 tokens and cuts there.
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        self._tokenizer = folder.tokenizer
         self._prefix, self._suffix = _find_special_tokens(self._tokenizer)
         self._size = folder.window - len(self._prefix) - len(self._suffix)
         self._tokens_read = 0

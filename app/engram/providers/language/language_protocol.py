@@ -55,8 +55,8 @@ class Language(Protocol):
     def analyse_passages(self, passages: Sequence[PassageText]) -> list[list[SentenceAnalysis]]:
         """Sentences of each passage, in order. The title is a name in every sentence of its passage."""
 
-    def analyse_question(self, text: str) -> QuestionAnalysis:
-        """Names and time constraint of a question."""
+    def analyse_question(self, text: str, language: str | None = None) -> QuestionAnalysis:
+        """Names and time constraint of a question; ``language`` is an ISO 639 code, None if it cannot be told."""
 
 
 def group_by_passage(
@@ -70,7 +70,7 @@ def group_by_passage(
         known: set[str] = set()
         analyses.append([])
         for sentence in sentences:
-            constraint = time_constraint(sentence)
+            constraint = time_constraint(sentence, passage.language)
             entities = select_distinct_entities((*titles, *next(remaining)), NAMES_PER_SENTENCE)
             if len(known) >= NAMES_PER_PASSAGE:
                 entities = tuple(name for name in entities if normalise_entity(name) in known)

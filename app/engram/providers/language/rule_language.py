@@ -79,10 +79,10 @@ class RuleLanguage:
         names = self._names([sentence for sentences in split for sentence in sentences], _NAME)
         return group_by_passage(passages, split, names)
 
-    def analyse_question(self, text: str) -> QuestionAnalysis:
+    def analyse_question(self, text: str, language: str | None = None) -> QuestionAnalysis:
         """Names and time constraint of a question, in about 0.06 ms."""
         (names,) = self._names([text], _QUALIFIED_NAME)
-        constraint = time_constraint(text)
+        constraint = time_constraint(text, language)
         entities = select_distinct_entities(names, NAMES_PER_QUESTION)
         return QuestionAnalysis(entities, constraint.text if constraint else None)
 

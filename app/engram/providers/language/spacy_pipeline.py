@@ -108,10 +108,10 @@ class SpacyLanguage:
             )
         return analyses
 
-    def analyse_question(self, text: str) -> QuestionAnalysis:
+    def analyse_question(self, text: str, language: str | None = None) -> QuestionAnalysis:
         """Names and time constraint of a question."""
         (sentences,) = self._sentences([(text, True)])
-        constraint = time_constraint(text)
+        constraint = time_constraint(text, language)
         names = [name for _, names in sentences for name in names]
         entities = select_distinct_entities(names, NAMES_PER_QUESTION)
         return QuestionAnalysis(entities, constraint.text if constraint else None)

@@ -81,6 +81,7 @@ class _Plan:
     names: dict[str, str] = field(default_factory=dict)
     times: dict[str, TimeRow] = field(default_factory=dict)
     by_rules: TimesByRules = field(default_factory=TimesByRules)
+    unknown_languages: list[str] = field(default_factory=list)
     observed: list[ObservedBatch] = field(default_factory=list)
 
 
@@ -256,6 +257,8 @@ class IndexService:
         keys = [draft.key_text for draft in plan.drafts]
         texts = list(dict.fromkeys([*keys, *sorted(sentences), *times]))
         plan.texts = dict(zip(texts, self._encoder.embed(collection, texts), strict=True))
+        spoken = sorted({draft.language for draft in plan.drafts})
+        plan.unknown_languages = self._encoder.find_unknown_languages(collection, spoken)
         for text in times:
             span = time_constraint(text)
             plan.times[text] = TimeRow(
@@ -292,6 +295,9 @@ class IndexService:
         work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
         if plan.by_rules.sentences:
             work.warn(writer, "time-by-rules", plan.by_rules.sentences, plan.by_rules.detail)
+        if plan.unknown_languages:
+            count = sum(draft.language in plan.unknown_languages for draft in plan.drafts)
+            work.warn(writer, "unknown-language", count, _describe_unknown(plan.unknown_languages))
 
     def _write_drafts(
         self, writer: Writer, collection_id: int, plan: _Plan, created: int, sources: Mapping[str, int]
@@ -441,6 +447,10 @@ def _cut_to_batch(
 ) -> list[tuple[int, dict[str, Any]]]:
     """The longest head that is not too much to write at once; of unchanged passages nothing is written."""
     return list(staged[: count_fitting((count_rows(analyses.get(line, ())) for line, _ in staged), BATCH_ROWS)])
+
+
+def _describe_unknown(languages: Sequence[str]) -> str:
+    return f"the encoder does not know {', '.join(languages)}: such passages are found by their words only"
 
 
 def _count_languages(writer: Writer, collection_id: int, plan: _Plan) -> None:

@@ -1,7 +1,7 @@
 """The encoders that this process runs, lent for the collections whose vectors they made, and for no others."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from engram.context.errors import (
 )
 from engram.providers.embedder import Embedder, choose_question_embed
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
+from engram.services.encoders.known_languages import LEAST_NEARNESS, measure_nearness
 from engram.storage.corpus.collections import Collection, EncoderId
 
 QUESTION_TOKENS = 512
@@ -74,6 +75,7 @@ class Encoder:
         self._question_tokens = question_tokens
         self._selectable = (embedder, *others)
         self._embedders = (*self._selectable, *serving_only)
+        self._known_languages: dict[tuple[str, str], bool] = {}
 
     @property
     def model(self) -> str:
@@ -191,6 +193,24 @@ class Encoder:
             EmbeddingUnavailableError, EmbeddingError: the server does not make them.
         """
         return self._find_encoder(collection.encoder, _describe_held_vectors(collection)).embed(texts)
+
+    def find_unknown_languages(self, collection: Collection, languages: Iterable[str]) -> list[str]:
+        """Those of the languages, ISO 639 codes, that the collection's encoder does not know.
+
+        Each is measured once (``known_languages``). Languages that nothing can be said of count as known.
+
+        Raises:
+            EmbeddingSpaceMismatchError, EmbeddingUnavailableError, EmbeddingError: as for ``embed``.
+        """
+        fingerprint = collection.encoder.fingerprint
+        unknown = []
+        for language in languages:
+            if (fingerprint, language) not in self._known_languages:
+                nearness = measure_nearness(lambda texts: self.embed(collection, texts), language)
+                self._known_languages[fingerprint, language] = nearness is None or nearness >= LEAST_NEARNESS
+            if not self._known_languages[fingerprint, language]:
+                unknown.append(language)
+        return unknown
 
     def embed_questions(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of questions; ``embed`` otherwise. Some encoders embed them another way."""

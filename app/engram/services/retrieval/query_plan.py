@@ -111,9 +111,9 @@ class QueryPlanner:
         stop_rule = self._stop_rule(query, profile)
         began = time.perf_counter()
         with stage("analyse"):
-            mentions, constraint, warnings = self._analyse_question(query)
             languages = query.scope.collection.languages
             read = read_question(query.text, languages)
+            mentions, constraint, warnings = self._analyse_question(query, read.language)
             weights = term_weights(read.counts, query.expansions, languages)
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
@@ -202,14 +202,16 @@ class QueryPlanner:
             return "none"
         return query.stop_rule or ("coverage" if profile.recalls else "none")
 
-    def _analyse_question(self, query: Query) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
+    def _analyse_question(
+        self, query: Query, language: str | None
+    ) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
         """Return normalised name -> mention, the time constraint, and a warning if rules replaced the model.
 
         Strategies without a walk use neither names nor times. A given time is kept for verdicts.
         """
         if query.strategy != "graph":
             return {}, query.time_constraint or None, ()
-        analysis = self.language.analyse_question(query.text)
+        analysis = self.language.analyse_question(query.text, language)
         mentions = {normalise_entity(mention): mention for mention in analysis.entities}
         if query.time_constraint is not None:
             return mentions, query.time_constraint or None, ()

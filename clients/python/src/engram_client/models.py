@@ -2540,7 +2540,7 @@ class JobDetail(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find, unknown-language the passages in a language that the encoder does not know.
     """
     revocation: RevocationOut | None
     """
@@ -2603,7 +2603,7 @@ class JobOut(Struct):
     """
     result: dict[str, Any] | None
     """
-    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find.
+    Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find, unknown-language the passages in a language that the encoder does not know.
     """
     revocation: RevocationOut | None
     """

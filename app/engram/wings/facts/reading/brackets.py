@@ -131,7 +131,7 @@ def _places(items: Sequence[Item]) -> list[str]:
 
 def _find_first_date(text: str) -> str | None:
     """The first date in a short text where a lone year counts, whatever stands around it."""
-    expressions: tuple[TimeExpression, ...] = find_time_expressions(text.strip())
+    expressions: tuple[TimeExpression, ...] = find_time_expressions(text.strip(), "en")
     if expressions:
         return expressions[0].text
     year = re.search(r"(?<![\w,])[0-9]{3,4}(?![\w,])", text)

@@ -160,7 +160,7 @@ def _dates(text: str) -> dict[int, TimeExpression]:
     """Return the dates of a text by their first characters' places."""
     date_by_place: dict[int, TimeExpression] = {}
     position = 0
-    for expression in find_time_expressions(text):
+    for expression in find_time_expressions(text, "en"):
         start = text.find(expression.text, position)
         if start >= 0:
             date_by_place[start] = expression

@@ -17,6 +17,7 @@ from engram.providers.reranker import Reranker, RerankerError
 from engram.services.encoders.encoder import Encoder
 from engram.services.maintenance.wing_clearing import WingClearingService
 from engram.storage.corpus import collections
+from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database
 from engram.storage.maintenance import gauge_queries, server_clock, table_statistics, vector_indexes
 from engram.storage.maintenance.backlog import backlog
@@ -44,6 +45,9 @@ RERANKER_PROBE = (
 """A question and the texts that a reranker is asked about."""
 VARIABLES_ELSEWHERE = {"ENGRAM_COLLECTION", "ENGRAM_EVALUATION_DATA"}
 """Variables that other packages of this repository read: ``engram_mcp`` and ``engram_evaluation``."""
+COLLECTIONS_PER_PAGE = 200
+LEAST_LANGUAGE_SHARE = 0.01
+"""Of a collection's passages: fewer may have been recognised wrongly."""
 REPLICA_SECONDS = 2.0
 """Within which it should have replayed what the primary had written."""
 
@@ -90,6 +94,7 @@ class DoctorService:
             ("replica", self._replica),
             ("schema", self._schema),
             ("encoder", self._vectors),
+            ("languages", self._languages),
             ("clocks", self._clocks),
             ("work", self._work),
             ("indexes", self._indexes),
@@ -215,6 +220,34 @@ class DoctorService:
             yield CheckResult("collections", "warning", f"of other encoders: {named}", "run those for them")
         else:
             yield CheckResult("collections", "ok", "all of encoders that run here")
+
+    def _languages(self) -> Iterator[CheckResult]:
+        encoder = self._encoder()
+        fingerprints = set(encoder.fingerprints)
+        unknown = []
+        for collection in self._list_collections():
+            total = sum(collection.languages.values())
+            spoken = [one for one, count in collection.languages.items() if count >= LEAST_LANGUAGE_SHARE * total]
+            if collection.encoder.fingerprint in fingerprints:
+                lacking = encoder.find_unknown_languages(collection, spoken)
+                unknown += [f"{collection.name} ({', '.join(lacking)})"] if lacking else []
+        if unknown:
+            shown = ", ".join(unknown[:3]) + (f" and {len(unknown) - 3} more" if len(unknown) > 3 else "")
+            yield CheckResult(
+                "languages", "warning", f"unknown to the encoder: {shown}", "docs/operations.md, Another encoder"
+            )
+        else:
+            yield CheckResult("languages", "ok", "of all collections are known to their encoders")
+
+    def _list_collections(self) -> Iterator[Collection]:
+        after = ("", 0)
+        while True:
+            with self._database.read() as reader:
+                page = collections.list_of_all_tenants(reader, after, COLLECTIONS_PER_PAGE)
+            yield from page
+            if len(page) < COLLECTIONS_PER_PAGE:
+                return
+            after = (page[-1].name, page[-1].id)
 
     def _clocks(self) -> Iterator[CheckResult]:
         before = time.time()
