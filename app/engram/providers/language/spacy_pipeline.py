@@ -49,7 +49,7 @@ def load_language(spacy_model: str) -> Language:
             log.warning("spacy_model_not_installed", model=spacy_model, serving="built-in rules")
         with torch_hidden():
             import spacy
-        return RuleLanguage(lambda: spacy.blank("en"))
+        return RuleLanguage(spacy.blank)
     if _needs_torch(folder):
         _require_torch(spacy_model)
         import spacy
@@ -108,8 +108,8 @@ class SpacyLanguage:
             )
         return analyses
 
-    def analyse_question(self, text: str) -> QuestionAnalysis:
-        """Names and time constraint of a question."""
+    def analyse_question(self, text: str, language: str | None = None) -> QuestionAnalysis:
+        """Names and time constraint of a question in the pipeline's language."""
         (sentences,) = self._sentences([(text, True)])
         constraint = time_constraint(text)
         names = [name for _, names in sentences for name in names]
