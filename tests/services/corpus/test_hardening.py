@@ -49,8 +49,8 @@ class DatingLanguage:
         analyses = self._language.analyse_passages(passages)
         return [[replace(s, time_expression=self._expression) for s in sentences] for sentences in analyses]
 
-    def analyse_question(self, text: str) -> Any:
-        return self._language.analyse_question(text)
+    def analyse_question(self, text: str, language: str | None = None) -> Any:
+        return self._language.analyse_question(text, language)
 
 
 def test_a_kept_sentence_takes_its_new_time_expression(

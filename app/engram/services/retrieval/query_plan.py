@@ -51,6 +51,7 @@ class QueryPlan:
         terms: what is matched word for word: term -> weight > 0.
         reading_share: share of these that are of one reading, in (0, 1]; 1 unless the question was read in several
             languages.
+        unrelated_cosine: cosine of texts that have nothing to do with each other, see ``cosine_scale``.
         collapses: whether duplicates of a better passage are left out.
         reranked: passage -> a reranker's log odds; empty if it gave none; None: it was not asked.
     """
@@ -68,6 +69,7 @@ class QueryPlan:
     language: str | None
     terms: Mapping[str, float]
     reading_share: float
+    unrelated_cosine: float
     analyse_ms: float
     embed_ms: float
     warnings: tuple[Fallback, ...] = ()
@@ -116,9 +118,8 @@ class QueryPlanner:
         with stage("analyse"):
             languages = query.scope.collection.languages
             read = read_question(query.text, languages)
-            analysis = self._analyse_question(
-                query, read.language or max(languages, key=languages.get, default=None)
-            )
+            usual = max(languages, key=lambda code: languages[code], default=None)
+            analysis = self._analyse_question(query, read.language or usual)
             constraint, warnings = self._choose_time(query, analysis)
             weights = term_weights(read.counts, query.expansions, languages)
         analysed = time.perf_counter()
@@ -158,6 +159,7 @@ class QueryPlanner:
             language=read.language,
             terms=weights,
             reading_share=read.size / max(read.counts.total(), 1),
+            unrelated_cosine=self.encoder.measure_unrelated_cosine(query.scope.collection),
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
             warnings=warnings,

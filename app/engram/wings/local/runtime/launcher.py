@@ -19,7 +19,7 @@ import httpx
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EngramError, UnavailableError
 from engram.providers.embedder.model_folder import locate_model
-from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
+from engram.providers.language.spacy_pipeline import RULES, choose_pipelines
 from engram.wings.local.runtime.supervisor import (
     Child,
     EndedError,
@@ -208,14 +208,14 @@ class _Supervisor:
 
     def _language(self) -> dict[str, str]:
         """Return the language setting for the processes, so that a missing pipeline is reported once."""
-        model = self._settings.spacy_model
-        if model == RULES or pipeline_folder(model) is not None:
+        installed, missing = choose_pipelines(self._settings.spacy_model)
+        if not missing:
             return {}
         say(
-            f"The spaCy pipeline {model} is not installed, so built-in English rules find names and dates "
-            "(ENGRAM_SPACY_MODEL names another)."
+            f"spaCy pipelines that are not installed: {', '.join(missing)}. Built-in rules find names and dates "
+            "in their place (ENGRAM_SPACY_MODEL names others)."
         )
-        return {"ENGRAM_SPACY_MODEL": RULES}
+        return {"ENGRAM_SPACY_MODEL": ",".join(installed) or RULES}
 
     def _start_server(self, server: EmbeddedPostgres | EmbeddedRedis) -> str:
         new = not (server.data_directory / "cluster").exists() and isinstance(server, EmbeddedPostgres)
