@@ -1,5 +1,7 @@
 """Same need: probabilities by how near a collection's own questions come, whatever its encoder and its subject."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -187,6 +189,14 @@ def test_words_of_two_languages_say_nothing() -> None:
     assert compute_probability(pair(6.0, 0.0), others) < compute_probability(pair(6.0, np.nan), others) < 1.0
     (need,) = QuestionSpread(UNITS, others).compare(pair(6.0, np.nan), np.array([False]))
     assert need.words == 0.0
+
+
+def test_units_of_the_question_s_own_make_a_near_pair_surer() -> None:
+    foreign = pair(6.0, np.nan)
+    own = replace(foreign, adapted=np.array([True]))
+
+    assert compute_probability(foreign) < 0.5 < compute_probability(own)
+    assert compute_probability(replace(own, nearness=np.array([2.5]))) < 0.05
 
 
 def test_units_of_a_question_in_another_language_are_its_own() -> None:

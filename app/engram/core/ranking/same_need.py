@@ -45,6 +45,8 @@ IMAGINED = 20
 """Pairs of questions with other evidence that are imagined, as other collections have them."""
 IMAGINED_NEARNESS = (3.0, 1.5)
 """Mean and deviation of their nearness, in standard units."""
+ADAPTED_NEARNESS = (2.7, 0.8)
+"""The same in units of the question's own: the largest of a hundred standard normal numbers is about 2.5."""
 IMAGINED_WORDS = 0.15
 """Deviation of the cosine of their words, which has its mode at 0."""
 IMAGINED_FIGURES_DIFFER = 0.3
@@ -80,11 +82,14 @@ class Signals:
         nearness: in standard units of the collection, (n,).
         words: cosine of idf-weighted words, in [0, 1], (n,); NaN where a pair is in two languages.
         figures_differ: whether both name numbers and not the same, (n,).
+        adapted: whether nearness is in units of one of the pair, see ``QuestionUnits.adapt_to``, (n,); None: of no
+            pair.
     """
 
     nearness: Floats
     words: Floats
     figures_differ: NDArray[np.bool_]
+    adapted: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +177,12 @@ class QuestionSpread:
     def _compute_other_density(self, pairs: Signals) -> Floats:
         """f0 of each pair, (n,). A pair that is less near than others are on average counts as near as these."""
         count = len(self.others.nearness)
-        mean, deviation = IMAGINED_NEARNESS
+        (mean, deviation), (own_mean, own_deviation) = IMAGINED_NEARNESS, ADAPTED_NEARNESS
+        adapted = np.zeros(len(pairs.nearness), dtype=np.bool_) if pairs.adapted is None else pairs.adapted
         typical = (IMAGINED * mean + float(self.others.nearness.sum())) / (IMAGINED + count)
         nearness = np.clip(pairs.nearness, typical, MOST_NEAR)
         imagined = (
-            _gauss(nearness - mean, deviation)
+            np.where(adapted, _gauss(nearness - own_mean, own_deviation), _gauss(nearness - mean, deviation))
             * _drop_absent(2.0 * _gauss(pairs.words, IMAGINED_WORDS))
             * np.where(pairs.figures_differ, IMAGINED_FIGURES_DIFFER, 1.0 - IMAGINED_FIGURES_DIFFER)
         )

@@ -173,6 +173,7 @@ class QuestionSpreads:
         along_others = np.array([along[one.question_id] for one in questions])
         nearness = units.standardise(cosines, along_own, along_others)
         shared = np.array([same_need.compare_words(own_words, other) for other in words])
+        adapted = units
         if foreign.any():
             adapted = units.adapt_to(precise, self._load_foreign(reader, collection, own))
             nearness = np.where(foreign, adapted.standardise(cosines, along_own, along_others), nearness)
@@ -181,6 +182,7 @@ class QuestionSpreads:
             nearness,
             shared,
             np.array([same_need.do_figures_differ(own.figures, other.figures) for other in others]),
+            foreign & (adapted is not units),
         )
         needs = measured.spread.compare(pairs, np.array([other.key == own.key for other in others]))
         return dict(zip((one.question_id for one in questions), needs, strict=True))
