@@ -18,6 +18,7 @@ from engram.composition.container import Application, Servers, servers
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedder import Embedder
+from engram.providers.language import Language
 from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.services.retrieval.query import Query
 from engram.storage.schema_revision import migrate
@@ -58,13 +59,16 @@ def questions(folder: Path, limit: int | None = None) -> list[str]:
 
 
 @contextmanager
-def application(embedder: Callable[[Embedder], Embedder] | None = None) -> Iterator[tuple[Application, Servers]]:
+def application(
+    embedder: Callable[[Embedder], Embedder] | None = None, language: Callable[[Language], Language] | None = None
+) -> Iterator[tuple[Application, Servers]]:
     """The configured application with everything loaded, and where its servers are.
 
     An embedded database is migrated; one of your own should be already.
 
     Args:
         embedder: makes the encoder to use instead of the configured one, from that.
+        language: makes the language to use instead of the configured one, from that.
     """
     settings = Settings(log_level="ERROR")
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
@@ -75,6 +79,8 @@ def application(embedder: Callable[[Embedder], Embedder] | None = None) -> Itera
         app = Application(settings, addresses, consumer=f"benchmark-{uuid.uuid4()}")
         if embedder is not None:
             app.models.embedder = embedder(app.models.embedder)
+        if language is not None:
+            app.models.language = language(app.models.language)
         try:
             app.startup.warm_up()
             with tenancy.allow_all_tenants():

@@ -1,24 +1,48 @@
-"""How well Engram's own BM25 finds passages in different languages: recall@5 and nDCG@10 of strategy 'lexical'.
+"""How well Engram finds passages in different languages: recall@5 and nDCG@10 of strategies and profile 'default'.
 
     python benchmarks/languages.py $ENGRAM_EVALUATION_DATA/xquad_de $ENGRAM_EVALUATION_DATA/xquad_zh
+    python benchmarks/languages.py $ENGRAM_EVALUATION_DATA/jaquad_ja --strategies graph --without-names
 
 The languages are recognised, not given. With several data sets, ``--mixed`` puts all of them into one collection.
 """
 
 import argparse
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from common import application, dataset_file, passages, read_jsonl, scratch_collection, stage, table
 from engram.composition.container import Application
-from engram.services.retrieval.query import Query
+from engram.providers.language import Language, PassageText, QuestionAnalysis, SentenceAnalysis
+from engram.services.retrieval.query import Query, Strategy
 
 Asked = Sequence[tuple[str, Set[str]]]
 """Questions, each with the ids of its relevant passages."""
 DEPTH = 10
+STRATEGIES: Sequence[Strategy] = ("dense", "lexical", "hybrid", "graph")
+
+
+class Nameless:
+    """A language without its names."""
+
+    def __init__(self, language: Language) -> None:
+        self.name = f"{language.name} without names"
+        self._language = language
+
+    def analyse_passages(self, passages: Sequence[PassageText]) -> list[list[SentenceAnalysis]]:
+        """Sentences of each passage with their times."""
+        return [
+            [replace(sentence, entities=()) for sentence in sentences]
+            for sentences in self._language.analyse_passages(passages)
+        ]
+
+    def analyse_question(self, text: str, language: str | None = None) -> QuestionAnalysis:
+        """Time constraint of a question."""
+        return replace(self._language.analyse_question(text, language), entities=(), possible=())
 
 
 def main() -> None:
@@ -26,71 +50,82 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+", help="folders of data sets, in the layout of BEIR")
     parser.add_argument("--mixed", action="store_true", help="all passages in one collection")
+    parser.add_argument("--strategies", default=",".join(STRATEGIES), help="with commas between them; default: all")
+    parser.add_argument("--without-names", action="store_true", help="find no names in passages and questions")
+    parser.add_argument("--limit", type=int, help="questions of each data set")
     arguments = parser.parse_args()
     folders: list[Path] = arguments.folders
+    strategies = [strategy for strategy in STRATEGIES if strategy in arguments.strategies.split(",")]
     groups = [folders] if arguments.mixed else [[folder] for folder in folders]
     rows: list[Sequence[object]] = []
-    with application() as (app, _):
+    with application(language=Nameless if arguments.without_names else None) as (app, _):
         for group in groups:
-            rows += measure(app, group)
-    table(["set", "languages of passages", "languages of questions", "recall@5", "nDCG@10"], rows)
+            rows += measure(app, group, strategies, arguments.limit)
+    table(["set", "kind", "languages of passages", "entities", "names of a question", *strategies], rows)
 
 
-def measure(app: Application, folders: Sequence[Path]) -> list[Sequence[object]]:
-    """Ingest the data sets into one collection and ask the questions of each."""
+def measure(
+    app: Application, folders: Sequence[Path], strategies: Sequence[Strategy], limit: int | None
+) -> list[Sequence[object]]:
+    """Ingest the data sets into one collection and ask the questions of each by each strategy."""
     with scratch_collection(app) as name:
         for folder in folders:
             bodies = [body | {"id": f"{folder.name} {body['id']}"} for body in passages(folder)]
             stage(app, name, bodies)
         while app.jobs.runner.run_ready():
             pass
+        app.corpus.names.run()
+        collection = app.auth.access.scope(name).collection
         with app.database.read() as reader:
             held = reader.rows(
                 """
                 SELECT split_part(external_id, ' ', 1) AS folder, language, count(*) AS passages FROM passage
                 WHERE collection_id = %(collection)s GROUP BY 1, 2 ORDER BY 1, 3 DESC
                 """,
-                {"collection": app.auth.access.scope(name).collection.id},
+                {"collection": collection.id},
             )
         rows: list[Sequence[object]] = []
         for folder in folders:
             languages = {row.language: row.passages for row in held if row.folder == folder.name}
-            asked = read_questions(folder)
-            recalls, gains, spoken = ask(app, name, asked)
+            asked = read_questions(folder, limit)
+            names = [len(app.models.language.analyse_question(text).entities) for text, _ in asked]
             rows.append(
-                (folder.name, show(languages), show(spoken), f"{np.mean(recalls):.3f}", f"{np.mean(gains):.3f}")
+                (
+                    folder.name,
+                    collection.corpus_kind,
+                    show(languages),
+                    collection.entity_count,
+                    float(np.mean(names)),
+                    *(ask(app, name, asked, strategy) for strategy in strategies),
+                )
             )
         return rows
 
 
-def read_questions(folder: Path) -> Asked:
-    """Questions that have a relevant passage."""
+def read_questions(folder: Path, limit: int | None) -> Asked:
+    """Questions that have a relevant passage, the first ``limit`` of them."""
     relevant: dict[str, set[str]] = defaultdict(set)
     for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
         question, passage, score = line.split("\t")
         if int(score) > 0:
             relevant[question].add(f"{folder.name} {passage}")
     rows = read_jsonl(dataset_file(folder, "queries"))
-    return [(row["text"], relevant[row["_id"]]) for row in rows if row["_id"] in relevant]
+    return list(islice(((row["text"], relevant[row["_id"]]) for row in rows if row["_id"] in relevant), limit))
 
 
-def ask(app: Application, name: str, asked: Asked) -> tuple[list[float], list[float], Counter[str]]:
-    """Recall@5 and nDCG@10 of each question, and how many questions were recognised as which language."""
+def ask(app: Application, name: str, asked: Asked, strategy: Strategy) -> str:
+    """Recall@5 and nDCG@10."""
     scope = app.auth.access.scope(name)
     discounts = 1.0 / np.log2(np.arange(DEPTH) + 2)
     recalls: list[float] = []
     gains: list[float] = []
-    languages: Counter[str] = Counter()
     for text, relevant in asked:
-        query = Query(
-            text=text, scope=scope, top_k=DEPTH, memory="off", strategy="lexical", include=frozenset({"trace"})
-        )
+        query = Query(text=text, scope=scope, top_k=DEPTH, memory="off", strategy=strategy)
         answer = app.answers.question.answer(query)
         found = [hit.passage_id in relevant for hit in answer.passages]
         recalls.append(sum(found[:5]) / len(relevant))
         gains.append(float(discounts[: len(found)] @ found) / float(discounts[: len(relevant)].sum()))
-        languages[(answer.trace.language if answer.trace else None) or "not told"] += 1
-    return recalls, gains, languages
+    return f"{np.mean(recalls):.3f} ({np.mean(gains):.3f})"
 
 
 def show(counts: Mapping[str, int]) -> str:

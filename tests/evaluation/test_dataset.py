@@ -3,13 +3,14 @@
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engram.core.filter.logged_verdict import Expansion
-from engram_evaluation.dataset import GoldSentence, cut_dataset, load
+from engram_evaluation.dataset import GoldSentence, add_translations, cut_dataset, load
 from engram_evaluation.dataset_files import DatasetError
 from engram_evaluation.rating_scale import PassageRatings
 
@@ -280,3 +281,32 @@ def test_a_cut_keeps_the_first_questions_and_the_passages_that_come_with_them(fo
     assert first.name != whole.name
     assert first.fingerprint != whole.fingerprint
     assert cut_dataset(whole, None) is cut_dataset(whole, 2) is whole
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_questions_in_another_language_are_paraphrases(folder: Path, pooled: bool) -> None:
+    dataset = load(folder)
+    german = replace(
+        dataset,
+        name="german",
+        questions=(replace(dataset.questions[1], text="Was ist das Zweite?"),),
+        paraphrases={},
+    )
+
+    both = add_translations(dataset, [german], pooled=pooled)
+
+    (asked,) = both.list_paraphrases(both.questions)
+    assert (asked.id, asked.text, asked.relevant) == ("german q2", "Was ist das Zweite?", frozenset({"b"}))
+    assert [passage["id"] for passage in both.passages] == ["a", "b"] + ["german a", "german b"] * pooled
+    assert both.name == (f"{dataset.name}-german" if pooled else dataset.name)
+    assert both.fingerprint != dataset.fingerprint
+
+
+def test_translations_share_questions_and_come_once(folder: Path) -> None:
+    dataset = load(folder)
+    other = replace(dataset, name="other", questions=(replace(dataset.questions[0], id="q9"),))
+
+    with pytest.raises(DatasetError, match="other shares no question"):
+        add_translations(dataset, [other], pooled=False)
+    with pytest.raises(DatasetError, match="comes twice"):
+        add_translations(dataset, [dataset], pooled=False)

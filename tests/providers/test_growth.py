@@ -37,7 +37,7 @@ SENTENCES = [". ", "...", ".\n", "\n\n", '. "', "No. ", "J. R. ", "。", "e.g. x
 
 @pytest.fixture(scope="module")
 def rules() -> RuleLanguage:
-    return RuleLanguage(lambda: spacy.blank("en"))
+    return RuleLanguage(spacy.blank)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from engram.providers.language.sentence_splitter import STRETCH, split_sentences
 
 @pytest.fixture(scope="module")
 def rules() -> RuleLanguage:
-    return RuleLanguage(lambda: spacy.blank("en"))
+    return RuleLanguage(spacy.blank)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +148,46 @@ def test_names_in_questions(rules: RuleLanguage, question: str, entities: tuple[
     assert rules.analyse_question(question).entities == entities
 
 
+@pytest.mark.parametrize(
+    ("language", "question", "entities"),
+    [
+        ("de", "Welche Stadt gründete Ada Bergmann mit der NATO?", ("Ada Bergmann", "NATO")),
+        ("de", "Was begrenzt die Effizienz des Kreisprozesses?", ()),
+        ("fr", "Dans quelle ville d'Italie Riccardo Fen est-il né ?", ("Italie Riccardo Fen",)),
+        ("es", "¿Qué limita la eficiencia del ciclo Rankine?", ("Rankine",)),
+        ("ru", "Автомобили какой марки производятся в Лунде?", ("Лунде",)),
+        ("ja", "「団菊時代」を築いたF-15とアルトン・フェンは?", ("団菊時代", "F-15", "アルトン・フェン")),
+        ("zh", "Broadmeadows制作什么品牌的汽车？", ("Broadmeadows",)),
+        ("th", "รถยี่ห้อใดที่ถูกผลิตใน 1998?", ()),
+        ("ar", "ما هو خط Panthers الأول؟", ("Panthers",)),
+    ],
+)
+def test_names_in_other_languages(
+    rules: RuleLanguage, language: str, question: str, entities: tuple[str, ...]
+) -> None:
+    assert rules.analyse_question(question, language).entities == entities
+    ((sentence,),) = rules.analyse_passages([PassageText(None, "", (question,), language)])
+    assert sentence.entities == entities
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "possible", "impossible"),
+    [
+        ("ja", "陳朝の首都は?", {"陳朝", "首都"}, {"陳"}),
+        ("th", "รถใน", {"รถ", "รถใน"}, {"ร"}),
+        ("de", "Was sind die Kosten der Stadt?", {"Kosten", "Kosten der Stadt"}, {"Was", "die Kosten"}),
+        ("ar", "ما دورة رانكين؟", {"دورة رانكين", "رانكين"}, {"ما"}),
+        ("en", "What is the capital of Lund?", set(), {"Lund"}),
+    ],
+)
+def test_possible_names_of_a_question(
+    rules: RuleLanguage, language: str, question: str, possible: set[str], impossible: set[str]
+) -> None:
+    found = rules.analyse_question(question, language).possible
+    assert possible <= set(found)
+    assert not impossible & set(found)
+
+
 def test_time_of_a_question(rules: RuleLanguage) -> None:
     assert rules.analyse_question("Who led Lund from 1998 to 2003?").time_expression == "from 1998 to 2003"
     assert rules.analyse_question("Who led Lund?").time_expression is None
@@ -182,13 +222,13 @@ def test_any_question_can_be_analysed(rules: RuleLanguage, text: str) -> None:
 
 
 def test_a_vocabulary_that_grew_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
-    blank = Mock(side_effect=lambda: spacy.blank("en"))
+    blank = Mock(side_effect=spacy.blank)
     language = RuleLanguage(blank)
     monkeypatch.setattr("engram.providers.language.rule_language._VOCABULARY_LIMIT", 0)
 
     assert language.analyse_question("Where is Lund?").entities == ("Lund",)
     assert language.analyse_question("Where is Oslo?").entities == ("Oslo",)
-    assert blank.call_count == 3
+    assert [call.args for call in blank.call_args_list] == [("en",), ("xx",), ("en",), ("en",)]
 
 
 def test_questions_from_many_threads(rules: RuleLanguage) -> None:
@@ -234,6 +274,29 @@ def test_installed_pipeline_serves(pipeline: Path) -> None:
         ("It grew.", ("T",)),
         ("In Lund.", ("T", "Lund")),
     ]
+
+
+def test_each_pipeline_reads_its_language(pipeline: Path, tmp_path: Path) -> None:
+    german = spacy.blank("de")
+    german.add_pipe("entity_ruler").add_patterns([{"label": "LOC", "pattern": "Lund"}])
+    german.to_disk(tmp_path / "german")
+    language = load_language(f"{pipeline}, {tmp_path / 'german'}")
+    passages = [
+        PassageText(None, "", ("In Lund wohnt Ada Fen.",), "de"),
+        PassageText(None, "", ("Oslo and Lund.",), "en"),
+        PassageText(None, "", ("Près de Lund.",), "fr"),
+    ]
+
+    assert [sentence.entities for (sentence,) in language.analyse_passages(passages)] == [("Lund",)] * 3
+    assert language.analyse_question("Wo wohnt Ada Fen?", "de").entities == ()
+    assert language.analyse_question("Où habite Ada Fen ?", "fr").entities == ("Ada Fen",)
+
+
+def test_two_pipelines_of_one_language_are_refused(pipeline: Path, tmp_path: Path) -> None:
+    spacy.load(pipeline).to_disk(tmp_path / "other")
+
+    with pytest.raises(ConfigurationError, match="for language 'en'"):
+        load_language(f"{pipeline},{tmp_path / 'other'}")
 
 
 def test_pipeline_without_sentences_uses_our_split(pipeline: Path) -> None:

@@ -22,7 +22,7 @@ from engram.providers.language.sentence_splitter import split_sentences
 
 @pytest.fixture(scope="module")
 def rules() -> RuleLanguage:
-    return RuleLanguage(lambda: spacy.blank("en"))
+    return RuleLanguage(spacy.blank)
 
 
 def many(count: int) -> list[str]:

@@ -280,8 +280,8 @@ class Settings(RetrievalSettings, OperationSettings):
     spacy_model: str = Field(
         default="en_core_web_sm",
         description=(
-            "spaCy pipeline for sentences and entities. If it is not installed, the built-in English rules serve; "
-            "'rules' asks for them."
+            "spaCy pipelines for sentences and names, with commas between them; each reads texts of its language. "
+            "Built-in rules read the others, and serve for a pipeline that is not installed; 'rules' asks for them."
         ),
     )
 

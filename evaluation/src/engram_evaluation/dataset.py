@@ -200,6 +200,44 @@ def build(
     )
 
 
+def add_translations(dataset: Dataset, translations: Iterable[Dataset], *, pooled: bool) -> Dataset:
+    """Take the questions that bear the same ids in other languages for paraphrases, in place of the data set's own.
+
+    A question in another language asks for the passages that the original asks for.
+
+    Args:
+        translations: the data set in other languages.
+        pooled: whether their passages join its own.
+
+    Raises:
+        DatasetError: one of them has the name of another, or shares no question with the data set.
+    """
+    passages = list(dataset.passages)
+    paraphrases: dict[str, list[Question]] = {}
+    by_id = {question.id: question for question in dataset.questions}
+    names = [dataset.name]
+    for other in translations:
+        if other.name in names:
+            raise DatasetError(f"{other.name} comes twice.")
+        names.append(other.name)
+        shared = [question for question in other.questions if question.id in by_id]
+        if not shared:
+            raise DatasetError(f"{other.name} shares no question with {dataset.name}.")
+        for question in shared:
+            asked = replace(by_id[question.id], id=f"{other.name} {question.id}", text=question.text)
+            paraphrases.setdefault(question.id, []).append(asked)
+        if pooled:
+            passages += [passage | {"id": f"{other.name} {passage['id']}"} for passage in other.passages]
+    digest = hashlib.sha256(json.dumps([names, pooled]).encode()).hexdigest()[:8]
+    return replace(
+        dataset,
+        name="-".join(names) if pooled else dataset.name,
+        passages=tuple(passages),
+        paraphrases={original: tuple(asked) for original, asked in paraphrases.items()},
+        fingerprint=f"{dataset.fingerprint}-{digest}",
+    )
+
+
 def cut_dataset(dataset: Dataset, limit: int | None) -> Dataset:
     """The first ``limit`` questions over the passages that come with them: what it gives with each, or labels."""
     if limit is None or limit >= len(dataset.questions):

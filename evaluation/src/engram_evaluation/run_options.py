@@ -191,6 +191,9 @@ class Options:
         without: parts of sessions that are left out, one at a time.
         paraphrases: where paraphrases come from: the data set, or the configured model; for
             ``REWORDING_PROTOCOLS``.
+        translations: names of the data set in other languages, whose questions are the paraphrases; for
+            ``REWORDING_PROTOCOLS``.
+        pooled: whether their passages join the collection.
         paraphrased: whether questions are asked in other words, which the corpus shares fewer of.
         stops: what may end sessions of planner ``pool``, side by side; "rounds": nothing.
         at_least: only questions with so many relevant passages.
@@ -223,6 +226,8 @@ class Options:
     oracle_errors: float | None = None
     without: tuple[Part, ...] = ()
     paraphrases: ParaphraseSource = "data"
+    translations: tuple[str, ...] = ()
+    pooled: bool = False
     paraphrased: bool = False
     stops: tuple[StopName, ...] = STOP_NAMES
     at_least: int = 1
@@ -276,6 +281,14 @@ class Options:
                     )
 
     def _check_paraphrases(self) -> None:
+        if self.translations and self.protocol not in REWORDING_PROTOCOLS:
+            raise InvalidRequestError(
+                f"--translation goes with protocols that ask again: {', '.join(REWORDING_PROTOCOLS)}."
+            )
+        if self.pooled and not self.translations:
+            raise InvalidRequestError("--pooled means nothing without --translation.")
+        if self.translations and self.paraphrases == "model":
+            raise InvalidRequestError("--paraphrases model words paraphrases itself: leave out --translation.")
         if self.paraphrases == "data":
             return
         if self.protocol not in REWORDING_PROTOCOLS or (self.protocol == "session" and not self.paraphrased):
@@ -358,6 +371,8 @@ class Options:
         if self.protocol not in {"cold", "answers", "sweep", "extraction", "streamed"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
         words += self._format_adapting() + self._format_reasoning_options()
+        words += [word for name in self.translations for word in ("--translation", name)]
+        words += ["--pooled"] if self.pooled else []
         if self.limit is not None:
             words += ["--limit", str(self.limit)]
         if self.stop_rule is not None:

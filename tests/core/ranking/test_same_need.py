@@ -1,5 +1,7 @@
 """Same need: probabilities by how near a collection's own questions come, whatever its encoder and its subject."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -179,3 +181,32 @@ def test_words_are_compared_by_their_rarity() -> None:
 )
 def test_figures_differ_where_both_name_numbers_and_not_the_same(one: str, other: str, differ: bool) -> None:
     assert same_need.do_figures_differ(same_need.find_figures(one), same_need.find_figures(other)) is differ
+
+
+def test_words_of_two_languages_say_nothing() -> None:
+    others = Signals(np.array([3.0]), np.array([0.05]), np.array([False]))
+
+    assert compute_probability(pair(6.0, 0.0), others) < compute_probability(pair(6.0, np.nan), others) < 1.0
+    (need,) = QuestionSpread(UNITS, others).compare(pair(6.0, np.nan), np.array([False]))
+    assert need.words == 0.0
+
+
+def test_units_of_the_question_s_own_make_a_near_pair_surer() -> None:
+    foreign = pair(6.0, np.nan)
+    own = replace(foreign, adapted=np.array([True]))
+
+    assert compute_probability(foreign) < 0.5 < compute_probability(own)
+    assert compute_probability(replace(own, nearness=np.array([2.5]))) < 0.05
+
+
+def test_units_of_a_question_in_another_language_are_its_own() -> None:
+    units = QuestionUnits(np.zeros(2), 0.0, 1.0)
+    angles = np.linspace(1.2, 1.5, 12)
+    foreign = np.column_stack([np.cos(angles), np.sin(angles)])
+    question = np.array([1.0, 0.0])
+
+    adapted = units.adapt_to(question, foreign)
+
+    others = np.arctanh(np.cos(angles[1:]))  # the nearest is left out
+    assert (adapted.mean, adapted.deviation) == pytest.approx((others.mean(), others.std()))
+    assert units.adapt_to(question, foreign[:10]) is units

@@ -50,7 +50,7 @@ class DatingLanguage:
         return [[replace(s, time_expression=self._expression) for s in sentences] for sentences in analyses]
 
     def analyse_question(self, text: str, language: str | None = None) -> Any:
-        return self._language.analyse_question(text)
+        return self._language.analyse_question(text, language)
 
 
 def test_a_kept_sentence_takes_its_new_time_expression(

@@ -14,7 +14,7 @@ from tests.support.growth import MOST_GROWTH, growth
 
 @pytest.fixture(scope="module")
 def rules() -> RuleLanguage:
-    return RuleLanguage(lambda: spacy.blank("en"))
+    return RuleLanguage(spacy.blank)
 
 
 def facts_of(rules: RuleLanguage, title: str | None, *sentences: str) -> list[Triple]:

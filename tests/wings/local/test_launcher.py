@@ -184,7 +184,7 @@ def test_what_this_machine_lacks_is_said_once(up: Start, port: int, tmp_path: Pa
     run = up(servers=True, PYTHONPATH=str(tmp_path / "bare"), ENGRAM_SPACY_MODEL="xx_none")
     told = "".join(run.read_until(f"answers at http://127.0.0.1:{port}"))
     assert told.count("so Engram runs without Redis: what verdicts teach counts 5 s later") == 1
-    assert told.count("The spaCy pipeline xx_none is not installed: built-in rules find names and dates.") == 1
+    assert told.count("spaCy has no xx_none: built-in rules find names and dates in their place.") == 1
     assert run.read_note("worker")["REDIS_URL"].startswith("unix:///")
     assert not (run.data_dir / "redis").exists()
 

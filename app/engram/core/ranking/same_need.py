@@ -5,7 +5,7 @@ questions are compared with what the collection shows:
 
 - nearness: the cosine of their vectors, after the mean of the collection's passages is taken off both, in standard
   units of the collection: (atanh cos - mean) / deviation over random pairs.
-- words: the cosine of their words, each weighted by its idf.
+- words: the cosine of their words, each weighted by its idf. Questions in two languages have no words to compare.
 - figures: whether both name numbers, and not the same ones.
 
 With f0 the density of these signals between a question and the nearest one with *other* evidence, f1 that between
@@ -21,7 +21,7 @@ alike, recalls little until two questions are closer than its different ones eve
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ IMAGINED = 20
 """Pairs of questions with other evidence that are imagined, as other collections have them."""
 IMAGINED_NEARNESS = (3.0, 1.5)
 """Mean and deviation of their nearness, in standard units."""
+ADAPTED_NEARNESS = (2.7, 0.8)
+"""The same in units of the question's own: the largest of a hundred standard normal numbers is about 2.5."""
 IMAGINED_WORDS = 0.15
 """Deviation of the cosine of their words, which has its mode at 0."""
 IMAGINED_FIGURES_DIFFER = 0.3
@@ -62,7 +64,7 @@ class SameNeed:
     Attributes:
         probability: in [0, 1].
         nearness: of the two questions, in standard units of the collection.
-        words: cosine of their idf-weighted words, in [0, 1].
+        words: cosine of their idf-weighted words, in [0, 1]; 0 where they are in two languages.
         figures_differ: whether both name numbers, and not the same ones.
     """
 
@@ -78,13 +80,16 @@ class Signals:
 
     Attributes:
         nearness: in standard units of the collection, (n,).
-        words: cosine of idf-weighted words, in [0, 1], (n,).
+        words: cosine of idf-weighted words, in [0, 1], (n,); NaN where a pair is in two languages.
         figures_differ: whether both name numbers and not the same, (n,).
+        adapted: whether nearness is in units of one of the pair, see ``QuestionUnits.adapt_to``, (n,); None: of no
+            pair.
     """
 
     nearness: Floats
     words: Floats
     figures_differ: NDArray[np.bool_]
+    adapted: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +126,29 @@ class QuestionUnits:
             cosines: of each pair, (n,).
             one, other: inner products of each vector of a pair with the centre, (n,).
         """
+        return np.asarray((self._stretch_centred(cosines, one, other) - self.mean) / self.deviation)
+
+    def adapt_to(self, question: Floats, foreign: Vectors) -> "QuestionUnits":
+        """Units of one question, for comparing it with judged ones in other languages.
+
+        Texts of two languages are less near, and their nearness is less spread. The question's own cosines with
+        these show by how much; the nearest, which may have the same need, is left out.
+
+        Args:
+            question: unit vector, (d,).
+            foreign: unit vectors of judged questions in other languages, (n, d); too few of them change nothing.
+        """
+        if len(foreign) <= QUESTIONS_FOR_UNITS:
+            return self
+        vectors = foreign.astype(np.float64)
+        along = np.asarray(question @ self.centre)
+        values = np.sort(self._stretch_centred(vectors @ question, along, vectors @ self.centre))[:-1]
+        return replace(self, mean=float(values.mean()), deviation=float(values.std()) or self.deviation)
+
+    def _stretch_centred(self, cosines: Floats, one: Floats, other: Floats) -> Floats:
         size = float(self.centre @ self.centre)
         spread = np.sqrt(np.maximum((1.0 - 2.0 * one + size) * (1.0 - 2.0 * other + size), 1e-12))
-        centred = (cosines - one - other + size) / spread
-        return np.asarray((_stretch(centred) - self.mean) / self.deviation)
+        return _stretch((cosines - one - other + size) / spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +165,7 @@ class QuestionSpread:
     def compare(self, pairs: Signals, identical: NDArray[np.bool_]) -> list[SameNeed]:
         """Return how sure it is that each pair has the same need: certain of ``identical`` ones, (n,)."""
         probabilities = np.where(identical, 1.0, self.compute_same_need(pairs))
-        columns = (probabilities, pairs.nearness, pairs.words, pairs.figures_differ)
+        columns = (probabilities, pairs.nearness, np.nan_to_num(pairs.words), pairs.figures_differ)
         return [SameNeed(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
     def compute_same_need(self, pairs: Signals) -> Floats:
@@ -153,20 +177,22 @@ class QuestionSpread:
     def _compute_other_density(self, pairs: Signals) -> Floats:
         """f0 of each pair, (n,). A pair that is less near than others are on average counts as near as these."""
         count = len(self.others.nearness)
-        mean, deviation = IMAGINED_NEARNESS
+        (mean, deviation), (own_mean, own_deviation) = IMAGINED_NEARNESS, ADAPTED_NEARNESS
+        adapted = np.zeros(len(pairs.nearness), dtype=np.bool_) if pairs.adapted is None else pairs.adapted
         typical = (IMAGINED * mean + float(self.others.nearness.sum())) / (IMAGINED + count)
         nearness = np.clip(pairs.nearness, typical, MOST_NEAR)
         imagined = (
-            _gauss(nearness - mean, deviation)
-            * 2.0
-            * _gauss(pairs.words, IMAGINED_WORDS)
+            np.where(adapted, _gauss(nearness - own_mean, own_deviation), _gauss(nearness - mean, deviation))
+            * _drop_absent(2.0 * _gauss(pairs.words, IMAGINED_WORDS))
             * np.where(pairs.figures_differ, IMAGINED_FIGURES_DIFFER, 1.0 - IMAGINED_FIGURES_DIFFER)
         )
         own_nearness = np.minimum(self.others.nearness, MOST_NEAR)
         words = pairs.words[:, None]
         own = (
             _gauss(nearness[:, None] - own_nearness, NEARNESS_WIDTH)
-            * (_gauss(words - self.others.words, WORDS_WIDTH) + _gauss(words + self.others.words, WORDS_WIDTH))
+            * _drop_absent(
+                _gauss(words - self.others.words, WORDS_WIDTH) + _gauss(words + self.others.words, WORDS_WIDTH)
+            )
             * np.where(pairs.figures_differ[:, None] == self.others.figures_differ, 1.0 - OTHER_CASE, OTHER_CASE)
         )
         return np.asarray((IMAGINED * imagined + own.sum(axis=1)) / (IMAGINED + count))
@@ -279,6 +305,11 @@ def _measure_pairs(vectors: Vectors, centre: Floats) -> tuple[float | None, floa
 def _stretch(cosines: Floats) -> Floats:
     """Fisher's transformation, atanh, under which the spread of a cosine does not depend on its mean."""
     return np.arctanh(np.clip(cosines, -LARGEST_COSINE, LARGEST_COSINE))
+
+
+def _drop_absent(densities: Floats) -> Floats:
+    """Take densities of a signal that is absent for 1, which leaves it out."""
+    return np.where(np.isnan(densities), 1.0, densities)
 
 
 def _gauss(distances: Floats, width: float) -> Floats:

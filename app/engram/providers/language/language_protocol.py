@@ -39,10 +39,15 @@ class SentenceAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnalysis:
-    """The names in a question and its time constraint; a question may well have neither."""
+    """The names in a question and its time constraint; a question may well have neither.
+
+    Attributes:
+        possible: further words that are names if an entity bears them and few passages name it, the longest first.
+    """
 
     entities: tuple[str, ...]
     time_expression: str | None
+    possible: tuple[str, ...] = ()
 
 
 class Language(Protocol):
@@ -56,7 +61,11 @@ class Language(Protocol):
         """Sentences of each passage, in order. The title is a name in every sentence of its passage."""
 
     def analyse_question(self, text: str, language: str | None = None) -> QuestionAnalysis:
-        """Names and time constraint of a question; ``language`` is an ISO 639 code, None if it cannot be told."""
+        """Names and time constraint of a question.
+
+        Args:
+            language: ISO 639 code. None: as it is recognised, and English where the text is too short to tell.
+        """
 
 
 def group_by_passage(

@@ -1,8 +1,8 @@
-"""A trained spaCy pipeline where one is installed, the built-in rules where not."""
+"""Trained spaCy pipelines for the languages that they are installed for, the built-in rules for the others."""
 
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ import structlog
 from engram.context.errors import ConfigurationError
 from engram.core.text.temporal import time_constraint
 from engram.providers.language.entity_names import LONG_RUN, select_distinct_entities
+from engram.providers.language.language_detection import detect_language
 from engram.providers.language.language_protocol import (
     NAMES_PER_QUESTION,
     Language,
@@ -22,11 +23,16 @@ from engram.providers.language.language_protocol import (
     SentenceAnalysis,
     group_by_passage,
 )
+from engram.providers.language.name_rules import ENGLISH
 from engram.providers.language.rule_language import RuleLanguage
 from engram.providers.language.sentence_splitter import split_sentences
 
 RULES = "rules"
 """In place of a pipeline's name: the built-in rules, and no word about it."""
+
+ANY_LANGUAGE = "xx"
+"""spaCy's code of a pipeline for all languages."""
+_SPACY_CODES = {"no": "nb"}
 
 log = structlog.get_logger(__name__)
 
@@ -38,18 +44,39 @@ _ENTITY_COMPONENTS = frozenset({"ner", "beam_ner", "entity_ruler", "span_ruler"}
 _BATCH = 16
 
 
-def load_language(spacy_model: str) -> Language:
-    """The spaCy pipeline of that name or folder, or the built-in rules if it is not installed.
+def load_language(spacy_models: str) -> Language:
+    """The spaCy pipelines of these names or folders, with commas between them, each for texts of its language.
 
-    Raises :class:`ConfigurationError` for a pipeline that is installed and does not serve.
+    A pipeline of code ``xx`` reads the texts that no other is for. The built-in rules read those that are left.
+
+    Raises :class:`ConfigurationError` for a pipeline that is installed and does not serve, and for two of one
+    language.
     """
-    folder = pipeline_folder(spacy_model)
-    if folder is None:
-        if spacy_model != RULES:
-            log.warning("spacy_model_not_installed", model=spacy_model, serving="built-in rules")
-        with torch_hidden():
-            import spacy
-        return RuleLanguage(lambda: spacy.blank("en"))
+    installed, missing = choose_pipelines(spacy_models)
+    for name in missing:
+        log.warning("spacy_model_not_installed", model=name, serving="built-in rules")
+    pipelines: dict[str, SpacyLanguage] = {}
+    # First those that need torch, which the others would hide.
+    for name, folder in sorted(installed.items(), key=lambda pair: not _needs_torch(pair[1])):
+        pipeline = _load_pipeline(name, folder)
+        if pipeline.language in pipelines:
+            raise ConfigurationError(f"Two spaCy pipelines are for language {pipeline.language!r}.")
+        pipelines[pipeline.language] = pipeline
+    with torch_hidden():
+        import spacy
+    rules = RuleLanguage(spacy.blank)
+    return LanguageChoice(pipelines, rules) if pipelines else rules
+
+
+def choose_pipelines(spacy_models: str) -> tuple[dict[str, Path], list[str]]:
+    """Return the folders of the named pipelines that are installed, and the names of those that are not."""
+    names = [name.strip() for name in spacy_models.split(",")]
+    folders = {name: pipeline_folder(name) for name in names if name not in ("", RULES)}
+    installed = {name: folder for name, folder in folders.items() if folder is not None}
+    return installed, [name for name in folders if name not in installed]
+
+
+def _load_pipeline(spacy_model: str, folder: Path) -> "SpacyLanguage":
     if _needs_torch(folder):
         _require_torch(spacy_model)
         import spacy
@@ -83,12 +110,41 @@ def torch_hidden() -> Iterator[None]:
         del sys.modules["torch"]
 
 
+class LanguageChoice:
+    """Reads each text by the pipeline of its language."""
+
+    def __init__(self, pipelines: Mapping[str, "SpacyLanguage"], rules: RuleLanguage) -> None:
+        """``pipelines``: by language. The one of ``xx``, or else ``rules``, reads texts of all further ones."""
+        self.name = ", ".join(pipeline.name for pipeline in pipelines.values())
+        self._pipelines = pipelines
+        self._others: Language = pipelines.get(ANY_LANGUAGE, rules)
+
+    def analyse_passages(self, passages: Sequence[PassageText]) -> list[list[SentenceAnalysis]]:
+        """Sentences of each passage with their names and times."""
+        analyses: dict[int, list[SentenceAnalysis]] = {}
+        for language in dict.fromkeys(passage.language for passage in passages):
+            places = [place for place, passage in enumerate(passages) if passage.language == language]
+            read = self._choose(language).analyse_passages([passages[place] for place in places])
+            analyses.update(zip(places, read, strict=True))
+        return [analyses[place] for place in range(len(passages))]
+
+    def analyse_question(self, text: str, language: str | None = None) -> QuestionAnalysis:
+        """Names and time constraint of a question."""
+        language = language or detect_language(text) or ENGLISH
+        return self._choose(language).analyse_question(text, language)
+
+    def _choose(self, language: str) -> Language:
+        return self._pipelines.get(_SPACY_CODES.get(language, language), self._others)
+
+
 class SpacyLanguage:
     """Sentences and entities of a trained spaCy pipeline."""
 
     def __init__(self, nlp: Any, *, splits_sentences: bool) -> None:
         """``splits_sentences``: whether ``nlp`` marks sentences; otherwise the built-in rules do."""
         self.name = f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
+        self.language: str = nlp.lang
+        """Its ISO 639 code; ``xx`` for all languages."""
         self._nlp = nlp
         self._splits_sentences = splits_sentences
         self._lock = Lock()
@@ -109,7 +165,7 @@ class SpacyLanguage:
         return analyses
 
     def analyse_question(self, text: str, language: str | None = None) -> QuestionAnalysis:
-        """Names and time constraint of a question."""
+        """Names and time constraint of a question in the pipeline's language."""
         (sentences,) = self._sentences([(text, True)])
         constraint = time_constraint(text, language)
         names = [name for _, names in sentences for name in names]

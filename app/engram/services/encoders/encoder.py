@@ -15,6 +15,7 @@ from engram.context.errors import (
     EmbeddingUnavailableError,
     InvalidRequestError,
 )
+from engram.core.ranking.cosine_scale import compute_unrelated_cosine
 from engram.providers.embedder import Embedder, choose_question_embed
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.services.encoders.known_languages import LEAST_NEARNESS, measure_nearness
@@ -26,6 +27,18 @@ EXPANSION_SHARE = 4
 """All expansions of a question together may have so many times the tokens of a question."""
 FINGERPRINT_CHARACTERS = 12
 """Shown of a fingerprint."""
+
+UNRELATED_QUESTIONS = (
+    "Who discovered penicillin?", "How long does a passport application take?", "What is the capital of Peru?",
+    "Why does bread rise?",
+)  # fmt: skip
+UNRELATED_PASSAGES = (
+    "The bridge was closed for repairs after the flood of 1954.",
+    "Penguins lay one or two eggs and take turns to keep them warm.",
+    "To reset the password, open the settings and choose Security.",
+    "Interest rates rose in the second quarter.",
+)
+"""Passages that have nothing to do with any of the questions."""
 
 log = structlog.get_logger(__name__)
 
@@ -73,6 +86,7 @@ class Encoder:
         """
         self._embedder = embedder
         self._question_tokens = question_tokens
+        self._unrelated: dict[str, float] = {}
         self._selectable = (embedder, *others)
         self._embedders = (*self._selectable, *serving_only)
         self._known_languages: dict[tuple[str, str], bool] = {}
@@ -227,6 +241,18 @@ class Encoder:
             vectors = embedder.embed([*questions, *passages])
             return vectors[: len(questions)], vectors[len(questions) :]
         return as_questions(questions), embedder.embed(passages)
+
+    def measure_unrelated_cosine(self, collection: Collection) -> float:
+        """Cosine that this encoder gives texts that have nothing to do with each other, in [0, 1).
+
+        It is measured once, and may then reach a server. See ``cosine_scale``.
+        """
+        embedder = self._find_encoder(collection.encoder, _describe_held_vectors(collection))
+        if embedder.fingerprint not in self._unrelated:
+            questions = choose_question_embed(embedder)(UNRELATED_QUESTIONS)
+            passages = embedder.embed(UNRELATED_PASSAGES)
+            self._unrelated[embedder.fingerprint] = compute_unrelated_cosine(questions, passages)
+        return self._unrelated[embedder.fingerprint]
 
     def embed_anew(self, encoder: EncoderId, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of passages, shape (n, d), by an encoder that a collection shall be of.

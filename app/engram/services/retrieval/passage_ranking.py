@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from engram.core.ranking import (
     sufficiency,
 )
 from engram.core.ranking.complementarity import CandidatePool
+from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import HopReach
@@ -55,6 +56,7 @@ class PassageRanking:
         candidates: all that were ranked by features, best before recall first, (n,); empty if ranked as published.
         features: of the candidates, (n, k).
         weights: of the features, (k,).
+        cosines: of each candidate's key and the question, (n,).
         pool: the best few, which the second look compares with; None where there was no second look.
         recalled: whether recall changed what was reached or its order.
         expanded: whether the question came with expansions.
@@ -70,6 +72,7 @@ class PassageRanking:
     features: NDArray[np.float64]
     weights: NDArray[np.float64]
     recalled: bool
+    cosines: NDArray[np.float64] = field(default_factory=partial(np.zeros, 0))
     pool: CandidatePool | None = None
     expanded: bool = False
     beyond: Sequence[tuple[int, float]] = ()
@@ -91,10 +94,7 @@ class PassageRanking:
     @property
     def similarities(self) -> dict[int, float]:
         """Passage -> cosine of its key and the question, of those that were ranked by features."""
-        if not len(self.candidates):
-            return {}
-        column = self.features[:, passage_scores.FEATURES.index("similarity")]
-        return dict(zip(self.candidates.tolist(), column.tolist(), strict=True))
+        return dict(zip(self.candidates.tolist(), self.cosines.tolist(), strict=True))
 
     @property
     def teaches(self) -> bool:
@@ -232,6 +232,7 @@ def _rank_by_features(
         features[order],
         prior.prior.mean,
         recalled=bool(walk.priors),
+        cosines=candidates.similarity[order],
         pool=pool,
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],
@@ -337,13 +338,18 @@ def _compute_base_features(
     if plan.collection.corpus_kind == "general" and ids:
         title_names = [names[0] if names else None for names in titles]
         likeness = passage_likeness.measure(reader, plan.focus, candidates.ids, title_names)
-        title_similarity = dict(zip(ids, np.maximum(likeness.titles, candidates.similarity).tolist(), strict=True))
-        best_sentence = dict(zip(ids, likeness.sentences.tolist(), strict=True))
+        titled = rescale_cosines(np.maximum(likeness.titles, candidates.similarity), plan.unrelated_cosine)
+        title_similarity = dict(zip(ids, titled.tolist(), strict=True))
+        sentences = rescale_cosines(likeness.sentences, plan.unrelated_cosine)
+        best_sentence = dict(zip(ids, sentences.tolist(), strict=True))
     _, features = passage_scores.passage_features(
-        dict(zip(ids, candidates.similarity.tolist(), strict=True)),
+        dict(zip(ids, rescale_cosines(candidates.similarity, plan.unrelated_cosine).tolist(), strict=True)),
         dict(zip(ids, (candidates.word_scores / length).tolist(), strict=True)),
         passages_by_key.find_timely_passages(reader, plan.focus, ids),
-        [merge_duplicates(_reach(hop, called), stand_in_by_passage or {}) for hop in walk.hops],
+        [
+            merge_duplicates(_reach(hop, called, plan.unrelated_cosine), stand_in_by_passage or {})
+            for hop in walk.hops
+        ],
         title_similarity=title_similarity,
         best_sentence=best_sentence,
     )
@@ -368,11 +374,12 @@ def _bonuses(hop: WalkHop, most: int) -> dict[int, float]:
     return propagation.passage_bonuses(hop.scores[chosen], hop.candidates.passage_ids[chosen])
 
 
-def _reach(hop: WalkHop, called: Mapping[str, Sequence[int]]) -> HopReach:
+def _reach(hop: WalkHop, called: Mapping[str, Sequence[int]], unrelated: float) -> HopReach:
     """Return a hop's result with passages titled after the entities it started from.
 
     Args:
         called: normalised name -> the passages titled after it.
+        unrelated: cosine of unrelated texts, see ``cosine_scale``.
     """
     highest = max(hop.start.activation.values(), default=0.0)
     title_activation: dict[int, float] = {}
@@ -382,7 +389,7 @@ def _reach(hop: WalkHop, called: Mapping[str, Sequence[int]]) -> HopReach:
             title_activation[passage] = max(title_activation.get(passage, 0.0), share)
     return HopReach(
         passage_ids=hop.candidates.passage_ids[hop.order],
-        semantic=hop.candidates.semantic[hop.order],
+        semantic=rescale_cosines(hop.candidates.semantic[hop.order], unrelated),
         scores=hop.scores[hop.order],
         title_activation=title_activation,
     )

@@ -15,7 +15,7 @@ from engram.core.ranking import bm25, complementarity
 from engram.core.ranking.profiles import PROFILES, Policy, Profile
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.core.text.temporal import TimeExpression, find_time_expressions
-from engram.providers.language import Language, normalise_entity, question_terms, read_question
+from engram.providers.language import Language, QuestionAnalysis, normalise_entity, question_terms, read_question
 from engram.providers.llm import Llm
 from engram.services.encoders.encoder import Encoder
 from engram.services.retrieval.fallbacks import Fallback
@@ -42,13 +42,16 @@ class QueryPlan:
         max_hops: hops at most.
         stop_rule: what may end the hops early.
         mentions: normalised name -> the name as the question writes it.
-        unknown: of these, the names that no entity bears -> embedding, (d,).
+        possible: normalised name -> words of the question that are a name if an entity bears it and few passages
+            name it, the longest first; empty once they were looked up.
+        unknown: of the mentions, the names that no entity bears -> embedding, (d,).
         constraint: the time that the question names, or that the caller gave.
         language: of the question, as an ISO 639 code; that of its collection where its words do not tell. None: the
             collection has several.
         terms: what is matched word for word: term -> weight > 0.
         reading_share: share of these that are of one reading, in (0, 1]; 1 unless the question was read in several
             languages.
+        unrelated_cosine: cosine of texts that have nothing to do with each other, see ``cosine_scale``.
         collapses: whether duplicates of a better passage are left out.
         reranked: passage -> a reranker's log odds; empty if it gave none; None: it was not asked.
     """
@@ -60,11 +63,13 @@ class QueryPlan:
     max_hops: int
     stop_rule: HopStopRule
     mentions: Mapping[str, str]
+    possible: Mapping[str, str]
     unknown: Mapping[str, Vector]
     constraint: str | None
     language: str | None
     terms: Mapping[str, float]
     reading_share: float
+    unrelated_cosine: float
     analyse_ms: float
     embed_ms: float
     warnings: tuple[Fallback, ...] = ()
@@ -113,7 +118,9 @@ class QueryPlanner:
         with stage("analyse"):
             languages = query.scope.collection.languages
             read = read_question(query.text, languages)
-            mentions, constraint, warnings = self._analyse_question(query, read.language)
+            usual = max(languages, key=lambda code: languages[code], default=None)
+            analysis = self._analyse_question(query, read.language or usual)
+            constraint, warnings = self._choose_time(query, analysis)
             weights = term_weights(read.counts, query.expansions, languages)
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
@@ -144,12 +151,14 @@ class QueryPlanner:
             focus=focus,
             max_hops=query.max_hops or profile.max_hops,
             stop_rule=stop_rule,
-            mentions=mentions,
+            mentions={normalise_entity(mention): mention for mention in analysis.entities},
+            possible={normalise_entity(mention): mention for mention in analysis.possible},
             unknown={},
             constraint=constraint,
             language=read.language,
             terms=weights,
             reading_share=read.size / max(read.counts.total(), 1),
+            unrelated_cosine=self.encoder.measure_unrelated_cosine(query.scope.collection),
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
             warnings=warnings,
@@ -202,25 +211,25 @@ class QueryPlanner:
             return "none"
         return query.stop_rule or ("coverage" if profile.recalls else "none")
 
-    def _analyse_question(
-        self, query: Query, language: str | None
-    ) -> tuple[dict[str, str], str | None, tuple[Fallback, ...]]:
-        """Return normalised name -> mention, the time constraint, and a warning if rules replaced the model.
-
-        Strategies without a walk use neither names nor times. A given time is kept for verdicts.
-        """
+    def _analyse_question(self, query: Query, language: str | None) -> QuestionAnalysis:
+        """Find names and times in a question. Strategies without a walk use neither."""
         if query.strategy != "graph":
-            return {}, query.time_constraint or None, ()
-        analysis = self.language.analyse_question(query.text, language)
-        mentions = {normalise_entity(mention): mention for mention in analysis.entities}
-        if query.time_constraint is not None:
-            return mentions, query.time_constraint or None, ()
+            return QuestionAnalysis((), None)
+        return self.language.analyse_question(query.text, language)
+
+    def _choose_time(self, query: Query, analysis: QuestionAnalysis) -> tuple[str | None, tuple[Fallback, ...]]:
+        """Return the time constraint, and a warning if rules replaced the model.
+
+        A given time is kept for verdicts.
+        """
+        if query.time_constraint is not None or query.strategy != "graph":
+            return query.time_constraint or None, ()
         if self.llm_times and self.llm is not None:
             try:
-                return mentions, self.llm.extract_time_constraint(query.text), ()
+                return self.llm.extract_time_constraint(query.text), ()
             except LlmError as error:
-                return mentions, analysis.time_expression, (Fallback("time-by-rules", error.detail),)
-        return mentions, analysis.time_expression, ()
+                return analysis.time_expression, (Fallback("time-by-rules", error.detail),)
+        return analysis.time_expression, ()
 
 
 def _gaps(vectors: Vector) -> Sequence[Vector]:

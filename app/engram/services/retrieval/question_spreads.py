@@ -14,7 +14,7 @@ from engram.context import tenancy
 from engram.core.filter.states import question_hash
 from engram.core.ranking import bm25, same_need
 from engram.core.ranking.same_need import PassageSpread, QuestionSpread, SameNeed, Signals
-from engram.providers.language import question_terms
+from engram.providers.language import detect_language, question_terms
 from engram.storage.corpus import lexical_index
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
@@ -53,11 +53,17 @@ class _ReadQuestion:
     Attributes:
         key: the same for texts that are equal but for case, white space and marks at their ends.
         terms: each once.
+        language: ISO 639 code; None if it cannot be told.
     """
 
     key: bytes
     terms: Sequence[str]
+    language: str | None
     figures: frozenset[str]
+
+    def is_foreign_to(self, other: "_ReadQuestion") -> bool:
+        """Whether the two are in different languages."""
+        return None not in (self.language, other.language) and self.language != other.language
 
 
 class _TermRarity:
@@ -166,18 +172,33 @@ class QuestionSpreads:
         languages = tuple(collection.languages.items())
         own, *others = (_read(text, languages) for text in (question, *(one.question for one in questions)))
         own_words, *words = measured.rarity.weigh(reader, [own, *others])
-        own_along = float(vector.astype(np.float64) @ units.centre)
+        precise = vector.astype(np.float64)
+        foreign = np.array([own.is_foreign_to(other) for other in others])
+        cosines = np.array([one.similarity for one in questions])
+        along_own = np.full(len(questions), float(precise @ units.centre))
+        along_others = np.array([along[one.question_id] for one in questions])
+        nearness = units.standardise(cosines, along_own, along_others)
+        shared = np.array([same_need.compare_words(own_words, other) for other in words])
+        adapted = units
+        if foreign.any():
+            adapted = units.adapt_to(precise, self._load_foreign(reader, collection, own))
+            nearness = np.where(foreign, adapted.standardise(cosines, along_own, along_others), nearness)
+            shared = np.where(foreign, np.nan, shared)
         pairs = Signals(
-            units.standardise(
-                np.array([one.similarity for one in questions]),
-                np.full(len(questions), own_along),
-                np.array([along[one.question_id] for one in questions]),
-            ),
-            np.array([same_need.compare_words(own_words, other) for other in words]),
+            nearness,
+            shared,
             np.array([same_need.do_figures_differ(own.figures, other.figures) for other in others]),
+            foreign & (adapted is not units),
         )
         needs = measured.spread.compare(pairs, np.array([other.key == own.key for other in others]))
         return dict(zip((one.question_id for one in questions), needs, strict=True))
+
+    def _load_foreign(self, reader: Reader, collection: Collection, own: _ReadQuestion) -> NDArray[np.float32]:
+        """Load vectors of judged questions in other languages than this one, (n, d)."""
+        sample = question_samples.load_question_sample(reader, collection.id, SAMPLED_QUESTIONS)
+        languages = tuple(collection.languages.items())
+        rows = [row for row, text in enumerate(sample.texts) if own.is_foreign_to(_read(text, languages))]
+        return sample.vectors[rows]
 
     def _find(self, reader: Reader, collection: Collection, current: Current) -> _MeasuredQuestions | None:
         """Return the spread of this version's questions; None if the collection has no passages."""
@@ -218,7 +239,10 @@ def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassag
 @lru_cache(maxsize=MOST_QUESTIONS)
 def _read(text: str, languages: tuple[tuple[str, int], ...]) -> _ReadQuestion:
     return _ReadQuestion(
-        question_hash(text), sorted(question_terms(text, dict(languages))), same_need.find_figures(text)
+        question_hash(text),
+        sorted(question_terms(text, dict(languages))),
+        detect_language(text),
+        same_need.find_figures(text),
     )
 
 

@@ -22,6 +22,7 @@ from engram.services.retrieval.graph_walk import Frontier, Walk
 from engram.services.retrieval.passage_key_cache import NearestLookup, PassageKeyCache
 from engram.services.retrieval.passage_ranking import PassageRanking, rank
 from engram.services.retrieval.passage_reranking import PassageReranker
+from engram.services.retrieval.possible_names import add_possible_names
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan, QueryPlanner, milliseconds
 from engram.services.retrieval.question_rule import QuestionRule
@@ -228,6 +229,7 @@ class RetrievalService:
         search = _Search.begin(plan)
         while True:
             with self._database.snapshot() as reader:
+                plan = add_possible_names(reader, plan)
                 found = self._search(reader, plan, search)
                 if isinstance(found, _Found):
                     yield reader, self._retrieve(reader, plan, found)

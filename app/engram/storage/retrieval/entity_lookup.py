@@ -12,6 +12,8 @@ from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
+SENTENCES_PER_PASSAGE = 20
+"""Sentences per passage that are read to count the passages that name an entity; titles are named in each."""
 NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
 NEAR_HIDDEN_ENTITIES = 100
@@ -45,6 +47,24 @@ def find_called_entities(
     """Normalised name -> (entity, surface) for the names that an entity bears, be they spelt a little otherwise."""
     rows = reader.rows(ENTITY_STATEMENT, {"collection": collection.id, **build_called_parameters(names)})
     return {row.name: (row.id, row.surface) for row in rows}
+
+
+def find_rare_entities(reader: Reader, collection: Collection, names: Sequence[str], most: int) -> list[str]:
+    """Those of these normalised names that an entity bears which at most ``most`` passages name."""
+    rows = reader.rows(
+        """
+        SELECT e.name FROM entity e
+        CROSS JOIN LATERAL (
+            SELECT count(DISTINCT named.passage_id) AS passages FROM (
+                SELECT l.passage_id FROM entity_sentence l
+                WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(read)s
+            ) AS named
+        ) AS counted
+        WHERE e.collection_id = %(collection)s AND e.name = ANY(%(names)s::text[]) AND counted.passages <= %(most)s
+        """,
+        {"collection": collection.id, "names": list(names), "most": most, "read": SENTENCES_PER_PASSAGE * most},
+    )
+    return [row.name for row in rows]
 
 
 def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[int, str]:

@@ -143,6 +143,16 @@ def evaluate(
             "paraphrases; model: the configured LLM's, each checked, else the data set's."
         ),
     ] = "data",
+    translation: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="same, similar and others that ask again: the same data set in another language, whose questions "
+            "of the same ids are the paraphrases; repeatable."
+        ),
+    ] = None,
+    pooled: Annotated[
+        bool, typer.Option("--pooled", help="With --translation: its passages join the collection.")
+    ] = False,
     paraphrased: Annotated[
         bool,
         typer.Option("--paraphrased", help="session: ask the paraphrases, which share few words with passages."),
@@ -158,6 +168,7 @@ def evaluate(
 ) -> None:
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
     from engram.config.settings import Settings
+    from engram_evaluation.dataset import add_translations
     from engram_evaluation.evaluation_run import evaluate as run
     from engram_evaluation.oracle_endpoint import Oracle
     from engram_evaluation.oracle_server import ChatServer
@@ -190,6 +201,8 @@ def evaluate(
         "oracle_errors": oracle_errors,
         "without": tuple(without or ()),
         "paraphrases": paraphrases,
+        "translations": tuple(folder.resolve().name for folder in translation or ()),
+        "pooled": pooled,
         "paraphrased": paraphrased,
         "stops": tuple(stops.split(",")),
         "at_least": at_least,
@@ -197,6 +210,8 @@ def evaluate(
     }
     options = Options(**given)
     loaded = load_dataset(dataset)
+    if options.translations:
+        loaded = add_translations(loaded, map(load_dataset, translation or ()), pooled=pooled)
     if options.protocol == "extraction":
         extraction(dataset, loaded, options.limit, folder)
         return

@@ -19,7 +19,7 @@ import httpx
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EngramError, UnavailableError
 from engram.providers.embedder.model_folder import locate_model
-from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
+from engram.providers.language.spacy_pipeline import RULES, choose_pipelines
 from engram.wings.local.runtime.supervisor import (
     Child,
     EndedError,
@@ -218,13 +218,14 @@ class _Supervisor:
         return redis.url
 
     def _language(self) -> dict[str, str]:
-        """Return the language setting for the processes; a pipeline that somebody asked for is missed once."""
+        """Return the language setting for the processes; pipelines that somebody asked for are missed once."""
         settings = self._settings
-        if settings.spacy_model == RULES or pipeline_folder(settings.spacy_model) is not None:
+        installed, missing = choose_pipelines(settings.spacy_model)
+        if not missing:
             return {}
         if "spacy_model" in settings.model_fields_set:
-            say(f"The spaCy pipeline {settings.spacy_model} is not installed: built-in rules find names and dates.")
-        return {"ENGRAM_SPACY_MODEL": RULES}
+            say(f"spaCy has no {', '.join(missing)}: built-in rules find names and dates in their place.")
+        return {"ENGRAM_SPACY_MODEL": ",".join(installed) or RULES}
 
     def _start_server(self, server: EmbeddedPostgres | EmbeddedRedis) -> str:
         new = not (server.data_directory / "cluster").exists() and isinstance(server, EmbeddedPostgres)

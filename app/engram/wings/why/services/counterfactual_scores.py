@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking import passage_scores, propagation
+from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.passage_scores import HopReach
 from engram.core.ranking.question_memory import collect_passage_priors, compute_recall_lifts, select_leading
@@ -61,7 +62,8 @@ class FeatureScoring:
     def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
         """Features of all candidates, (n, k)."""
         hops = self._retrieved.walk.hops
-        reaches = [_reach(hop, values) for hop, values in zip(hops, scores, strict=True)]
+        unrelated = self._retrieved.plan.unrelated_cosine
+        reaches = [_reach(hop, values, unrelated) for hop, values in zip(hops, scores, strict=True)]
         if hops and hops[0].start.activation:
             reaches[0] = self._reach_recalled(hops[0], scores[0], priors)
         reaches = [merge_duplicates(reach, self._stand_in_by_passage) for reach in reaches]
@@ -87,6 +89,7 @@ class FeatureScoring:
         ids = np.append(rows.sentence_ids[reached], np.array([new.sentence_id for new in more], dtype=np.int64))
         passages = np.append(rows.passage_ids[reached], np.array([new.passage_id for new in more], dtype=np.int64))
         semantic = np.append(rows.semantic[reached], [new.similarity for new in more])
+        semantic = rescale_cosines(semantic, self._retrieved.plan.unrelated_cosine)
         values = np.append(scores[reached], np.zeros(len(more)))
         order = propagation.select_strongest(values, ids, len(ids))
         return HopReach(passages[order], semantic[order], values[order], {})
@@ -130,8 +133,8 @@ class PublishedScoring:
         return np.zeros(len(self.passages))
 
 
-def _reach(hop: WalkHop, scores: Floats) -> HopReach:
+def _reach(hop: WalkHop, scores: Floats, unrelated: float) -> HopReach:
     """Return a hop's result under these scores."""
     rows = hop.candidates
     order = propagation.select_strongest(scores, rows.sentence_ids, len(rows))
-    return HopReach(rows.passage_ids[order], rows.semantic[order], scores[order], {})
+    return HopReach(rows.passage_ids[order], rescale_cosines(rows.semantic[order], unrelated), scores[order], {})
