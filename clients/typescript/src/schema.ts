@@ -2934,6 +2934,7 @@ export interface components {
             score_a: number | null;
             /** Score B */
             score_b: number | null;
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
             /** Title */

@@ -221,26 +221,6 @@ class ChatReplyMessage(Struct):
     role: Literal["assistant"] = "assistant"
 
 
-class ComparedPassageOut(Struct):
-    """
-    A passage among the first of either arm.
-    """
-
-    passage_id: str
-    rank_a: int | None
-    """
-    May lie beyond top_k; null where the arm did not rank it.
-    """
-    rank_b: int | None
-    score_a: float | None
-    """
-    Scores of different profiles and strategies do not compare.
-    """
-    score_b: float | None
-    text: str
-    title: str | None
-
-
 class ConclusionOut(Struct):
     """
     The answer in words; `cites` names sentences of the pool.
@@ -2321,6 +2301,27 @@ class CollectionsOut(Struct):
     """
     Pass as after for the next page; null at the end.
     """
+
+
+class ComparedPassageOut(Struct):
+    """
+    A passage among the first of either arm.
+    """
+
+    passage_id: str
+    rank_a: int | None
+    """
+    May lie beyond top_k; null where the arm did not rank it.
+    """
+    rank_b: int | None
+    score_a: float | None
+    """
+    Scores of different profiles and strategies do not compare.
+    """
+    score_b: float | None
+    source: PassageSourceOut
+    text: str
+    title: str | None
 
 
 class DuplicateOut(Struct):

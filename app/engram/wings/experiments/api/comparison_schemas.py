@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, JsonValue, StrictInt
 
+from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import QUESTION, ArmIn, TimingsOut
 from engram.api.schemas import (
@@ -79,6 +80,7 @@ class ComparedPassageOut(ResponseModel):
     passage_id: str
     title: str | None
     text: str
+    source: PassageSourceOut
     rank_a: int | None = Field(description="May lie beyond top_k; null where the arm did not rank it.")
     rank_b: int | None
     score_a: float | None = Field(description="Scores of different profiles and strategies do not compare.")

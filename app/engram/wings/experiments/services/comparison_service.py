@@ -9,6 +9,7 @@ from engram.services.retrieval import answer_presentation
 from engram.services.retrieval.answer import Timings
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import StopReason
+from engram.services.retrieval.passage_source import PassageSource, read_source
 from engram.services.retrieval.query import Memory, Query, Strategy
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
@@ -21,6 +22,7 @@ class ComparedPassage:
     passage_id: str
     title: str | None
     text: str
+    source: PassageSource
     rank_a: int | None
     rank_b: int | None
     score_a: float | None
@@ -99,6 +101,7 @@ class ComparisonService:
                     stored[passage].external_id,
                     stored[passage].title,
                     stored[passage].text,
+                    read_source(stored[passage], a.scope.collection),
                     places[0].get(passage),
                     places[1].get(passage),
                     scores[0].get(passage),
