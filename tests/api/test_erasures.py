@@ -15,8 +15,8 @@ JUDGE = "brunhilde.quux"
 @pytest.fixture
 def judged(http: TestClient, curie: str) -> str:
     """The id of an answer that a judge judged, among the words that a search would find."""
-    body = {"collection": curie, "query": f"Where did {curie[::-1]} meet Marie Curie?"}
-    answer = http.post("/query", json=body).json()
+    asked = {"collection": curie, "query": f"Where did {curie[::-1]} meet Marie Curie?"}
+    answer = http.post("/query", json=asked).json()
     body = {
         "collection": curie,
         "query_id": answer["query_id"],

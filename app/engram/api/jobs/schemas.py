@@ -48,7 +48,9 @@ class JobOut(ResponseModel):
     job_id: UUID
     collection: str
     kind: str = Field(
-        description="ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session"
+        description=(
+            "ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, such as session"
+        )
     )
     key_building: KeyBuilding | None = Field(
         description="Of a re-key job: what keys are made of once it has succeeded; null: another job."

@@ -2527,7 +2527,7 @@ class JobDetail(Struct):
     """
     kind: str
     """
-    ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session
+    ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, such as session
     """
     next_errors_after: int | None
     """
@@ -2594,7 +2594,7 @@ class JobOut(Struct):
     """
     kind: str
     """
-    ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session
+    ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, such as session
     """
     received: int
     rejected: int
