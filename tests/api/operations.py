@@ -188,7 +188,7 @@ def build_embedding_request(path: str, collection: str) -> tuple[str, Arguments]
 def build_provoking_request(method: str, path: str, status: int) -> Arguments:
     """A request that ``status`` answers, wherever the application itself is in order."""
     json_type = KEY | {"content-type": "application/json"}
-    if path == "/documents":
+    if (method, path) == ("POST", "/documents"):
         return _build_provoking_document(status)
     match status:
         case 400 if method not in WITH_BODIES:

@@ -27,7 +27,7 @@ QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2", "ENGR
 OPEN = ("queued", "running")
 SOONER, LATER = 0.7, 1.1
 KEPT_TABLES = (*state.GRAPH, *state.LEXICAL)
-UNSTABLE = ("created_at", "updated_at", "keys_version", "space")
+UNSTABLE = ("created_at", "updated_at", "text_since", "keys_version", "space")
 """Columns that say when a row was written, or how often a collection changed its encoder."""
 
 

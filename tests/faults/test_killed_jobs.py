@@ -25,7 +25,7 @@ from tests.support.orphans import orphans
 from tests.support.processes import eventually
 
 QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2"}
-INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at")
+INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at", "text_since")
 NEW_PASSAGES = [
     {"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund."} for n in range(6)
 ]

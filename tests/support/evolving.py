@@ -19,7 +19,7 @@ from tests.conftest import CURIE
 from tests.support import state
 
 KEYS = ("expansion_unit", "key_evidence", "key_credit", "expansion_memory", "passage_key", "evolved_posting")
-INCIDENTAL = ("created_at", "updated_at")
+INCIDENTAL = ("created_at", "updated_at", "text_since")
 QUESTION = "Which river is the longest of its country?"
 RIVER = Expansion("hyde", "The longest river of the country flows past the capital into the sea.")
 REWORDED = Expansion("rewriting", "Of all rivers of the country, which one is the longest?")

@@ -30,7 +30,7 @@ LEARNED = ("sentence_memory", "question_support")
 WEIGHTS = ("learned_weights", "weight_audit")
 # What differs between two runs that do the same: when, and the ids drawn from sequences.
 PATIENCE_SECONDS = 30.0
-INCIDENTAL = ("created_at", "updated_at", "question_id")
+INCIDENTAL = ("created_at", "updated_at", "text_since", "question_id")
 
 
 def collection_id(application: Application, name: str) -> int:

@@ -27,7 +27,7 @@ UNITS = (
 )
 JUDGES = ("careful", "careless")
 # What differs between two runs that do the same: when, and the ids drawn from sequences.
-INCIDENTAL = ("created_at", "updated_at", "keys_version")
+INCIDENTAL = ("created_at", "updated_at", "text_since", "keys_version")
 PASSAGES_ONLY = ("sentence_memory", "memory_audit", "learned_weights", "weight_audit", "key_evidence")
 KEYED = ("key_credit", "expansion_memory", "passage_key", "evolved_posting", "key_generation", "key_evolution")
 GONE_IDS = range(2**40, 2**40 + 6)

@@ -17,7 +17,7 @@ from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
 from tests.support import state, threads
 from tests.support.jobs import run_again, runner
 
-INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at")
+INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at", "text_since")
 MANY_PASSAGES = [
     {"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund in {1900 + n}. It is long."}
     for n in range(7)
