@@ -173,7 +173,8 @@ def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
             f"""
             FROM (
                 SELECT DISTINCT p.reader_set_id AS id
-                FROM {IDS} {build_source_join("passage p", "p.id = wanted.id AND p.reader_set_id IS NOT NULL")}
+                FROM {IDS} {build_source_join("passage p", "p.id = wanted.id")}
+                WHERE p.reader_set_id IS NOT NULL
             ) AS named {build_source_join("reader_set held", "held.id = named.id")}
             ORDER BY held.id ON CONFLICT DO NOTHING
             """,
