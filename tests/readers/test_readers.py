@@ -7,7 +7,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking import exact_search
-from engram.services.retrieval import passage_key_cache
+from engram.services.retrieval import passage_key_cache, retrieval_service
 from tests.readers.conftest import Client, Put
 from tests.support.strict_client import TestClient
 
@@ -236,3 +236,21 @@ def test_whoever_may_ingest_replaces_what_it_does_not_see(
     assert writer.get("/passages/hr", params={"collection": "blind"}).status_code == 404
     assert (ask(client("group:hr"), "blind"), ask(client(), "blind")) == ({"open", "hr"}, {"open"})
     assert client().get("/access/quotas").status_code == 403
+
+
+@pytest.mark.parametrize("most", [5_000, 1])
+@pytest.mark.parametrize("strategy", ["graph", "dense", "lexical"])
+def test_few_visible_passages_of_an_indexed_collection_are_all_found(
+    put: Put, keyed: Application, client: Client, monkeypatch: pytest.MonkeyPatch, strategy: str, most: int
+) -> None:
+    monkeypatch.setattr(retrieval_service, "MOST_SEEN", most)
+    name = f"indexed-{strategy}-{most}"
+    texts = [f"Marie Curie was born in Warsaw, says witness {number}." for number in range(40)]
+    passages = [
+        {"id": f"p{number}", "text": text, "readers": ["group:hr" if number % 20 == 3 else "group:it"]}
+        for number, text in enumerate(texts)
+    ]
+    put(name, *passages)
+    with keyed.database.write() as writer:
+        writer.execute("UPDATE collection SET indexed = '{passage}' WHERE name = %(name)s", {"name": name})
+    assert ask(client("group:hr"), name, arm={"strategy": strategy}, collapse_duplicates=False) == {"p3", "p23"}

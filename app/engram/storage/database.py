@@ -43,23 +43,23 @@ TENANT_ROLE = "engram_tenant"
 READER_ROLE = "engram_reader"
 """What the connections of a caller are who sees only passages of some readers: a tenant's, further restricted."""
 _SERVE = "SELECT set_config('engram.tenant', %s, false), set_config('role', %s, false)"
-# In one round trip. A set of readers never changes, and its id is never given again: what is looked up before the
+# A set of readers never changes, and its id is never given again: what is looked up before the
 # transaction begins holds in it, and a set that comes in between is hidden. Without sets everybody sees everything.
 _SERVE_READERS = f"""
-    SET ROLE none;
-    SELECT set_config('engram.tenant', %(tenant)s, false),
+    SELECT set_config('engram.tenant', %(tenant)s::text, false),
            set_config('engram.reader_sets', coalesce((
                SELECT array_agg(DISTINCT id)::text FROM (
                    SELECT s.id FROM reader_set s JOIN collection c ON c.id = s.collection_id
-                   WHERE s.readers && %(names)s::text[] AND c.tenant = %(tenant)s
+                   WHERE s.readers && %(names)s::text[] AND c.tenant = %(tenant)s::text
                    UNION ALL
                    SELECT s.id FROM reader_set s JOIN collection c ON c.id = s.collection_id
-                   WHERE c.tenant = %(tenant)s AND c.name = ANY (%(administers)s::text[])
+                   WHERE c.tenant = %(tenant)s::text AND c.name = ANY (%(administers)s::text[])
                ) AS visible
            ), '{{}}'), false),
            set_config('role', CASE WHEN EXISTS (
-               SELECT FROM reader_set s JOIN collection c ON c.id = s.collection_id WHERE c.tenant = %(tenant)s
-           ) THEN '{READER_ROLE}' ELSE %(role)s END, false)
+               SELECT FROM reader_set s JOIN collection c ON c.id = s.collection_id
+               WHERE c.tenant = %(tenant)s::text
+           ) THEN '{READER_ROLE}' ELSE %(role)s::text END, false)
 """
 _EVERYTHING = tenancy.Visibility(None)
 
@@ -399,18 +399,19 @@ class Database:
         role = TENANT_ROLE if self._row_security and visibility.tenant is not None else "none"
         driver: Any = connection.connection.driver_connection
         autocommit, driver.autocommit = driver.autocommit, True
-        connection.info[SERVES] = None
-        with ClientCursor(driver) as cursor:
-            connection.info[READER_SETS] = None
-            if visibility.readers is None:
+        held, connection.info[SERVES] = connection.info.get(SERVES), None
+        connection.info[READER_SETS] = None
+        if visibility.readers is None:
+            with ClientCursor(driver) as cursor:
                 cursor.execute(_SERVE, (visibility.tenant or "", role))
-            else:
-                values = {"tenant": visibility.tenant, "role": role, **asdict(visibility.readers)}
-                cursor.execute(_SERVE_READERS, {key: _as_list(value) for key, value in values.items()})
-                cursor.nextset()
-                _, sets, serving_role = cursor.fetchall()[0]
-                if serving_role == READER_ROLE:
-                    connection.info[READER_SETS] = frozenset(map(int, filter(None, sets.strip("{}").split(","))))
+        else:
+            if held is None or held.readers is None or held.tenant != visibility.tenant:
+                driver.execute("SET ROLE none")  # as the role of another tenant it would see no set of this one
+            values = {"tenant": visibility.tenant, "role": role, **asdict(visibility.readers)}
+            given = {key: _as_list(value) for key, value in values.items()}
+            _, sets, serving_role = driver.execute(_SERVE_READERS, given, prepare=True).fetchone()
+            if serving_role == READER_ROLE:
+                connection.info[READER_SETS] = frozenset(map(int, filter(None, sets.strip("{}").split(","))))
         driver.autocommit = autocommit
         connection.info[SERVES] = visibility
 

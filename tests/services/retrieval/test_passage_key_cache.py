@@ -244,7 +244,7 @@ class TestRoom:
         return names
 
     def test_those_asked_for_longest_ago_go_first(self, alone: Application, three: list[str]) -> None:
-        one = len(CURIE) * (alone.models.embedder.dimension * 4 + 8)
+        one = len(CURIE) * (alone.models.embedder.dimension * 4 + 8 + 8)
         kept = PassageKeyCache(2 * one)
         assert self.sizes(alone, three, kept) == [one, 2 * one, 2 * one]
         with statements() as sent:

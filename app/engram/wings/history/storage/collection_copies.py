@@ -170,12 +170,14 @@ def copy_passages(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     parameters = copy.parameters(ids=list(ids))
     current_vectors.renew_base_version(writer, copy.target)
     for table in ("reader_set", "document"):
-        of_passages = build_source_join("passage p", f"p.id = wanted.id AND p.{table}_id IS NOT NULL")
+        of_passages = build_source_join("passage p", "p.id = wanted.id")
         writer.execute(
             build_copy_statement(
                 table,
                 f"""
-                FROM (SELECT DISTINCT p.{table}_id AS id FROM {IDS} {of_passages}) AS named
+                FROM (
+                    SELECT DISTINCT p.{table}_id AS id FROM {IDS} {of_passages} WHERE p.{table}_id IS NOT NULL
+                ) AS named
                 {build_source_join(f"{table} held", "held.id = named.id")}
                 ORDER BY held.id ON CONFLICT DO NOTHING
                 """,
