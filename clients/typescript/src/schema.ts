@@ -2623,7 +2623,7 @@ export interface components {
             passage_id: string;
             /** Sentence Id */
             sentence_id: number;
-            source: components["schemas"]["engram__api__source_schema__SourceOut"];
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
         };
@@ -3354,7 +3354,7 @@ export interface components {
             };
             /** Passage Id */
             passage_id: string;
-            source: components["schemas"]["engram__api__source_schema__SourceOut"];
+            source: components["schemas"]["PassageSourceOut"];
             /** Title */
             title: string | null;
         };
@@ -3625,7 +3625,7 @@ export interface components {
             score: number | null;
             /** Sentence Id */
             sentence_id: number;
-            source: components["schemas"]["engram__api__source_schema__SourceOut"];
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
         };
@@ -4103,7 +4103,7 @@ export interface components {
             all?: boolean;
             /**
              * By
-             * @description Who revokes; by default the access key's judge, another takes `moderate`.
+             * @description Who revokes; by default the access key's judge, another takes `judge-as`.
              */
             by?: string | null;
             /**
@@ -4527,7 +4527,7 @@ export interface components {
             generation_success?: boolean | null;
             /**
              * Judge
-             * @description Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `moderate`.
+             * @description Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `judge-as`.
              */
             judge?: string | null;
             /**
@@ -4819,7 +4819,7 @@ export interface components {
             into?: string | null;
             /**
              * Judge
-             * @description Who merges; by default the access key's judge, another takes `moderate`.
+             * @description Who merges; by default the access key's judge, another takes `judge-as`.
              */
             judge?: string | null;
         };
@@ -5000,7 +5000,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session
+             * @description ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, such as session
              */
             kind: string;
             /**
@@ -5016,7 +5016,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find, unknown-language the passages in a language that the encoder does not know.
              */
             result: {
                 [key: string]: unknown;
@@ -5093,7 +5093,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, reembed, revocation or replay; a wing adds its own kinds, such as session
+             * @description ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, such as session
              */
             kind: string;
             /** Received */
@@ -5104,7 +5104,7 @@ export interface components {
             replay: components["schemas"]["ReplayOut"] | null;
             /**
              * Result
-             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find.
+             * @description Of a replay that succeeded: what the collection holds; of a reembed: of which encoder it is. Of an ingest, warnings by type: time-by-rules counts the sentences whose time the LLM failed to find, unknown-language the passages in a language that the encoder does not know.
              */
             result: {
                 [key: string]: unknown;
@@ -5608,7 +5608,7 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
-            source: components["schemas"]["engram__api__source_schema__SourceOut"];
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -5693,7 +5693,7 @@ export interface components {
             entities: (number | string)[];
             /**
              * Judge
-             * @description By default the access key's judge; another takes the scope `moderate`.
+             * @description By default the access key's judge; another takes the scope `judge-as`.
              */
             judge?: string | null;
         };
@@ -6068,7 +6068,7 @@ export interface components {
             score: number;
             /** Sentences */
             sentences: components["schemas"]["SentenceOut"][];
-            source: components["schemas"]["engram__api__source_schema__SourceOut"];
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -6184,7 +6184,7 @@ export interface components {
             };
             /** Sentences */
             sentences: components["schemas"]["StoredSentenceOut"][];
-            source: components["schemas"]["engram__api__source_schema__SourceOut"];
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -7312,7 +7312,7 @@ export interface components {
             /** Relevance Score */
             relevance_score: number;
             /** @description Where this passage comes from. */
-            source: components["schemas"]["engram__api__source_schema__SourceOut"] | null;
+            source: components["schemas"]["PassageSourceOut"] | null;
         };
         /**
          * RetrievalIn
@@ -7447,7 +7447,7 @@ export interface components {
             instruction?: string | null;
             /**
              * Judge
-             * @description By default the access key's judge; another takes the scope `moderate`.
+             * @description By default the access key's judge; another takes the scope `judge-as`.
              */
             judge?: string | null;
             /** Revisions */
@@ -7926,7 +7926,7 @@ export interface components {
             generation_success?: boolean | null;
             /**
              * Judge
-             * @description Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `moderate`.
+             * @description Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `judge-as`.
              */
             judge?: string | null;
             /**
@@ -8198,7 +8198,7 @@ export interface components {
             };
             /** Passage Id */
             passage_id: string;
-            source: components["schemas"]["engram__api__source_schema__SourceOut"];
+            source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;
             /** Title */
@@ -8265,6 +8265,43 @@ export interface components {
              * @description What the LLM endpoint failed, and was done without it.
              */
             warnings?: components["schemas"]["WarningOut"][];
+        };
+        /**
+         * SourceOut
+         * @description A verdict behind a unit of a passage's expansion memory.
+         */
+        SourceOut: {
+            /** Feedback Id */
+            feedback_id: number;
+            /**
+             * Gain
+             * @description Alignment gain: how much nearer the unit brings the passage's base key to the question.
+             */
+            gain: number;
+            /**
+             * Generation
+             * @description The evolution that took it in; null while it waits.
+             */
+            generation: number | null;
+            /** Judge */
+            judge: string;
+            /**
+             * Query Id
+             * Format: uuid
+             */
+            query_id: string;
+            /** Question */
+            question: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "taken in" | "waiting" | "rolled back";
+            /**
+             * Weight
+             * @description The unit's share among those of the same verdict that help.
+             */
+            weight: number;
         };
         /**
          * SplitIn
@@ -8539,7 +8576,7 @@ export interface components {
              * Events
              * @description The 20 latest verdicts behind it, the latest first.
              */
-            events: components["schemas"]["engram__api__passage_keys__schemas__SourceOut"][];
+            events: components["schemas"]["SourceOut"][];
             /**
              * In Key
              * @description Whether the serving key is composed of it, among others.
@@ -8676,74 +8713,6 @@ export interface components {
              * @description Wings that are on. Routes of another wing answer 404.
              */
             wings: string[];
-        };
-        /**
-         * SourceOut
-         * @description A verdict behind a unit of a passage's expansion memory.
-         */
-        engram__api__passage_keys__schemas__SourceOut: {
-            /** Feedback Id */
-            feedback_id: number;
-            /**
-             * Gain
-             * @description Alignment gain: how much nearer the unit brings the passage's base key to the question.
-             */
-            gain: number;
-            /**
-             * Generation
-             * @description The evolution that took it in; null while it waits.
-             */
-            generation: number | null;
-            /** Judge */
-            judge: string;
-            /**
-             * Query Id
-             * Format: uuid
-             */
-            query_id: string;
-            /** Question */
-            question: string;
-            /**
-             * Status
-             * @enum {string}
-             */
-            status: "taken in" | "waiting" | "rolled back";
-            /**
-             * Weight
-             * @description The unit's share among those of the same verdict that help.
-             */
-            weight: number;
-        };
-        /**
-         * SourceOut
-         * @description Where a passage comes from.
-         */
-        engram__api__source_schema__SourceOut: {
-            /**
-             * Document
-             * @description Name of its document, from `metadata.source`; of a passage without one its title, else its id.
-             */
-            document: string;
-            /**
-             * Heading
-             * @description The headings above it, outermost first, from `metadata.heading`.
-             */
-            heading: string[];
-            /**
-             * Language
-             * @description Of its text, as it was given or recognised.
-             */
-            language: string;
-            /**
-             * Link
-             * @description Where people read it, by the collection's `link_template`; null without a template, or if the passage lacks a value that the template needs.
-             */
-            link: string | null;
-            /**
-             * Page
-             * @description Its page or slide, from 1.
-             */
-            page: number | null;
         };
     };
     responses: never;
@@ -10334,6 +10303,15 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Unauthorized */
             401: {
                 headers: {
@@ -10736,6 +10714,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AcceptedJob"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Unauthorized */
@@ -15115,6 +15102,15 @@ export interface operations {
                     "application/json": components["schemas"]["AcceptedJob"];
                 };
             };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Unauthorized */
             401: {
                 headers: {
@@ -15276,6 +15272,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AcceptedJob"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Unauthorized */

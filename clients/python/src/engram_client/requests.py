@@ -444,7 +444,7 @@ class GraphMergeIn(TypedDict):
     """
     judge: NotRequired[str | None]
     """
-    Who merges; by default the access key's judge, another takes `moderate`.
+    Who merges; by default the access key's judge, another takes `judge-as`.
     """
 
 
@@ -488,7 +488,7 @@ class MergeIn(TypedDict):
     entities: list[int | str]
     judge: NotRequired[str | None]
     """
-    By default the access key's judge; another takes the scope `moderate`.
+    By default the access key's judge; another takes the scope `judge-as`.
     """
 
 
@@ -940,7 +940,7 @@ class SessionFeedbackIn(TypedDict):
     """
     judge: NotRequired[str | None]
     """
-    Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `moderate`.
+    Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `judge-as`.
     """
     missed: NotRequired[list[int | str | SentenceById | SentenceByText]]
     """
@@ -1163,7 +1163,7 @@ class ReviseIn(TypedDict):
     instruction: NotRequired[str | None]
     judge: NotRequired[str | None]
     """
-    By default the access key's judge; another takes the scope `moderate`.
+    By default the access key's judge; another takes the scope `judge-as`.
     """
     revisions: NotRequired[list[RevisionIn]]
 
