@@ -71,6 +71,7 @@ WHOLE_COLLECTIONS = {
     "joined_entities.load_joins": "a verification asks for all entities that stand for another one",
     "joined_entities.list_counting_joins": "a verification asks for all joins that count",
     "job_claims._take": "jobs that run are few, and counted by tenant",
+    "collection_copies.copy_passages": "a copy takes its sets of readers, which are few",
     "copied_facts.copy_facts": "a copy",
     "copied_log.copy_generations": "a copy",
     "copied_log.count_generations": "a copy",
