@@ -180,7 +180,7 @@ def measure_evidence(
 ) -> tuple[float, float]:
     """Mean shares of the evidence in the best five passages, and within the budget of characters."""
     with scratch_collection(app) as name:
-        stage(app, name, [passage.as_json() for passage in made])
+        stage(app, name, [passage.as_json(str(passage.metadata["source"])) for passage in made])
         while app.jobs.runner.run_ready():
             pass
         scope = app.auth.access.scope(name)
