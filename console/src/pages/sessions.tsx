@@ -128,7 +128,7 @@ const TONES: Record<string, string> = { running: "accent", failed: "bad" };
 const STOP_REASONS: Record<string, string> = {
   sufficiency: "the probability was reached",
   covered: "every word of the question is named",
-  found: "its evidence was found",
+  found: "what it read seems to have the answer",
   answered: "the language model answered",
   sufficient: "the published classifier stopped it",
   not_found: "nothing is left to ask, and no answer was found",
