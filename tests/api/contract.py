@@ -3,7 +3,7 @@
 from copy import deepcopy
 from typing import Any
 
-from tests.api.operations import DOCUMENT
+from tests.api.operations import DOCUMENT, OPERATIONS
 
 # Whether what the document calls right is refused is a check of our own, below. What is wrong may be too large as
 # well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log, and a session that
@@ -39,11 +39,17 @@ Schemathesis makes the former count to ``maxLength``: such an expression takes u
 
 
 def keyless() -> dict[str, Any]:
-    """The document of a service that needs no key; which key may do what, ``test_access`` asks of every route."""
+    """The document of a service that needs no key, of the wings that are on.
+
+    Which key may do what, ``test_access`` asks of every route.
+    """
     document = deepcopy(DOCUMENT)
     del document["components"]["securitySchemes"]
-    for operations in document["paths"].values():
-        for operation in operations.values():
+    for path, operations in list(document["paths"].items()):
+        document["paths"][path] = on = {
+            method: operation for method, operation in operations.items() if (method.upper(), path) in OPERATIONS
+        }
+        for operation in on.values():
             operation.pop("security", None)
     _replace_patterns(document)
     return document

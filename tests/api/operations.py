@@ -122,7 +122,10 @@ _BODIES: dict[str, Any] = {
     "/predicates": {"predicate": "spouse", "functional": True},
     "/predicates/count": {},
 }
-BODIES = {path: body for path, body in _BODIES.items() if path in {path for _, path in OPERATIONS}}
+WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
+METHODS = {path: method for method, path in OPERATIONS if method in WITH_BODIES}
+"""Path -> the method that takes a body there."""
+BODIES = {path: body for path, body in _BODIES.items() if path in METHODS}
 """Path -> a body that is right there."""
 PARAMETERS: dict[str, Arguments] = {
     "/queries": {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736", "to": "2020-01-01T00:00:00Z"},
@@ -146,11 +149,8 @@ EMBEDDING: dict[str, Arguments] = {
     "/sentences/{sentence_id}/memory": {"query": "Where was Marie Curie born?"},
 }
 """Path -> what a request there has besides, so that text is embedded for its collection."""
-WITH_BODIES = frozenset({"PATCH", "POST", "PUT"})
 NAME_FIELDS = {CHAT: "model", DIFY: "knowledge_id", **dict.fromkeys(RERANK, "model")}
 """Path -> the field that names the collection, where it is another one."""
-METHODS = {path: method for method, path in OPERATIONS if method in WITH_BODIES}
-"""Path -> the method that takes a body there."""
 OVER_LIMIT = {"/passages": 16 * 2**20 + 1, "/documents": 32 * 2**20 + 1}
 BINARY = {"content-type": "application/octet-stream"}
 KEY = {"idempotency-key": "operations"}

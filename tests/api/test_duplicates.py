@@ -38,6 +38,7 @@ def test_an_answer_names_what_it_left_out(http: TestClient, doubled: str) -> Non
             "passage_id": f"{hit['passage_id']}-copy",
             "title": hit["title"],
             "metadata": {"copy": True},
+            "source": hit["source"],
         }
 
 

@@ -7,6 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from engram.composition.container import Application
+from tests.api.operations import METHODS
 from tests.conftest import CURIE, Ingest
 
 DATES = ("2024-05-01", "2024-05-01T23:00:00-02:00", "2024-05-02T00:30:00Z", "2023-01-01", "soon")
@@ -53,6 +54,8 @@ def test_wrong_filters_are_refused_wherever_one_filters(http: TestClient, curie:
         ("/answer", asked),
         ("/sessions", {"collection": curie, "question": "Who?", "filter": wrong}),
     ):
+        if path not in METHODS:  # its wing is off
+            continue
         answer = http.post(path, content=json.dumps(body), headers={"content-type": "application/json"})
         assert answer.status_code == 422, path
         assert answer.json()["detail"], path

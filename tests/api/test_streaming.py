@@ -244,12 +244,15 @@ def test_a_large_document_is_staged_in_pieces_whole_or_not_at_all(
     add = PassageReception.add
 
     def record_batch(
-        reception: PassageReception, lines: passage_bodies.Lines, errors: passage_bodies.Mistakes
+        reception: PassageReception,
+        lines: passage_bodies.Lines,
+        errors: passage_bodies.Mistakes,
+        documents: passage_bodies.Documents,
     ) -> None:
         sizes.append(sum(len(body["text"]) for _, body in lines))
         if len(sizes) == fails_at:
             raise UnavailableError("Postgres is away.")
-        add(reception, lines, errors)
+        add(reception, lines, errors, documents)
 
     monkeypatch.setattr(PassageReception, "add", record_batch)
     fails_at = 3

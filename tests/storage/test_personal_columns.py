@@ -14,7 +14,8 @@ OF_NOBODY = """
     access_key: tenant digest hint scopes
     audit_log: tenant action
     collection: tenant name encoder_model encoder_fingerprint key_building serving languages language experiment
-        exploration past indexed index_recall fixed_kind passage_facts
+        exploration past indexed index_recall fixed_kind passage_facts link_template
+    document: source folder digest notes
     encoder: fingerprint model probes
     entity: name surface spelling embedding
     episode: memory profile strategy arm answer_features best_features reranker reranked
@@ -28,7 +29,8 @@ OF_NOBODY = """
     fact_statement: source text
     feedback_event: status rounds rating reason
     ingest_error: reason
-    ingest_line: passage
+    ingest_document: source description
+    ingest_line: passage document
     job: kind lane status stage
     judged_query: profile answer_features reranker reranked
     key_evidence: gate
@@ -40,6 +42,7 @@ OF_NOBODY = """
     passage: external_id title text language metadata content_hash embedding
     pulled_score: source rating digest
     quota_usage: tenant kind
+    reader_set: digest
     sentence: text embedding
     sentence_memory: channel
     session: planner budget status stop_reason cost

@@ -225,7 +225,7 @@ def test_a_failing_episode_does_not_hold_up_the_others(
 
     with OpenAiServer(fail_until_mended) as server:
         service = judging(server.base_url)
-        thread = threads.make_thread(service.run, lambda: scoped(curie), once=False)
+        thread = threads.make_thread(service.run, lambda: [scoped(curie)], once=False)
         thread.start()
         try:
             wait_for(lambda: {event["query_id"] for event in events(http, curie)} == {fine})

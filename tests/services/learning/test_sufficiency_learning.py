@@ -245,7 +245,7 @@ class TestRealAnswers:
         assert kept["answer_features"] is None
 
     def test_an_answer_without_candidates_is_not_enough(self, application: Application, curie: str) -> None:
-        answer = query(application, curie, metadata={"there is": "none"}, include=frozenset({"trace"}))
+        answer = query(application, curie, filter={"there is": "none"}, include=frozenset({"trace"}))
         assert (answer.passages, answer.sufficiency) == ([], 0.0)
         assert answer.trace is not None
         assert answer.trace.sufficiency is not None

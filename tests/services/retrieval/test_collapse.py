@@ -119,7 +119,7 @@ def test_copies_take_no_place_in_the_pool(application: Application, doubled: str
 
 
 def test_the_filter_comes_first(application: Application, doubled: str) -> None:
-    answer = ask(application, doubled, metadata={"copy": True})
+    answer = ask(application, doubled, filter={"copy": True})
     assert {hit.passage_id for hit in answer.passages} == {f"{passage['id']}-copy" for passage in CURIE}
     assert not any(hit.duplicates for hit in answer.passages)
 

@@ -144,7 +144,7 @@ class TestStrategies:
             strategy,
             "What did Warsaw see?",
             top_k=2,
-            metadata={"n": 1},
+            filter={"n": 1},
             include=frozenset({"sentences"}),
         )
         assert len(answer.passages) == 2

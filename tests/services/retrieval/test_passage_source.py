@@ -68,6 +68,7 @@ def linked(http: TestClient, ingest: Ingest, collection: str) -> str:
     return collection
 
 
+@pytest.mark.wing("frontends", "sessions")
 def test_every_route_that_answers_says_where_a_passage_comes_from(http: TestClient, linked: str) -> None:
     answer = http.post("/query", json={"collection": linked, "query": QUESTION}).json()
     assert answer["passages"][0]["source"] == SOURCE

@@ -369,7 +369,7 @@ def test_postings_are_read_from_their_index_alone(bystander: "psycopg.Connection
         WHERE i.indrelid = 'lexical_posting'::regclass
         """
     ).fetchone()
-    assert columns == (["collection_id", "term_id", "passage_id", "frequency", "length"],)
+    assert columns == (["collection_id", "term_id", "passage_id", "frequency", "length", "reader_set_id"],)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.float32])

@@ -13,10 +13,10 @@ class ExportService:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def list_rows(self, tenant: str, name: str) -> Iterator[dict[str, Any]]:
+    def list_rows(self, tenant: str, person: str) -> Iterator[dict[str, Any]]:
         """The rows of every table that name a principal or judge of a tenant, each with its ``table``.
 
         Vectors, features and hashes are left out.
         """
         with self._database.read() as reader:
-            yield from person_export.list_person_rows(reader, tenant, name)
+            yield from person_export.list_person_rows(reader, tenant, person)
