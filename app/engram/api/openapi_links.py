@@ -65,7 +65,11 @@ FLOWS = (
     Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", COLLECTION_PARAMETER: "/jobs/0/collection"}, WORK),
     Flow(("get_collections",), {COLLECTION_PARAMETER: "/collections/0/name"}, SETTINGS),
     Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),
-    Flow(("get_documents",), {"source": "/documents/0/source", **COLLECTION_LINK}, ("delete_document", "patch_document")),
+    Flow(
+        ("get_documents",),
+        {"source": "/documents/0/source", **COLLECTION_LINK},
+        ("delete_document", "patch_document"),
+    ),
     Flow(
         ("get_judges",),
         {"judge": "/judges/0/judge", **IN_PATH},
