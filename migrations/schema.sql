@@ -181,6 +181,7 @@ CREATE TABLE document (
     source TEXT NOT NULL,
     folder TEXT,
     digest TEXT,
+    writing_job UUID,
     pages INTEGER,
     notes JSONB DEFAULT '[]' NOT NULL,
     imported_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
@@ -191,6 +192,7 @@ COMMENT ON TABLE document IS 'Documents that passages were made of.';
 COMMENT ON COLUMN document.source IS 'Its name, chosen by whoever imports it.';
 COMMENT ON COLUMN document.folder IS 'The folder that it was imported from; null: it came by itself.';
 COMMENT ON COLUMN document.digest IS 'Hash of the file, by which the importer knows it again.';
+COMMENT ON COLUMN document.writing_job IS 'Job that has yet to write passages of it; null: all are written.';
 COMMENT ON COLUMN document.notes IS 'How it was read and what was left out.';
 
 CREATE TABLE passage (

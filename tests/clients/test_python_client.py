@@ -69,7 +69,10 @@ CALLED = {
     "get_pulled_scores": "pulled_scores",
     "get_readers": "explain_readers",
     "patch_passage": "set_readers",
-    "patch_readers": "set_document_readers",
+    "delete_document": "delete_document",
+    "get_documents": "documents",
+    "patch_document": "change_document",
+    "post_manifest": "compare_documents",
     "get_queries": "trace",
     "put_pulled_scores": "put_pulled_scores",
     "get_key": "passage_key",
@@ -167,6 +170,16 @@ class TestService:
         assert (taken.source, taken.passages) == ("handbook.pdf", 4)
         assert engram.wait(taken, poll_seconds=0.05).created == 4
         assert [one.metadata["page"] for one in engram.passages()] == [1, 1, 2, 3]
+
+        (document,) = engram.documents()
+        assert engram.change_document("handbook.pdf", folder="shelf").changed == 0
+        listed = [{"source": "work/handbook.pdf", "digest": document.digest}]
+        steps = engram.compare_documents(folder="shelf", documents=listed)
+        assert [(one.before, one.source) for one in steps.moved] == [("handbook.pdf", "work/handbook.pdf")]
+        engram.change_document("handbook.pdf", source="work/handbook.pdf")
+        assert [one.source for one in engram.documents(prefix="work/")] == ["work/handbook.pdf"]
+        engram.delete_document("work/handbook.pdf")
+        assert list(engram.passages()) == []
 
     @pytest.mark.usefixtures("working")
     def test_ask_judge_ask_again(self, engram: Engram, collection: str) -> None:

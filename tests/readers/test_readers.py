@@ -188,20 +188,18 @@ def test_readers_are_changed_and_explained(put: Put, client: Client, admin: Test
 def test_a_new_part_of_a_document_has_the_readers_of_the_others(
     put: Put, client: Client, admin: TestClient
 ) -> None:
-    parts = [
-        {"id": f"pay.pdf#{n}", "text": f"Marie Curie earned {n}.", "metadata": {"source": "pay.pdf"}}
-        for n in (1, 2)
-    ]
+    parts = [{"id": f"pay.pdf#{n}", "text": f"Marie Curie earned {n}.", "document": "pay.pdf"} for n in (1, 2)]
     put("parts", parts[0] | {"readers": ["group:hr", "group:it"]})
     put("parts", *parts)
     assert (ask(client(), "parts"), ask(client("group:it"), "parts")) == (set(), {"pay.pdf#1", "pay.pdf#2"})
-    changed = admin.patch("/collections/parts/readers", json={"source": "pay.pdf", "readers": ["group:hr"]})
+    where = {"params": {"collection": "parts"}}
+    changed = admin.patch("/documents/pay.pdf", json={"readers": ["group:hr"]}, **where)
     assert changed.json() == {"collection": "parts", "source": "pay.pdf", "changed": 2}
     assert (ask(client("group:it"), "parts"), ask(client("group:hr"), "parts")) == (
         set(),
         {"pay.pdf#1", "pay.pdf#2"},
     )
-    unknown = admin.patch("/collections/parts/readers", json={"source": "other.pdf", "readers": []})
+    unknown = admin.patch("/documents/other.pdf", json={"readers": []}, **where)
     assert unknown.status_code == 404
 
 

@@ -15,7 +15,7 @@ SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_documents", "get_jobs",
     "get_judges", "get_keys", "get_generations",
     "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
-    "list_feedback", "delete_collection", "patch_readers", "get_erasures", "delete_queries",
+    "list_feedback", "delete_collection", "post_manifest", "get_erasures", "delete_queries",
 )  # fmt: skip
 """What a collection's name is enough for, beside operations of wings."""
 
@@ -65,7 +65,11 @@ FLOWS = (
     Flow(("get_jobs",), {"job_id": "/jobs/0/job_id", COLLECTION_PARAMETER: "/jobs/0/collection"}, WORK),
     Flow(("get_collections",), {COLLECTION_PARAMETER: "/collections/0/name"}, SETTINGS),
     Flow(("get_passages",), {"passage_id": "/passages/0/id", **IN_PATH}, PASSAGE),
-    Flow(("get_documents",), {"source": "/documents/0/source", **COLLECTION_LINK}, ("delete_document",)),
+    Flow(
+        ("get_documents",),
+        {"source": "/documents/0/source", **COLLECTION_LINK},
+        ("delete_document", "patch_document"),
+    ),
     Flow(
         ("get_judges",),
         {"judge": "/judges/0/judge", **IN_PATH},

@@ -18,6 +18,7 @@ from engram.api.body_limit import BodyLimit
 from engram.api.client_presence import ClientPresence
 from engram.api.corpus import document_routes, settings_routes
 from engram.api.corpus import routes as corpus_routes
+from engram.api.corpus.document_schemas import ManifestIn
 from engram.api.corpus.schemas import PassagesIn
 from engram.api.dependencies import RequiredScope, find_need, require_wing
 from engram.api.draining import DrainMiddleware
@@ -203,13 +204,11 @@ def _describe(app: FastAPI, wings: Sequence[Wing]) -> None:
             document = generate()
             schemas = document["components"]["schemas"]
             template = "#/components/schemas/{model}"
-            described = PassagesIn.model_json_schema(ref_template=template)
-            schemas.update(described.pop("$defs"))
-            schemas["PassagesIn"] = described
-            for problem in (Problem, *(dialect.problem for dialect in app.state.dialects)):
-                described = problem.model_json_schema(ref_template=template)
+            problems_of_dialects = (dialect.problem for dialect in app.state.dialects)
+            for model in (PassagesIn, ManifestIn, Problem, *problems_of_dialects):
+                described = model.model_json_schema(ref_template=template)
                 schemas.update(described.pop("$defs", {}))
-                schemas[problem.__name__] = described
+                schemas[model.__name__] = described
             _add_security(document, list_routers(wings))
             for path, operations in document["paths"].items():
                 for operation in operations.values():

@@ -269,6 +269,35 @@ export class Engram {
     await read(this.api.DELETE("/passages/{passage_id}", { params }));
   }
 
+  /** All documents of the collection whose source begins with `prefix`, in the order of their sources. */
+  async *documents(prefix = ""): AsyncGenerator<Schemas["DocumentOut"]> {
+    let after: string | undefined;
+    do {
+      const params = { query: { collection: this.collection, prefix, after, limit: 1000 } };
+      const page: Schemas["DocumentsOut"] = await read(this.api.GET("/documents", { params }));
+      yield* page.documents;
+      after = page.next_after ?? undefined;
+    } while (after !== undefined);
+  }
+
+  /** What to upload, move, change and delete, so that the documents of a folder are in step with it. */
+  compareDocuments(manifest: Schemas["ManifestIn"]): Promise<Schemas["StepsOut"]> {
+    const params = { query: { collection: this.collection } };
+    return read(this.api.POST("/documents/manifest", { body: manifest, params }));
+  }
+
+  /** Change the source, the folder or the readers of a document; readers null: everyone. */
+  changeDocument(source: string, changes: Schemas["DocumentChangeIn"]): Promise<Schemas["ChangedDocument"]> {
+    const params = { path: { source }, query: { collection: this.collection } };
+    return read(this.api.PATCH("/documents/{source}", { body: changes, params }));
+  }
+
+  /** Remove a document with its passages. */
+  async deleteDocument(source: string): Promise<void> {
+    const params = { path: { source }, query: { collection: this.collection } };
+    await read(this.api.DELETE("/documents/{source}", { params }));
+  }
+
   /** Remove a collection and everything in it. */
   async deleteCollection(name: string): Promise<void> {
     await read(this.api.DELETE("/collections/{name}", { params: { path: { name } } }));

@@ -545,13 +545,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /**
-         * Change who may read a document
-         * @description Change who may read the passages of a document that you see, in one transaction; nothing is embedded.
-         *
-         *     Scope: `ingest`.
-         */
-        patch: operations["patch_readers"];
+        patch?: never;
         trace?: never;
     };
     "/collections/{name}/reembed": {
@@ -693,6 +687,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/documents/manifest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compare a folder
+         * @description Answer what to upload, move, change and delete, so that the documents of a folder are in step with it.
+         *
+         *     Nothing is changed.
+         *
+         *     Scope: `ingest`.
+         */
+        post: operations["post_manifest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/documents/{source}": {
         parameters: {
             query?: never;
@@ -712,7 +730,15 @@ export interface paths {
         delete: operations["delete_document"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change a document
+         * @description Change the source, the folder or the readers of a document in one transaction; nothing is embedded.
+         *
+         *     What was learned stays. Readers are those of the passages that you see.
+         *
+         *     Scope: `ingest`.
+         */
+        patch: operations["patch_document"];
         trace?: never;
     };
     "/entities/align": {
@@ -2446,6 +2472,21 @@ export interface components {
             target: number;
         };
         /**
+         * ChangedDocument
+         * @description A document that was changed.
+         */
+        ChangedDocument: {
+            /**
+             * Changed
+             * @description Passages that had other readers before.
+             */
+            changed: number;
+            /** Collection */
+            collection: string;
+            /** Source */
+            source: string;
+        };
+        /**
          * ChannelOut
          * @description A channel of a sentence's memory as it stands.
          */
@@ -3214,6 +3255,32 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * DocumentChangeIn
+         * @description What to change of a document, besides its text; at least one field.
+         * @example {
+         *       "readers": [
+         *         "group:hr"
+         *       ]
+         *     }
+         */
+        DocumentChangeIn: {
+            /**
+             * Folder
+             * @description The folder that it is imported from now.
+             */
+            folder?: string | null;
+            /**
+             * Readers
+             * @description Who may read its passages. Null: everyone who may query the collection. Empty: nobody but `admin`.
+             */
+            readers?: string[] | null;
+            /**
+             * Source
+             * @description Its new name. Ids of its passages that begin with the name, and `metadata.source`, follow.
+             */
+            source?: string | null;
+        };
+        /**
          * DocumentIn
          * @description A document that the body has whole. Passages of it that the body lacks are removed.
          */
@@ -3289,43 +3356,6 @@ export interface components {
              * Source
              * @description Its name, which is unique in the collection.
              */
-            source: string;
-        };
-        /**
-         * DocumentReadersIn
-         * @description Who may read the passages of a document.
-         * @example {
-         *       "readers": [
-         *         "group:hr"
-         *       ],
-         *       "source": "pay.pdf"
-         *     }
-         */
-        DocumentReadersIn: {
-            /**
-             * Readers
-             * @description As `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: nobody but `admin`.
-             */
-            readers: string[] | null;
-            /**
-             * Source
-             * @description The document, as its passages' `metadata.source` names it.
-             */
-            source: string;
-        };
-        /**
-         * DocumentReadersOut
-         * @description A document whose readers were set.
-         */
-        DocumentReadersOut: {
-            /**
-             * Changed
-             * @description Passages that had other readers before.
-             */
-            changed: number;
-            /** Collection */
-            collection: string;
-            /** Source */
             source: string;
         };
         /**
@@ -5523,6 +5553,25 @@ export interface components {
             reason: string;
         };
         /**
+         * ListedDocumentIn
+         * @description A document that a folder has.
+         */
+        ListedDocumentIn: {
+            /**
+             * Digest
+             * @description A hash of what you would upload: the file, and metadata if you have any. Null: the document is there but cannot be read; it stays as it is.
+             */
+            digest: string | null;
+            /**
+             * Readers
+             * @description Who may read it. Null: everyone who may query the collection. Empty: nobody but `admin`. Absent: they are not compared.
+             * @default null
+             */
+            readers?: string[] | null;
+            /** Source */
+            source: string;
+        };
+        /**
          * ListedFeedbackOut
          * @description A verdict in a list, with what it is on and what it names.
          */
@@ -5654,6 +5703,36 @@ export interface components {
             sufficiency: number | null;
         };
         /**
+         * ManifestIn
+         * @description All documents that a folder has.
+         * @example {
+         *       "documents": [
+         *         {
+         *           "digest": "5f2a",
+         *           "source": "travel.md"
+         *         }
+         *       ],
+         *       "folder": "drive:handbook"
+         *     }
+         */
+        ManifestIn: {
+            /**
+             * Documents
+             * @description Each source once.
+             */
+            documents: components["schemas"]["ListedDocumentIn"][];
+            /**
+             * Earlier Folders
+             * @description What this folder was called before.
+             */
+            earlier_folders?: string[];
+            /**
+             * Folder
+             * @description Where the documents come from, as you name it in `folder` when you ingest them. Only documents of this folder are to be deleted.
+             */
+            folder: string;
+        };
+        /**
          * MemoryPartOut
          * @description Memory that an arm read.
          */
@@ -5775,45 +5854,6 @@ export interface components {
              * @description That were applied by then.
              */
             verdicts: number;
-        };
-        /**
-         * MoveOut
-         * @description Effect of a verdict on one channel.
-         */
-        MoveOut: {
-            /**
-             * Channel
-             * @enum {string}
-             */
-            channel: "task" | "time" | "recall";
-            /** Gain */
-            gain: number;
-            /** Perplexity After */
-            perplexity_after: number;
-            /** Perplexity Before */
-            perplexity_before: number;
-            /** Residual */
-            residual: number;
-            /**
-             * Similarity After
-             * @description The same after the verdict.
-             */
-            similarity_after: number;
-            /**
-             * Similarity Before
-             * @description Cosine of the memory with the verdict's question, as it was then; of 'recall', the support.
-             */
-            similarity_before: number;
-            /**
-             * Similarity Now
-             * @description The same of the memory as it stands; null for 'recall'.
-             */
-            similarity_now: number | null;
-            /**
-             * Target
-             * @description 1: the verdict supports the sentence, 0: it does not.
-             */
-            target: number;
         };
         /**
          * MovedOut
@@ -7737,7 +7777,7 @@ export interface components {
             /** Judge */
             judge: string;
             /** Moves */
-            moves: components["schemas"]["MoveOut"][];
+            moves: components["schemas"]["engram__wings__why__api__memory_schemas__MoveOut"][];
             /**
              * Query Id
              * Format: uuid
@@ -8336,6 +8376,37 @@ export interface components {
             weight: number;
         };
         /**
+         * StepsOut
+         * @description What brings the collection in step with the folder. Documents that are in step are not named.
+         */
+        StepsOut: {
+            /**
+             * Changed
+             * @description Sources of the same digest, but another folder or other readers: `PATCH /documents/{source}`.
+             */
+            changed: string[];
+            /**
+             * Delete
+             * @description Sources that the folder no longer has: `DELETE /documents/{source}`, after the uploads.
+             */
+            delete: string[];
+            /**
+             * Folders
+             * @description Other folders that listed documents came from. Is one an earlier name of this folder? Then ask again with it among `earlier_folders`.
+             */
+            folders: string[];
+            /**
+             * Moved
+             * @description Documents that have another source now: `PATCH /documents/{before}` gives it to them.
+             */
+            moved: components["schemas"]["engram__api__corpus__document_schemas__MoveOut"][];
+            /**
+             * Upload
+             * @description Sources that are new, or whose digest is another one: ingest these.
+             */
+            upload: string[];
+        };
+        /**
          * StopIn
          * @description Rule that may stop a session before its budget does.
          */
@@ -8713,6 +8784,55 @@ export interface components {
              * @description Wings that are on. Routes of another wing answer 404.
              */
             wings: string[];
+        };
+        /**
+         * MoveOut
+         * @description A document whose file is the same under another source.
+         */
+        engram__api__corpus__document_schemas__MoveOut: {
+            /** Before */
+            before: string;
+            /** Source */
+            source: string;
+        };
+        /**
+         * MoveOut
+         * @description Effect of a verdict on one channel.
+         */
+        engram__wings__why__api__memory_schemas__MoveOut: {
+            /**
+             * Channel
+             * @enum {string}
+             */
+            channel: "task" | "time" | "recall";
+            /** Gain */
+            gain: number;
+            /** Perplexity After */
+            perplexity_after: number;
+            /** Perplexity Before */
+            perplexity_before: number;
+            /** Residual */
+            residual: number;
+            /**
+             * Similarity After
+             * @description The same after the verdict.
+             */
+            similarity_after: number;
+            /**
+             * Similarity Before
+             * @description Cosine of the memory with the verdict's question, as it was then; of 'recall', the support.
+             */
+            similarity_before: number;
+            /**
+             * Similarity Now
+             * @description The same of the memory as it stands; null for 'recall'.
+             */
+            similarity_now: number | null;
+            /**
+             * Target
+             * @description 1: the verdict supports the sentence, 0: it does not.
+             */
+            target: number;
         };
     };
     responses: never;
@@ -11065,113 +11185,6 @@ export interface operations {
             };
         };
     };
-    patch_readers: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                name: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["DocumentReadersIn"];
-            };
-        };
-        responses: {
-            /** @description Successful Response */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DocumentReadersOut"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unauthorized */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Forbidden */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Payload too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Unsupported media type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Invalid request */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Too many requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Temporarily unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     post_reembed: {
         parameters: {
             query?: never;
@@ -11954,6 +11967,114 @@ export interface operations {
             };
         };
     };
+    post_manifest: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ManifestIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StepsOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     delete_document: {
         parameters: {
             query?: {
@@ -11996,6 +12117,126 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    patch_document: {
+        parameters: {
+            query?: {
+                /** @description The collection's name. */
+                collection?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The document's source. */
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DocumentChangeIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedDocument"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

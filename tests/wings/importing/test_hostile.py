@@ -136,15 +136,15 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
     (folder / "gone.txt").symlink_to(outside / "nothing.txt")
     (folder / "folder").symlink_to(outside)
     listed = list_files([folder])
-    assert [source.name for source in listed.sources] == ["in/a.txt", "in/same.txt"]
-    assert listed.outside == ("in/away.txt", "in/folder", "in/gone.txt")
+    assert [source.name for source in listed.sources] == ["a.txt", "same.txt"]
+    assert listed.outside == ("away.txt", "folder", "gone.txt")
 
 
 def test_odd_names_are_written_so_that_anything_can_take_them(tmp_path: Path) -> None:
     for name in ("a b.txt", "Zürich 日本.md", "line\nbreak.txt", "bell\x07.txt"):
         (tmp_path / name).write_text("Text.")
     (tmp_path / b"caf\xe9.txt".decode("utf-8", "surrogateescape")).write_text("Text.")
-    names = {source.name.partition("/")[2] for source in list_files([tmp_path]).sources}
+    names = {source.name for source in list_files([tmp_path]).sources}
     assert names == {"a b.txt", "Zürich 日本.md", "line%0Abreak.txt", "bell%07.txt", "caf%E9.txt"}
 
 

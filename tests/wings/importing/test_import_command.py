@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from engram.wings.importing.cli import import_command
+from engram.wings.importing.cli import document_lines
 from engram.wings.importing.conversion import chunks
 from tests.support.command import UNREACHABLE_URL, Cli
 
@@ -98,7 +98,7 @@ def test_passages_can_be_written_to_a_file_instead(cli: Cli, folder: Path, tmp_p
 
 
 def test_sizes_are_those_of_the_service() -> None:
-    assert (import_command.SIZE, import_command.OVERLAP) == (chunks.SIZE, chunks.OVERLAP)
+    assert (document_lines.SIZE, document_lines.OVERLAP) == (chunks.SIZE, chunks.OVERLAP)
 
 
 def test_broken_files_links_and_encodings_cost_a_line_each(

@@ -2,14 +2,21 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, status
+import orjson
+from fastapi import APIRouter, Path, Query, Request, status
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
 
-from engram.api.body_reading import Route
+from engram.api.body_reading import BODIES, Route, receive_whole
+from engram.api.corpus.document_schemas import ChangedDocument, DocumentChangeIn, ManifestIn, StepsOut
+from engram.api.corpus.passage_bodies import MAX_JSON_BYTES, reason
 from engram.api.corpus.schemas import SOURCE_CHARACTERS, DocumentOut, DocumentsOut, normalise_source
 from engram.api.dependencies import App, Limit, QueryScope, needs
 from engram.api.operations import operation
 from engram.api.path_converters import path_text
+from engram.api.request_principal import holder
 from engram.api.schemas import Storable
+from engram.context.errors import InvalidRequestError, MalformedRequestError
 from engram.core.auth.access_keys import INGEST, READ
 
 router = APIRouter(tags=["passages"], route_class=Route)
@@ -34,6 +41,55 @@ def get_documents(
         documents=[DocumentOut.model_validate(document) for document in page],
         next_after=page[-1].source if len(page) == limit else None,
     )
+
+
+@router.post(
+    "/documents/manifest",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ManifestIn"}}},
+        }
+    },
+    **operation("Compare a folder", needs(INGEST, readers="bound"), 404, reads_json=True),
+)
+async def post_manifest(request: Request, app: App, scope: QueryScope) -> StepsOut:
+    """Answer what to upload, move, change and delete, so that the documents of a folder are in step with it.
+
+    Nothing is changed.
+    """
+    too_large = f"A manifest ends at {MAX_JSON_BYTES} bytes; compare folder by folder."
+    body = await receive_whole(request, MAX_JSON_BYTES, too_large)
+    manifest = await BODIES.do(holder(request.scope), _read_manifest, body)
+    listed = [one.read() for one in manifest.documents]
+    steps = await run_in_threadpool(
+        app.corpus.documents.compare, scope, manifest.folder, manifest.earlier_folders, listed
+    )
+    return StepsOut.model_validate(steps)
+
+
+def _read_manifest(body: bytes) -> ManifestIn:
+    try:
+        return ManifestIn.model_validate(orjson.loads(body))
+    except orjson.JSONDecodeError as error:
+        raise MalformedRequestError(f"The body is not JSON: {error}.") from error
+    except ValidationError as error:
+        raise InvalidRequestError(reason(error, "body")) from error
+
+
+@router.patch(
+    "/documents/{source:text}",
+    **operation("Change a document", needs(INGEST, readers="bound"), 404, 409, reads_json=True),
+)
+def patch_document(source: SourcePath, body: DocumentChangeIn, app: App, scope: QueryScope) -> ChangedDocument:
+    """Change the source, the folder or the readers of a document in one transaction; nothing is embedded.
+
+    What was learned stays. Readers are those of the passages that you see.
+    """
+    before = normalise_source(path_text(source))
+    changed = app.corpus.documents.change(scope, before, body.read())
+    app.auth.reads.note_write(scope.collection.id)
+    return ChangedDocument(collection=scope.collection.name, source=body.source or before, changed=changed)
 
 
 @router.delete(

@@ -10,8 +10,6 @@ from engram.api.collection_schemas import CollectionOut
 from engram.api.corpus.passage_bodies import receive_document, receive_lines
 from engram.api.corpus.schemas import (
     CollectionsOut,
-    DocumentReadersIn,
-    DocumentReadersOut,
     ListedPassageOut,
     PassageOut,
     PassagesOut,
@@ -129,17 +127,6 @@ def patch_passage(passage_id: ExternalIdPath, body: ReadersIn, app: App, scope: 
     changed = app.corpus.readers.set_of_passage(scope, path_text(passage_id), body.readers)
     app.auth.reads.note_write(scope.collection.id)
     return ReadersOut(collection=scope.collection.name, readers=None if changed is None else list(changed))
-
-
-@router.patch(
-    "/collections/{name}/readers",
-    **operation("Change who may read a document", needs(INGEST, readers="bound"), 404, reads_json=True),
-)
-def patch_readers(body: DocumentReadersIn, app: App, scope: PathScope) -> DocumentReadersOut:
-    """Change who may read the passages of a document that you see, in one transaction; nothing is embedded."""
-    changed = app.corpus.readers.set_of_source(scope, body.source, body.readers)
-    app.auth.reads.note_write(scope.collection.id)
-    return DocumentReadersOut(collection=scope.collection.name, source=body.source, changed=changed)
 
 
 @router.get("/collections/{name}/readers", **operation("Explain who sees a passage", needs(ADMIN), 404))

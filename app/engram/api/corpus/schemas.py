@@ -208,27 +208,11 @@ class ReadersIn(Model):
     )
 
 
-class DocumentReadersIn(ReadersIn):
-    """Who may read the passages of a document."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"source": "pay.pdf", "readers": ["group:hr"]}]})
-
-    source: Text = Field(max_length=512, description="The document, as its passages' `metadata.source` names it.")
-
-
 class ReadersOut(BaseModel):
     """Who may read a passage from now on."""
 
     collection: str
     readers: list[str] | None = Field(description="Null: everyone who may query the collection.")
-
-
-class DocumentReadersOut(BaseModel):
-    """A document whose readers were set."""
-
-    collection: str
-    source: str
-    changed: int = Field(description="Passages that had other readers before.")
 
 
 class ReaderExplanationOut(ResponseModel):

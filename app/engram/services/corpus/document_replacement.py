@@ -80,11 +80,11 @@ class DocumentReplacement:
         with self._database.write() as writer:
             if not collections.lock_graph(writer, collection_id):
                 return  # it was deleted, which ends the job
-            if earlier is not None:
-                before = documents.find_ids(writer, collection_id, [earlier])
-                documents.rename(writer, collection_id, before[earlier], document.source)
+            known = documents.find_ids(writer, collection_id, [earlier, document.source] if earlier else [])
+            if earlier in known and document.source not in known:  # as when the job looked
+                documents.rename(writer, collection_id, known[earlier], document.source)
                 log.info("document renamed", before=earlier, after=document.source)
-            document_id = documents.describe(writer, collection_id, document.description)
+            document_id = documents.describe(writer, collection_id, document.description, job.id)
             stored = documents.list_held(
                 writer, collection_id, document_id, [passage.external_id for passage in new]
             )

@@ -1,17 +1,21 @@
-"""Documents as callers see them: listed, and deleted with their passages."""
+"""Documents as callers see them: listed, compared with a folder, changed, and deleted with their passages."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import structlog
 
 from engram.context import tenancy
-from engram.context.errors import NotFoundError
+from engram.context.errors import InvalidRequestError, NameTakenError, NotFoundError
+from engram.core.text.document_manifest import ListedDocument, Steps, compare_documents
 from engram.services.auth.scope import Scope
 from engram.services.corpus.passage_observer import PassageObserver
+from engram.services.corpus.passage_readers import assign_readers
 from engram.services.corpus.passage_removal import remove_passage
-from engram.storage.corpus import collections, documents
+from engram.storage.corpus import collections, document_manifest, documents
 from engram.storage.corpus.documents import StoredDocument
-from engram.storage.database import Database
+from engram.storage.corpus.reader_sets import Readers
+from engram.storage.database import Database, Reader, Writer
 
 log = structlog.get_logger(__name__)
 
@@ -19,8 +23,25 @@ PIECE = 100
 """Passages that one transaction removes: the graph is locked for at most some seconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """What to change of a document, besides its text.
+
+    Attributes:
+        source: its new source.
+        folder: the folder that it is imported from now.
+        sets_readers: whether ``readers`` may read it from now on.
+        readers: in order; None: everyone.
+    """
+
+    source: str | None = None
+    folder: str | None = None
+    sets_readers: bool = False
+    readers: Readers | None = None
+
+
 class DocumentService:
-    """Lists and deletes the documents of collections."""
+    """Lists, compares, changes and deletes the documents of collections."""
 
     def __init__(self, database: Database, observers: Sequence[PassageObserver]) -> None:
         self._database = database
@@ -31,6 +52,58 @@ class DocumentService:
         with self._database.read() as reader:
             return documents.page(reader, scope.collection.id, after, limit, prefix)
 
+    def compare(
+        self, scope: Scope, folder: str, earlier_folders: Sequence[str], listed: Sequence[ListedDocument]
+    ) -> Steps:
+        """Say what brings the documents of a folder in step with what the folder has; nothing is changed.
+
+        Args:
+            earlier_folders: folders that this one was before.
+
+        Raises:
+            InvalidRequestError: a source is listed twice.
+        """
+        sources = [one.source for one in listed]
+        if len(set(sources)) < len(sources):
+            raise InvalidRequestError("documents: a source is listed twice")
+        with self._database.read() as reader:
+            held = document_manifest.list_held(
+                reader,
+                scope.collection.id,
+                [folder, *earlier_folders],
+                sources,
+                with_readers=any(one.names_readers for one in listed),
+            )
+        return compare_documents(folder, earlier_folders, listed, held)
+
+    def change(self, scope: Scope, source: str, change: DocumentChange) -> int:
+        """Change the source, folder or readers of a document in one transaction; nothing is embedded.
+
+        Returns:
+            How many of its passages that the caller sees had other readers before.
+
+        Raises:
+            NotFoundError: there is no such document, or the collection was deleted meanwhile.
+            NameTakenError: another document has the new source, or another passage an id that begins with it.
+        """
+        target = scope.collection
+        with self._database.read() as reader:
+            self._check_seen(reader, scope, source)
+            document = documents.find_ids(reader, target.id, [source])[source]
+            seen = documents.list_passages(reader, target.id, document) if change.sets_readers else []
+        with tenancy.allow_all_readers(), self._database.write() as writer:
+            if not collections.lock_graph(writer, target.id):
+                raise collections.build_gone_error(target.name)
+            if documents.find_ids(writer, target.id, [source]).get(source) != document:
+                raise _build_missing_error(scope, source)
+            if change.source is not None and change.source != source:
+                _rename(writer, target.id, document, source, change.source)
+            if change.folder is not None:
+                documents.set_folder(writer, target.id, document, change.folder)
+            changed = assign_readers(writer, target.id, change.readers, seen) if change.sets_readers else 0
+        log.info("document changed", collection=target.name, source=source, renamed_to=change.source)
+        return changed
+
     def delete(self, scope: Scope, source: str) -> None:
         """Delete a document with its passages; if it is interrupted, a repetition goes on.
 
@@ -39,13 +112,16 @@ class DocumentService:
         """
         target = scope.collection
         with self._database.read() as reader:
-            is_seen = documents.sees(reader, target.id, source)
-        if not is_seen:
-            raise NotFoundError(f"There is no document {source!r} in collection {target.name!r}.")
+            self._check_seen(reader, scope, source)
         with tenancy.allow_all_readers():  # what hangs on its passages goes with them, whoever reads them
             while not self._delete_piece(target.id, target.name, source):
                 pass
         log.info("document deleted", collection=target.name, source=source)
+
+    @staticmethod
+    def _check_seen(reader: Reader, scope: Scope, source: str) -> None:
+        if not documents.sees(reader, scope.collection.id, source):
+            raise _build_missing_error(scope, source)
 
     def _delete_piece(self, collection_id: int, name: str, source: str) -> bool:
         """Remove some passages of a document; whether the document is gone now."""
@@ -62,3 +138,14 @@ class DocumentService:
                 return False
             documents.delete(writer, collection_id, document)
             return True
+
+
+def _rename(writer: Writer, collection_id: int, document: int, before: str, source: str) -> None:
+    taken = documents.find_ids(writer, collection_id, [source])
+    if taken or not documents.name_passages(writer, collection_id, document, before, source):
+        raise NameTakenError(f"A document or a passage has the name {source!r} already, or it is too long.")
+    documents.rename(writer, collection_id, document, source)
+
+
+def _build_missing_error(scope: Scope, source: str) -> NotFoundError:
+    return NotFoundError(f"There is no document {source!r} in collection {scope.collection.name!r}.")

@@ -128,6 +128,7 @@ class IndexService:
                 if plan is None:
                     self._kinds.measure(job.collection_id)
                     with self._database.write() as writer:
+                        documents.end_writing(writer, job.collection_id, job.id)
                         work.finish(writer)
                     return
                 if work.should_yield():  # before the next batch is begun, which would be for nothing

@@ -11,7 +11,7 @@ from engram.core.auth.reader_names import normalise_readers
 from engram.services.auth.scope import Scope
 from engram.storage.corpus import collections, passages, reader_sets
 from engram.storage.corpus.reader_sets import Readers
-from engram.storage.database import Database
+from engram.storage.database import Database, Writer
 
 log = structlog.get_logger(__name__)
 
@@ -51,25 +51,14 @@ class PassageReadersService:
             seen = passages.versions(reader, scope.collection.id, [external_id]).get(external_id)
         if seen is None:
             raise _build_missing_error(scope, external_id)
-        self._assign(scope, given, [seen[0]])
+        target = scope.collection
+        # What belongs to the passage follows it, whoever reads it now.
+        with tenancy.allow_all_readers(), self._database.write() as writer:
+            if not collections.lock_graph(writer, target.id):
+                raise collections.build_gone_error(target.name)
+            changed = assign_readers(writer, target.id, given, [seen[0]])
+        log.info("readers set", collection=target.name, passages=changed)
         return given
-
-    def set_of_source(self, scope: Scope, source: str, readers: Sequence[str] | None) -> int:
-        """Let these read the passages of a document that the caller sees; of how many it had others before.
-
-        Args:
-            source: the document's name, as passages have it as ``metadata.source``.
-
-        Raises:
-            NotFoundError: the caller sees no passage of it, or the collection is gone.
-            InvalidRequestError: a name is none of a reader.
-        """
-        given = _normalise(readers)
-        with self._database.read() as reader:
-            seen = reader_sets.list_of_source(reader, scope.collection.id, source)
-        if not seen:
-            raise NotFoundError(f"There is no passage of {source!r} in collection {scope.collection.name!r}.")
-        return self._assign(scope, given, seen)
 
     def explain(self, scope: Scope, external_id: str, names: Sequence[str]) -> ReaderExplanation:
         """Say whether somebody who is these among the readers sees a passage, and why.
@@ -90,16 +79,11 @@ class PassageReadersService:
             external_id, readers is None or bool(matched), readers, asked, matched, _reason(readers, matched)
         )
 
-    def _assign(self, scope: Scope, readers: Readers | None, placed: Sequence[int]) -> int:
-        target = scope.collection
-        # What belongs to the passages follows them, whoever reads it now.
-        with tenancy.allow_all_readers(), self._database.write() as writer:
-            if not collections.lock_graph(writer, target.id):
-                raise collections.build_gone_error(target.name)
-            made = reader_sets.make(writer, target.id, [] if readers is None else [readers])
-            changed = reader_sets.assign(writer, target.id, None if readers is None else made[readers], placed)
-        log.info("readers set", collection=target.name, passages=len(changed))
-        return len(changed)
+
+def assign_readers(writer: Writer, collection_id: int, readers: Readers | None, passage_ids: Sequence[int]) -> int:
+    """Let these read the passages; of how many it had others before. Whoever calls it holds the graph's lock."""
+    made = reader_sets.make(writer, collection_id, [] if readers is None else [readers])
+    return len(reader_sets.assign(writer, collection_id, None if readers is None else made[readers], passage_ids))
 
 
 def _normalise(names: Sequence[str] | None) -> Readers | None:

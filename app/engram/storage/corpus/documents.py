@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
@@ -36,6 +37,7 @@ class StoredDocument:
 
     Attributes:
         id: internal id.
+        digest: None: it came without one, or not all of its passages are written yet.
         passages: how many passages are made of it.
         imported_at: when it last came.
     """
@@ -75,11 +77,19 @@ class PassageFrame:
     donor: int
 
 
+ID_CHARACTERS = 512
+"""Characters of a passage's external id at most."""
 _COLUMNS = """
-    d.id, d.source, d.folder, d.digest, d.pages, d.imported_at, d.notes,
+    d.id, d.source, d.folder, d.pages, d.imported_at, d.notes,
+    CASE WHEN d.writing_job IS NULL THEN d.digest END AS digest,
     (SELECT count(*) FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id) AS passages
 """
 _IS_SEEN = "EXISTS (SELECT FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id)"
+
+
+def build_visible_condition() -> str:
+    """SQL of whether the caller sees a ``document d``."""
+    return "true" if tenancy.get_visibility().readers is None else _IS_SEEN
 
 
 def find_ids(reader: Reader, collection_id: int, sources: Collection[str]) -> dict[str, int]:
@@ -103,12 +113,11 @@ def page(
 
     Who sees only some passages sees the documents that these are of, and counts of these.
     """
-    seen = "true" if tenancy.get_visibility().readers is None else _IS_SEEN
     rows = reader.rows(
         f"""
         SELECT {_COLUMNS} FROM document d
         WHERE d.collection_id = %(collection)s AND d.source > %(after)s AND starts_with(d.source, %(prefix)s)
-          AND {seen}
+          AND {build_visible_condition()}
         ORDER BY d.collection_id, d.source LIMIT %(limit)s
         """,
         {"collection": collection_id, "after": after or "", "limit": limit, "prefix": prefix},
@@ -118,9 +127,11 @@ def page(
 
 def sees(reader: Reader, collection_id: int, source: str) -> bool:
     """Whether there is a document of this source that the caller sees."""
-    seen = "true" if tenancy.get_visibility().readers is None else _IS_SEEN
     found = reader.row(
-        f"SELECT d.id FROM document d WHERE d.collection_id = %(collection)s AND d.source = %(source)s AND {seen}",
+        f"""
+        SELECT d.id FROM document d
+        WHERE d.collection_id = %(collection)s AND d.source = %(source)s AND {build_visible_condition()}
+        """,
         {"collection": collection_id, "source": source},
     )
     return found is not None
@@ -140,13 +151,17 @@ def add_missing(writer: Writer, collection_id: int, sources: Collection[str]) ->
     return find_ids(writer, collection_id, sources)
 
 
-def describe(writer: Writer, collection_id: int, description: DocumentDescription) -> int:
-    """Store what an importer says of a document, made where it does not exist; the document."""
+def describe(writer: Writer, collection_id: int, description: DocumentDescription, job: UUID) -> int:
+    """Store what an importer says of a document, made where it does not exist; the document.
+
+    Args:
+        job: writes its passages, and ends with ``end_writing``.
+    """
     row = writer.row(
         """
-        INSERT INTO document (collection_id, source, folder, digest, pages, notes)
-        VALUES (%(collection)s, %(source)s, %(folder)s, %(digest)s, %(pages)s, %(notes)s)
-        ON CONFLICT (collection_id, source) DO UPDATE SET
+        INSERT INTO document (collection_id, source, folder, digest, pages, notes, writing_job)
+        VALUES (%(collection)s, %(source)s, %(folder)s, %(digest)s, %(pages)s, %(notes)s, %(job)s)
+        ON CONFLICT (collection_id, source) DO UPDATE SET writing_job = excluded.writing_job,
             folder = coalesce(excluded.folder, document.folder), digest = excluded.digest,
             pages = excluded.pages, notes = excluded.notes, imported_at = excluded.imported_at
         RETURNING id
@@ -158,10 +173,27 @@ def describe(writer: Writer, collection_id: int, description: DocumentDescriptio
             "digest": description.digest,
             "pages": description.pages,
             "notes": Jsonb(list(description.notes)),
+            "job": job,
         },
     )
     document: int = row.id
     return document
+
+
+def end_writing(writer: Writer, collection_id: int, job: UUID) -> None:
+    """Note that the passages of the job's documents are all written."""
+    writer.execute(
+        "UPDATE document SET writing_job = NULL WHERE collection_id = %(collection)s AND writing_job = %(job)s",
+        {"collection": collection_id, "job": job},
+    )
+
+
+def set_folder(writer: Writer, collection_id: int, document_id: int, folder: str) -> None:
+    """Say which folder a document is imported from."""
+    writer.execute(
+        "UPDATE document SET folder = %(folder)s WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": document_id, "folder": folder},
+    )
 
 
 def rename(writer: Writer, collection_id: int, document_id: int, source: str) -> None:
@@ -180,8 +212,8 @@ def delete(writer: Writer, collection_id: int, document_id: int) -> None:
     )
 
 
-def list_passages(reader: Reader, collection_id: int, document_id: int, limit: int) -> list[int]:
-    """The first passages of a document, in id order."""
+def list_passages(reader: Reader, collection_id: int, document_id: int, limit: int | None = None) -> list[int]:
+    """The first passages of a document that the caller sees, in id order; all of them without ``limit``."""
     rows = reader.rows(
         """
         SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND p.document_id = %(document)s
@@ -223,6 +255,50 @@ def find_taught(reader: Reader, collection_id: int, sentences: Sequence[int]) ->
         {"collection": collection_id, "ids": list(sentences)},
     )
     return {row.id for row in rows}
+
+
+def name_passages(writer: Writer, collection_id: int, document_id: int, before: str, source: str) -> bool:
+    """Name the passages of a document after its new source, in their ids and in ``metadata.source``.
+
+    Returns:
+        False: other passages have such ids, or an id would be too long; nothing is changed.
+    """
+    parameters = {"collection": collection_id, "document": document_id, "before": before, "source": source}
+    named = """
+        SELECT p.collection_id, p.id,
+               %(source)s::text || substr(p.external_id, length(%(before)s) + 1) AS external_id
+        FROM passage p
+        WHERE p.collection_id = %(collection)s AND p.document_id = %(document)s
+          AND starts_with(p.external_id, %(before)s || '#')
+    """
+    taken = writer.scalar(
+        f"""
+        SELECT EXISTS (
+            SELECT FROM ({named}) AS new LEFT JOIN passage p ON p.collection_id = %(collection)s
+                AND p.external_id = new.external_id
+            WHERE p.id IS NOT NULL OR length(new.external_id) > %(limit)s
+        )
+        """,
+        parameters | {"limit": ID_CHARACTERS},
+    )
+    if taken:
+        return False
+    writer.execute(
+        f"""
+        UPDATE passage SET external_id = new.external_id, updated_at = now() FROM ({named}) AS new
+        WHERE passage.collection_id = new.collection_id AND passage.id = new.id
+        """,
+        parameters,
+    )
+    writer.execute(
+        """
+        UPDATE passage SET metadata = metadata || jsonb_build_object('source', %(source)s::text), updated_at = now()
+        WHERE collection_id = %(collection)s AND document_id = %(document)s
+          AND metadata ->> 'source' = %(before)s
+        """,
+        parameters,
+    )
+    return True
 
 
 def place_passages(writer: Writer, collection_id: int, document_id: int, places: Mapping[int, str]) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from psycopg.types.json import Jsonb
 
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
@@ -118,17 +117,6 @@ def list_visible(reader: Reader, collection_id: int, most: int) -> list[int] | N
     )
     ids: list[int] = decode_column(row.ids, np.int64).tolist()
     return ids if len(ids) <= most else None
-
-
-def list_of_source(reader: Reader, collection_id: int, source: str) -> list[int]:
-    """Passages of a document that the caller sees, by its name in their metadata."""
-    rows = reader.rows(
-        """
-        SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND p.metadata @> %(source)s ORDER BY p.id
-        """,
-        {"collection": collection_id, "source": Jsonb({"source": source})},
-    )
-    return [row.id for row in rows]
 
 
 def list_of_siblings(reader: Reader, collection_id: int, external_id: str) -> list[Readers]:

@@ -164,6 +164,7 @@ document = Table(
     require("source", Text, comment="Its name, chosen by whoever imports it."),
     Column("folder", Text, comment="The folder that it was imported from; null: it came by itself."),
     Column("digest", Text, comment="Hash of the file, by which the importer knows it again."),
+    Column("writing_job", Uuid, comment="Job that has yet to write passages of it; null: all are written."),
     Column("pages", Integer),
     require("notes", JSONB, default="'[]'", comment="How it was read and what was left out."),
     build_timestamp_column("imported_at"),

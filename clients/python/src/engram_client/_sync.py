@@ -437,13 +437,40 @@ class Engram:
         body = {"readers": None if readers is None else list(readers)}
         return self.send(Call(m.ReadersOut, "PATCH", path, params=params, json=body))
 
-    def set_document_readers(
-        self, source: str, readers: Sequence[str] | None, *, collection: str | None = None
-    ) -> m.DocumentReadersOut:
-        """Let these read the passages of a document; None: everyone."""
-        path = build_path("collections", self._name(collection), "readers")
-        body = {"source": source, "readers": None if readers is None else list(readers)}
-        return self.send(Call(m.DocumentReadersOut, "PATCH", path, json=body))
+    def documents(self, *, collection: str | None = None, prefix: str = "") -> Iterator[m.DocumentOut]:
+        """All documents of a collection whose source begins with ``prefix``, in the order of their sources."""
+        after: str | None = None
+        while True:
+            page = self._get(
+                m.DocumentsOut,
+                "/documents",
+                collection=self._name(collection),
+                prefix=prefix,
+                after=after,
+                limit=1_000,
+            )
+            for document in page.documents:
+                yield document
+            after = page.next_after
+            if after is None:
+                return
+
+    def compare_documents(self, *, collection: str | None = None, **manifest: Unpack[r.ManifestIn]) -> m.StepsOut:
+        """What to upload, move, change and delete, so that the documents of a folder are in step with it."""
+        params = {"collection": self._name(collection)}
+        return self.send(Call(m.StepsOut, "POST", "/documents/manifest", params=params, json=dict(manifest)))
+
+    def change_document(
+        self, document: str, *, collection: str | None = None, **changes: Unpack[r.DocumentChangeIn]
+    ) -> m.ChangedDocument:
+        """Change the source, the folder or the readers of a document; readers None: everyone."""
+        path, params = build_path("documents", document), {"collection": self._name(collection)}
+        return self.send(Call(m.ChangedDocument, "PATCH", path, params=params, json=dict(changes)))
+
+    def delete_document(self, document: str, *, collection: str | None = None) -> None:
+        """Remove a document with its passages."""
+        params = {"collection": self._name(collection)}
+        self.send(Call(type(None), "DELETE", build_path("documents", document), params=params))
 
     def explain_readers(
         self, passage_id: str, asked: Sequence[str], *, collection: str | None = None

@@ -191,6 +191,19 @@ class ChangeOut(Struct):
     """
 
 
+class ChangedDocument(Struct):
+    """
+    A document that was changed.
+    """
+
+    changed: int
+    """
+    Passages that had other readers before.
+    """
+    collection: str
+    source: str
+
+
 class ChannelOut(Struct):
     """
     A channel of a sentence's memory as it stands.
@@ -342,19 +355,6 @@ class DocumentOut(Struct):
     """
     Its name, which is unique in the collection.
     """
-
-
-class DocumentReadersOut(Struct):
-    """
-    A document whose readers were set.
-    """
-
-    changed: int
-    """
-    Passages that had other readers before.
-    """
-    collection: str
-    source: str
 
 
 class DocumentsOut(Struct):
@@ -1123,34 +1123,6 @@ class MomentOut(Struct):
     """
 
 
-class MoveOut(Struct):
-    """
-    Effect of a verdict on one channel.
-    """
-
-    channel: Literal["task", "time", "recall"]
-    gain: float
-    perplexity_after: float
-    perplexity_before: float
-    residual: float
-    similarity_after: float
-    """
-    The same after the verdict.
-    """
-    similarity_before: float
-    """
-    Cosine of the memory with the verdict's question, as it was then; of 'recall', the support.
-    """
-    similarity_now: float | None
-    """
-    The same of the memory as it stands; null for 'recall'.
-    """
-    target: int
-    """
-    1: the verdict supports the sentence, 0: it does not.
-    """
-
-
 class MovedOut(Struct):
     """
     A channel of a sentence's memory as its last verdict left it.
@@ -1674,23 +1646,6 @@ class SearchPageOut(Struct):
     object: Literal["vector_store.search_results.page"] = "vector_store.search_results.page"
 
 
-class SentenceEventOut(Struct):
-    """
-    A verdict that counts, and what it did to the sentence.
-    """
-
-    applied_at: str
-    feedback_id: int
-    judge: str
-    moves: list[MoveOut]
-    query_id: str
-    question: str
-    sequence: int
-    """
-    Its place in the order in which verdicts were applied.
-    """
-
-
 class SentenceInfluenceOut(Struct):
     """
     Influence of one verdict on a selected sentence: each number less its value without the verdict.
@@ -1708,36 +1663,6 @@ class SentenceInfluenceOut(Struct):
     """
     Of the sentence in its hop, by what the verdict did to memories.
     """
-
-
-class SentenceMemoryOut(Struct):
-    """
-    Memory of a sentence, and the verdicts behind it.
-    """
-
-    channels: list[ChannelOut]
-    """
-    'time' only of a sentence that speaks of a time.
-    """
-    collection: str
-    history: list[SentenceEventOut]
-    """
-    In the order in which verdicts were applied.
-    """
-    next_after: int | None
-    """
-    Pass as after for the next page; null at the end.
-    """
-    passage_id: str
-    position: int
-    sentence_id: int
-    support_count: int
-    supports: list[QuestionSupportOut]
-    """
-    At most 100, those it supports most surely.
-    """
-    text: str
-    title: str | None
 
 
 class SentenceOut(Struct):
@@ -2130,6 +2055,43 @@ class WhoOut(Struct):
     wings: list[str]
     """
     Wings that are on. Routes of another wing answer 404.
+    """
+
+
+class EngramApiCorpusDocumentSchemasMoveOut(Struct):
+    """
+    A document whose file is the same under another source.
+    """
+
+    before: str
+    source: str
+
+
+class EngramWingsWhyApiMemorySchemasMoveOut(Struct):
+    """
+    Effect of a verdict on one channel.
+    """
+
+    channel: Literal["task", "time", "recall"]
+    gain: float
+    perplexity_after: float
+    perplexity_before: float
+    residual: float
+    similarity_after: float
+    """
+    The same after the verdict.
+    """
+    similarity_before: float
+    """
+    Cosine of the memory with the verdict's question, as it was then; of 'recall', the support.
+    """
+    similarity_now: float | None
+    """
+    The same of the memory as it stands; null for 'recall'.
+    """
+    target: int
+    """
+    1: the verdict supports the sentence, 0: it does not.
     """
 
 
@@ -2997,6 +2959,53 @@ class RoundOut(Struct):
     warnings: list[SessionWarningOut]
 
 
+class SentenceEventOut(Struct):
+    """
+    A verdict that counts, and what it did to the sentence.
+    """
+
+    applied_at: str
+    feedback_id: int
+    judge: str
+    moves: list[EngramWingsWhyApiMemorySchemasMoveOut]
+    query_id: str
+    question: str
+    sequence: int
+    """
+    Its place in the order in which verdicts were applied.
+    """
+
+
+class SentenceMemoryOut(Struct):
+    """
+    Memory of a sentence, and the verdicts behind it.
+    """
+
+    channels: list[ChannelOut]
+    """
+    'time' only of a sentence that speaks of a time.
+    """
+    collection: str
+    history: list[SentenceEventOut]
+    """
+    In the order in which verdicts were applied.
+    """
+    next_after: int | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+    passage_id: str
+    position: int
+    sentence_id: int
+    support_count: int
+    supports: list[QuestionSupportOut]
+    """
+    At most 100, those it supports most surely.
+    """
+    text: str
+    title: str | None
+
+
 class SessionOut(Struct):
     """
     A session whole.
@@ -3078,6 +3087,33 @@ class SideOut(Struct):
     warnings: list[WarningOut] | None = None
     """
     What the LLM endpoint failed, and was done without it.
+    """
+
+
+class StepsOut(Struct):
+    """
+    What brings the collection in step with the folder. Documents that are in step are not named.
+    """
+
+    changed: list[str]
+    """
+    Sources of the same digest, but another folder or other readers: `PATCH /documents/{source}`.
+    """
+    delete: list[str]
+    """
+    Sources that the folder no longer has: `DELETE /documents/{source}`, after the uploads.
+    """
+    folders: list[str]
+    """
+    Other folders that listed documents came from. Is one an earlier name of this folder? Then ask again with it among `earlier_folders`.
+    """
+    moved: list[EngramApiCorpusDocumentSchemasMoveOut]
+    """
+    Documents that have another source now: `PATCH /documents/{before}` gives it to them.
+    """
+    upload: list[str]
+    """
+    Sources that are new, or whose digest is another one: ingest these.
     """
 
 

@@ -219,6 +219,28 @@ class CountIn(TypedDict):
     """
 
 
+Reader: TypeAlias = str
+
+
+class DocumentChangeIn(TypedDict):
+    """
+    What to change of a document, besides its text; at least one field.
+    """
+
+    folder: NotRequired[str | None]
+    """
+    The folder that it is imported from now.
+    """
+    readers: NotRequired[list[Reader] | None]
+    """
+    Who may read its passages. Null: everyone who may query the collection. Empty: nobody but `admin`.
+    """
+    source: NotRequired[str | None]
+    """
+    Its new name. Ids of its passages that begin with the name, and `metadata.source`, follow.
+    """
+
+
 class DocumentIn(TypedDict):
     """
     A document that the body has whole. Passages of it that the body lacks are removed.
@@ -244,24 +266,6 @@ class DocumentIn(TypedDict):
     source: str
     """
     Its name, which its passages give as `document`.
-    """
-
-
-Reader: TypeAlias = str
-
-
-class DocumentReadersIn(TypedDict):
-    """
-    Who may read the passages of a document.
-    """
-
-    readers: list[Reader] | None
-    """
-    As `user:ana` or `group:hr`. Null: everyone who may query the collection. Empty: nobody but `admin`.
-    """
-    source: str
-    """
-    The document, as its passages' `metadata.source` names it.
     """
 
 
@@ -476,6 +480,44 @@ class JudgeIn(TypedDict):
     trusted: NotRequired[bool | None]
     """
     Whether it counts in full, whoever brings its verdicts.
+    """
+
+
+class ListedDocumentIn(TypedDict):
+    """
+    A document that a folder has.
+    """
+
+    digest: str | None
+    """
+    A hash of what you would upload: the file, and metadata if you have any. Null: the document is there but cannot be read; it stays as it is.
+    """
+    readers: NotRequired[list[Reader] | None]
+    """
+    Who may read it. Null: everyone who may query the collection. Empty: nobody but `admin`. Absent: they are not compared.
+    """
+    source: str
+
+
+EarlierFolder: TypeAlias = str
+
+
+class ManifestIn(TypedDict):
+    """
+    All documents that a folder has.
+    """
+
+    documents: list[ListedDocumentIn]
+    """
+    Each source once.
+    """
+    earlier_folders: NotRequired[list[EarlierFolder]]
+    """
+    What this folder was called before.
+    """
+    folder: str
+    """
+    Where the documents come from, as you name it in `folder` when you ingest them. Only documents of this folder are to be deleted.
     """
 
 

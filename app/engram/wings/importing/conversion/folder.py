@@ -1,5 +1,6 @@
 """The files of folders that can be imported, and what their documents are called."""
 
+import os
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,11 +33,13 @@ class Listing:
         sources: in order, each once.
         others: names of files of other kinds.
         outside: names of symbolic links that lead out of their folder; they are not followed.
+        unreadable: folders that could not be entered.
     """
 
     sources: tuple[SourceFile, ...]
     others: tuple[str, ...]
     outside: tuple[str, ...]
+    unreadable: tuple[str, ...] = ()
 
 
 def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
@@ -54,6 +57,7 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
     sources: list[SourceFile] = []
     others: list[str] = []
     outside: list[str] = []
+    unreadable: list[str] = []
     for path in paths:
         if not path.exists():
             raise InvalidRequestError(f"{escape_name(str(path))} is not there.")
@@ -62,14 +66,14 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
                 raise InvalidRequestError(f"{escape_name(str(path))} is of none of the kinds {', '.join(KINDS)}.")
             sources.append(SourceFile(path, escape_name(f"{prefix}{path.name}")))
             continue
-        for source, inside in _walk_folder(path.resolve(), prefix):
+        for source, inside in _walk_folder(path.resolve(), prefix, unreadable):
             if not inside:
                 outside.append(source.name)
             elif find_kind(source.name) in KINDS:
                 sources.append(source)
             else:
                 others.append(source.name)
-    return Listing(tuple(sources), tuple(others), tuple(outside))
+    return Listing(tuple(sources), tuple(others), tuple(outside), tuple(unreadable))
 
 
 def check_names(sources: Sequence[SourceFile]) -> None:
@@ -99,14 +103,26 @@ def _is_odd(character: str) -> bool:
     return ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 or 0xD800 <= ord(character) < 0xE000
 
 
-def _walk_folder(top: Path, prefix: str) -> Iterator[tuple[SourceFile, bool]]:
-    """The files below a folder, and whether each really lies in it."""
+def is_left_out(name: str) -> bool:
+    """Whether a file or folder of this name is hidden, or marks a file that Office has open."""
+    return name.startswith((".", "~$"))
+
+
+def _walk_folder(top: Path, prefix: str, unreadable: list[str]) -> Iterator[tuple[SourceFile, bool]]:
+    """The files below a folder, and whether each really lies in it.
+
+    Args:
+        unreadable: takes the folders that cannot be entered.
+    """
     folder = escape_name(str(top))
-    for path in sorted(top.rglob("*")):
-        relative = path.relative_to(top)
-        if any(part.startswith((".", "~$")) for part in relative.parts):  # "~$": Office's mark of an open file
-            continue
-        source = SourceFile(path, escape_name(f"{prefix}{relative.as_posix()}"), folder)
+    paths: list[Path] = []
+    for directory, folders, names in os.walk(
+        top, onerror=lambda error: unreadable.append(escape_name(error.filename))
+    ):
+        folders[:] = [name for name in folders if not is_left_out(name)]
+        paths += (Path(directory, name) for name in (*folders, *names) if not is_left_out(name))
+    for path in sorted(paths):
+        source = SourceFile(path, escape_name(f"{prefix}{path.relative_to(top).as_posix()}"), folder)
         inside = path.resolve().is_relative_to(top)
         if path.is_symlink() and not inside:
             yield source, False

@@ -1,0 +1,115 @@
+"""Documents on the wire: changed, and compared with a folder."""
+
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from engram.api.corpus.schemas import DocumentSource
+from engram.api.schemas import Model, ReaderNames, ResponseModel, Storable
+from engram.core.auth.reader_names import normalise_readers
+from engram.core.text.document_manifest import ListedDocument
+from engram.services.corpus.document_service import DocumentChange
+
+FOLDER_CHARACTERS = 4_096
+MAX_DOCUMENTS = 50_000
+READERS_TEXT = "Null: everyone who may query the collection. Empty: nobody but `admin`."
+
+FolderName = Annotated[Storable, Field(min_length=1, max_length=FOLDER_CHARACTERS)]
+
+
+class ListedDocumentIn(Model):
+    """A document that a folder has."""
+
+    source: DocumentSource
+    digest: Storable | None = Field(
+        min_length=1,
+        max_length=128,
+        description="A hash of what you would upload: the file, and metadata if you have any. Null: the document "
+        "is there but cannot be read; it stays as it is.",
+    )
+    readers: ReaderNames | None = Field(
+        default=None, description=f"Who may read it. {READERS_TEXT} Absent: they are not compared."
+    )
+
+    def read(self) -> ListedDocument:
+        """The document as it is compared."""
+        named = "readers" in self.model_fields_set
+        readers = None if self.readers is None else normalise_readers(self.readers)
+        return ListedDocument(self.source, self.digest, named, readers)
+
+
+class ManifestIn(Model):
+    """All documents that a folder has."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"folder": "drive:handbook", "documents": [{"source": "travel.md", "digest": "5f2a"}]}]
+        }
+    )
+
+    folder: FolderName = Field(
+        description="Where the documents come from, as you name it in `folder` when you ingest them. Only "
+        "documents of this folder are to be deleted."
+    )
+    earlier_folders: list[FolderName] = Field(
+        default_factory=list, max_length=100, description="What this folder was called before."
+    )
+    documents: list[ListedDocumentIn] = Field(max_length=MAX_DOCUMENTS, description="Each source once.")
+
+
+class MoveOut(ResponseModel):
+    """A document whose file is the same under another source."""
+
+    before: str
+    source: str
+
+
+class StepsOut(ResponseModel):
+    """What brings the collection in step with the folder. Documents that are in step are not named."""
+
+    upload: list[str] = Field(description="Sources that are new, or whose digest is another one: ingest these.")
+    moved: list[MoveOut] = Field(
+        description="Documents that have another source now: `PATCH /documents/{before}` gives it to them."
+    )
+    changed: list[str] = Field(
+        description="Sources of the same digest, but another folder or other readers: `PATCH /documents/{source}`."
+    )
+    delete: list[str] = Field(
+        description="Sources that the folder no longer has: `DELETE /documents/{source}`, after the uploads."
+    )
+    folders: list[str] = Field(
+        description="Other folders that listed documents came from. Is one an earlier name of this folder? Then "
+        "ask again with it among `earlier_folders`."
+    )
+
+
+class DocumentChangeIn(Model):
+    """What to change of a document, besides its text; at least one field."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"readers": ["group:hr"]}]})
+
+    source: DocumentSource | None = Field(
+        default=None,
+        description="Its new name. Ids of its passages that begin with the name, and `metadata.source`, follow.",
+    )
+    folder: FolderName | None = Field(default=None, description="The folder that it is imported from now.")
+    readers: ReaderNames | None = Field(default=None, description=f"Who may read its passages. {READERS_TEXT}")
+
+    @model_validator(mode="after")
+    def _check_change(self) -> Self:
+        if self.source is None and self.folder is None and "readers" not in self.model_fields_set:
+            raise ValueError("name a source, a folder or readers")
+        return self
+
+    def read(self) -> DocumentChange:
+        """The change."""
+        readers = None if self.readers is None else normalise_readers(self.readers)
+        return DocumentChange(self.source, self.folder, "readers" in self.model_fields_set, readers)
+
+
+class ChangedDocument(BaseModel):
+    """A document that was changed."""
+
+    collection: str
+    source: str
+    changed: int = Field(description="Passages that had other readers before.")

@@ -1,0 +1,121 @@
+"""What brings the documents of a folder in step with a list of what the folder has."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+Readers = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDocument:
+    """A document that the folder has.
+
+    Attributes:
+        digest: hash of the file; None: it could not be read, and its document stays as it is.
+        names_readers: whether ``readers`` says who may read it.
+        readers: in order; None: everyone.
+    """
+
+    source: str
+    digest: str | None
+    names_readers: bool = False
+    readers: Readers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDocument:
+    """A document that the collection has.
+
+    Attributes:
+        digest: None: it came without one, or not all of its passages are written.
+        readers: the different lists of readers of its passages; None among them: everyone.
+    """
+
+    source: str
+    folder: str | None
+    digest: str | None
+    readers: frozenset[Readers | None] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A document whose file is the same under another source."""
+
+    before: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What brings a collection in step, in the order of the sources; documents that are in step are in none.
+
+    Attributes:
+        upload: sources that are new, or whose file is another one.
+        moved: new sources whose file the folder had under another source.
+        changed: sources whose file is the same, but not its folder or its readers.
+        delete: sources that the folder no longer has.
+        folders: other folders that listed documents came from.
+    """
+
+    upload: tuple[str, ...]
+    moved: tuple[Move, ...]
+    changed: tuple[str, ...]
+    delete: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+def compare_documents(
+    folder: str, earlier_folders: Collection[str], listed: Sequence[ListedDocument], held: Iterable[HeldDocument]
+) -> Steps:
+    """Compare what a folder has with what the collection has.
+
+    Args:
+        earlier_folders: folders that this one was before.
+        listed: all documents of the folder, each source once.
+        held: the collection's documents of these folders, and those of listed sources.
+    """
+    by_source = {one.source: one for one in held}
+    has = {one.source for one in listed}
+    folders = {folder, *earlier_folders}
+    gone = {source: one.digest for source, one in by_source.items() if one.folder in folders and source not in has}
+    fresh = {one.source: one.digest for one in listed if one.digest and one.source not in by_source}
+    moved = _match_moves(gone, fresh)
+    upload, changed = [], []
+    for one in listed:
+        earlier = by_source.get(one.source)
+        if one.digest is None or one.source in moved:
+            continue
+        if earlier is None or earlier.digest != one.digest:
+            upload.append(one.source)
+        elif earlier.folder != folder or (one.names_readers and earlier.readers - {one.readers}):
+            changed.append(one.source)
+    elsewhere = {one.folder for source, one in by_source.items() if source in has and one.folder is not None}
+    return Steps(
+        upload=tuple(sorted(upload)),
+        moved=tuple(Move(moved[source], source) for source in sorted(moved)),
+        changed=tuple(sorted(changed)),
+        delete=tuple(sorted(gone.keys() - moved.values())),
+        folders=tuple(sorted(elsewhere - folders)),
+    )
+
+
+def _match_moves(gone: Mapping[str, str | None], fresh: Mapping[str, str | None]) -> dict[str, str]:
+    """New source -> the source that it was: of the same digest, and of the same file name if one has that."""
+    by_digest: defaultdict[str, list[str]] = defaultdict(list)
+    for source, digest in sorted(gone.items()):
+        if digest is not None:
+            by_digest[digest].append(source)
+    moved: dict[str, str] = {}
+    for by_name in (True, False):
+        for source, digest in sorted(fresh.items()):
+            candidates = by_digest.get(digest or "", [])
+            before = next((one for one in candidates if not by_name or _name(one) == _name(source)), None)
+            if source not in moved and before is not None:
+                moved[source] = before
+                candidates.remove(before)
+    return moved
+
+
+def _name(source: str) -> str:
+    return source.rpartition("/")[2]

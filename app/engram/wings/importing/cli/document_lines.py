@@ -1,0 +1,157 @@
+"""Files read and written as lines of ``POST /passages``, for the commands that import."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from engram.cli.terminal import complain
+from engram.context.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from engram.wings.importing.conversion.converter import Converter
+    from engram.wings.importing.conversion.folder import Listing, SourceFile
+    from engram.wings.importing.conversion.reader_rules import ReaderRules, ReadersOf
+
+SIZE = 1_200  # as engram.wings.importing.conversion.chunks, which only these commands need to import
+OVERLAP = 200
+
+SizeOption = Annotated[int, typer.Option("--size", min=100, max=20_000, help="Characters of a passage at most.")]
+OverlapOption = Annotated[
+    int,
+    typer.Option("--overlap", min=0, help="Characters at most that a passage repeats of the one before it."),
+]
+PrefixOption = Annotated[str, typer.Option("--prefix", help="What the names of all documents begin with.")]
+ReadersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--readers",
+        help="Who may read the passages: user:ana, group:hr with commas between, `everyone` or `nobody`. A file "
+        "`.engram-readers` in a folder has precedence. Without either, passages keep their readers.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ChosenReaders:
+    """Who may read what is imported: as folders say, else as the command says."""
+
+    given: "ReadersOf | None"
+    folders: "Mapping[str, ReaderRules]"
+
+    @classmethod
+    def prepare(cls, option: str | None, paths: Sequence[Path]) -> "ChosenReaders":
+        """Read the option and the rules of the folders.
+
+        Raises:
+            InvalidRequestError: one of them cannot be read.
+        """
+        from engram.wings.importing.conversion.folder import escape_name
+        from engram.wings.importing.conversion.reader_rules import parse_readers, read_rules
+
+        try:
+            given = None if option is None else parse_readers(option)
+        except ValueError as error:
+            raise InvalidRequestError(f"--readers: {error}.") from error
+        folders = [path.resolve() for path in paths if path.is_dir()]
+        return cls(given, {escape_name(str(folder)): read_rules(folder) for folder in folders})
+
+    def find(self, file: "SourceFile") -> dict[str, list[str] | None]:
+        """Return field ``readers`` of a document, if anything is said of it."""
+        ruled = None if file.folder is None else self.folders[file.folder].find(file.path)
+        chosen = ruled or self.given
+        if chosen is None:
+            return {}
+        return {"readers": None if chosen.readers is None else list(chosen.readers)}
+
+
+class DocumentLines:
+    """Writes documents, each with its passages.
+
+    Attributes:
+        sources: of the documents that were written.
+        failed: of the files that could not be read.
+        passages: how many were written.
+    """
+
+    def __init__(
+        self, lines: IO[bytes], converter: "Converter", readers: ChosenReaders, size: int, overlap: int
+    ) -> None:
+        self._lines = lines
+        self._converter = converter
+        self._readers = readers
+        self._size = size
+        self._overlap = overlap
+        self.sources: set[str] = set()
+        self.failed: set[str] = set()
+        self.passages = 0
+
+    def write(self, file: "SourceFile") -> None:
+        """Write a document and its passages, all or none; a file that cannot be read costs a line."""
+        from engram.wings.importing.conversion.documents import UnreadableError
+        from engram.wings.importing.conversion.formats import find_kind
+
+        try:
+            with file.path.open("rb") as opened:
+                data = opened.read(
+                    self._converter.limits.file_bytes + 1
+                )  # one more than it may have, which is refused
+            kind = find_kind(file.path.name)
+            conversion = self._converter.convert(file.name, data, kind=kind, size=self._size, overlap=self._overlap)
+        except (UnreadableError, OSError) as error:
+            complain_unreadable(file, error)
+            self.failed.add(file.name)
+            return
+        for note in conversion.notes:
+            complain(note)
+        self.sources.add(file.name)
+        self.passages += len(conversion.passages)
+        self._write_line(conversion.describe(file.name, data, file.folder))
+        readers = self._readers.find(file)
+        for passage in conversion.passages:
+            self._write_line(passage.as_json(file.name) | readers)
+
+    def write_missing(self, source: str, digest: str | None = None) -> None:
+        """Write that there is no file of a document any more; ``digest`` is of the file that there was."""
+        self._write_line({"source": source, "missing": True, "digest": digest})
+
+    def _write_line(self, line: Mapping[str, object]) -> None:
+        self._lines.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+
+
+def check_sizes(size: int, overlap: int) -> None:
+    """Go on only if passages can be cut so.
+
+    Raises:
+        InvalidRequestError: the overlap is not smaller than the size.
+    """
+    if overlap >= size:
+        raise InvalidRequestError("--overlap must be smaller than --size.")
+
+
+def complain_unreadable(file: "SourceFile", error: Exception) -> None:
+    """Name a file that cannot be read, and why."""
+    complain(f"{file.name}: {error.strerror or error}" if isinstance(error, OSError) else str(error))
+
+
+def complain_left_out(listed: "Listing") -> None:
+    """Name what is not imported.
+
+    Raises:
+        InvalidRequestError: that is everything.
+    """
+    if listed.others:
+        complain(f"left alone, being of other kinds: {_format_names(listed.others)}")
+    if listed.outside:
+        complain(f"not followed, being links that leave the folder: {_format_names(listed.outside)}")
+    if listed.unreadable:
+        complain(f"cannot be entered: {_format_names(listed.unreadable)}")
+    if not listed.sources:
+        raise InvalidRequestError("There is nothing to import.")
+
+
+def _format_names(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -1,0 +1,230 @@
+"""A folder whose documents are brought in step with it."""
+
+import io
+import tempfile
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from engram.cli.http_client import Client, ClientError, build_path
+from engram.cli.ingest_commands import ingest_stream, is_complete
+from engram.cli.terminal import complain, say, say_json
+from engram.wings.importing.cli.document_lines import (
+    ChosenReaders,
+    DocumentLines,
+    complain_left_out,
+    complain_unreadable,
+)
+
+if TYPE_CHECKING:
+    from engram.wings.importing.conversion.folder import SourceFile
+
+
+@dataclass
+class SyncReport:
+    """What a run did, by the names of documents."""
+
+    files: int
+    uploaded: list[str] = field(default_factory=list)
+    moved: list[dict[str, str]] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    is_good: bool = True
+
+    def describe(self) -> str:
+        """One line for people."""
+        counts: dict[str, Sized] = {
+            "uploaded": self.uploaded,
+            "moved": self.moved,
+            "changed": self.changed,
+            "deleted": self.deleted,
+            "failed": self.failed,
+        }
+        done = [f"{len(names)} {name}" for name, names in counts.items() if names]
+        return f"{self.files} files: {', '.join(done) or 'all in step'}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "is_good"}
+
+
+@dataclass
+class FolderSync:
+    """Brings the documents of a folder in step; may run again and again.
+
+    Attributes:
+        readers: of the command; None: it names none.
+        quiet: whether results are printed as JSON only.
+    """
+
+    folder: Path
+    collection: str
+    prefix: str
+    readers: str | None
+    size: int
+    overlap: int
+    encoder: str | None
+    quiet: bool
+    _digests: dict[Path, tuple[tuple[int, int], str]] = field(default_factory=dict)
+
+    def say(self, report: SyncReport) -> None:
+        """Print what a run did."""
+        if self.quiet:
+            say_json(report.as_json())
+        else:
+            say(report.describe())
+
+    def run(self, client: Client) -> SyncReport:
+        """Bring the documents in step, once.
+
+        Raises:
+            ClientError: the service refused something or could not be reached. What was done stays.
+            InvalidRequestError: the folder has nothing to import, or its rules of readers cannot be read.
+        """
+        from engram.wings.importing.conversion.folder import check_names, list_files
+
+        listed = list_files([self.folder], self.prefix)
+        complain_left_out(listed)
+        check_names(listed.sources)
+        readers = ChosenReaders.prepare(self.readers, [self.folder])
+        files = {file.name: file for file in listed.sources}
+        digests = {name: self._hash(file) for name, file in files.items()}
+        report = SyncReport(len(files), failed=sorted(name for name, digest in digests.items() if digest is None))
+        manifest = [{"source": name, "digest": digests[name], **readers.find(file)} for name, file in files.items()]
+        steps = self._compare(client, manifest)
+        renamed = self._move(client, steps["moved"], files, readers, report)
+        for name in steps["changed"]:
+            self._change(client, name, self._describe(files[name], readers))
+            report.changed.append(name)
+        uploads = sorted([*steps["upload"], *renamed.values()])
+        if uploads:
+            with tempfile.TemporaryFile() as lines:
+                missing = {before: digests[name] for before, name in renamed.items()}
+                missing |= dict.fromkeys(steps["delete"])
+                self._upload(client, lines, [files[name] for name in uploads], readers, missing, report)
+            if report.jobs and (steps["delete"] or renamed):  # some of them were renamed
+                steps = self._compare(client, manifest)
+        report.moved = [move for move in report.moved if move["source"] not in report.failed]
+        report.is_good &= not report.failed and not listed.unreadable
+        self._delete(
+            client, steps["delete"], report, is_whole=None not in digests.values() and not listed.unreadable
+        )
+        return report
+
+    def _hash(self, file: "SourceFile") -> str | None:
+        """Hash of a file as an import stores it; None, and a line, if it cannot be read."""
+        import hashlib
+
+        try:
+            state = file.path.stat()
+            version = (state.st_mtime_ns, state.st_size)
+            known = self._digests.get(file.path)
+            if known is not None and known[0] == version:
+                return known[1]
+            with file.path.open("rb") as opened:
+                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        except OSError as error:
+            complain_unreadable(file, error)
+            return None
+        self._digests[file.path] = (version, digest)
+        return digest
+
+    def _compare(self, client: Client, manifest: list[dict[str, Any]]) -> dict[str, Any]:
+        """The steps that the service names; all files are new to a collection that does not exist yet."""
+        from engram.wings.importing.conversion.folder import escape_name
+
+        body: dict[str, Any] = {"folder": escape_name(str(self.folder)), "documents": manifest}
+        where = {"collection": self.collection}
+        try:
+            steps: dict[str, Any] = client.send("POST", "/documents/manifest", params=where, json=body)
+            gone = [folder for folder in steps["folders"] if not Path(folder).is_dir()]
+            if gone:  # the folder was renamed
+                steps = client.send(
+                    "POST", "/documents/manifest", params=where, json=body | {"earlier_folders": gone}
+                )
+        except ClientError as error:
+            if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
+                raise
+            new = sorted(one["source"] for one in manifest if one["digest"] is not None)
+            return {"upload": new, "moved": [], "changed": [], "delete": []}
+        return steps
+
+    def _move(
+        self,
+        client: Client,
+        moves: list[dict[str, str]],
+        files: Mapping[str, "SourceFile"],
+        readers: ChosenReaders,
+        report: SyncReport,
+    ) -> dict[str, str]:
+        """Move documents whose files have their names still; return those to read again: before -> name.
+
+        The name of a file says how it is read, and may be its title.
+        """
+        renamed: dict[str, str] = {}
+        for move in moves:
+            before, name = move["before"], move["source"]
+            if before.rpartition("/")[2] == name.rpartition("/")[2]:
+                self._change(client, before, {"source": name, **self._describe(files[name], readers)})
+            else:
+                renamed[before] = name
+            report.moved.append(move)
+        return renamed
+
+    def _describe(self, file: "SourceFile", readers: ChosenReaders) -> dict[str, Any]:
+        return {"folder": file.folder, **readers.find(file)}
+
+    def _change(self, client: Client, name: str, change: dict[str, Any]) -> None:
+        client.send("PATCH", build_path("documents", name), params={"collection": self.collection}, json=change)
+
+    def _upload(
+        self,
+        client: Client,
+        lines: IO[bytes],
+        files: list["SourceFile"],
+        readers: ChosenReaders,
+        missing: Mapping[str, str | None],
+        report: SyncReport,
+    ) -> None:
+        """Read and ingest files.
+
+        Args:
+            missing: documents that may have become one of them -> digest of the file, if that is known.
+        """
+        from engram.wings.importing.conversion.converter import Converter
+        from engram.wings.importing.conversion.import_limits import PATIENT
+
+        with Converter(PATIENT) as converter:
+            documents = DocumentLines(lines, converter, readers, self.size, self.overlap)
+            for file in files:
+                documents.write(file)
+        report.failed = sorted({*report.failed, *documents.failed})
+        if not documents.sources:
+            return
+        for source, digest in missing.items():
+            documents.write_missing(source, digest)
+        lines.seek(0)
+        stream = cast(io.BufferedIOBase, lines)
+        job = ingest_stream(client, stream, "sync", self.collection, quiet=self.quiet, encoder=self.encoder)
+        report.jobs.append(job)
+        report.uploaded = sorted(documents.sources - {move["source"] for move in report.moved})
+        report.is_good &= is_complete(job)
+
+    def _delete(self, client: Client, sources: list[str], report: SyncReport, *, is_whole: bool) -> None:
+        """Delete documents, unless something before went wrong that may concern them."""
+        if not sources:
+            return
+        if not is_whole or not all(map(is_complete, report.jobs)):
+            reason = "its job did not succeed" if is_whole else "not all files can be read"
+            complain(f"nothing is deleted, because {reason}; no longer in the folder: {len(sources)} documents")
+            return
+        for source in sources:
+            try:
+                client.send("DELETE", build_path("documents", source), params={"collection": self.collection})
+            except ClientError as error:
+                if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:  # somebody else deleted it
+                    raise
+            report.deleted.append(source)

@@ -1,0 +1,156 @@
+"""A folder whose documents follow it."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from engram.wings.importing.conversion.folder import list_files
+from tests.support.command import Cli
+
+pytestmark = pytest.mark.usefixtures("working")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    for name, text in {
+        "rivers": "The Rhine ends in the North Sea.",
+        "lakes": "Lake Constance lies in the Alps.",
+        "towns": "Basel lies on the Rhine. Its university is old. Its fair is older.",
+        "roads": "The road to Bern is closed.",
+    }.items():
+        (folder / f"{name}.txt").write_text(text)
+    return folder
+
+
+@pytest.fixture
+def collection() -> str:
+    return f"sync-{uuid4().hex[:8]}"
+
+
+def sync(cli: Cli, folder: Path, collection: str, *more: str, code: int = 0) -> dict[str, Any]:
+    """Run the command; return what it did, of the jobs only their counts."""
+    done = cli("sync", str(folder), "-c", collection, "--json", *more)
+    assert done.returncode == code, done.stderr
+    report = json.loads(done.stdout)
+    report["jobs"] = [(job["created"], job["updated"]) for job in report["jobs"]]
+    return {name: value for name, value in report.items() if value}
+
+
+def list_passages(cli: Cli, collection: str) -> dict[str, str]:
+    """Id -> source of each passage."""
+    listed = json.loads(cli("passage", "list", "-c", collection, "--json").stdout)["passages"]
+    return {one["id"]: one["source"]["document"] for one in listed}
+
+
+def test_only_what_changed_is_read_and_the_rest_is_moved_or_deleted(
+    cli: Cli, folder: Path, collection: str
+) -> None:
+    assert sync(cli, folder, collection) == {
+        "files": 4,
+        "uploaded": ["lakes.txt", "rivers.txt", "roads.txt", "towns.txt"],
+        "jobs": [(4, 0)],
+    }
+    assert cli("sync", str(folder), "-c", collection).stdout == "4 files: all in step\n"
+
+    (folder / "rivers.txt").rename(folder / "deep" / "rivers.txt")
+    (folder / "lakes.txt").write_text("Lake Geneva lies in the Alps.")
+    (folder / "roads.txt").unlink()
+    assert sync(cli, folder, collection) == {
+        "files": 3,
+        "uploaded": ["lakes.txt"],
+        "moved": [{"before": "rivers.txt", "source": "deep/rivers.txt"}],
+        "deleted": ["roads.txt"],
+        "jobs": [(1, 0)],
+    }
+    assert list_passages(cli, collection) == {
+        f"{source}#1": source for source in ("deep/rivers.txt", "lakes.txt", "towns.txt")
+    }
+
+
+def test_a_file_with_another_name_or_with_most_of_its_text_is_the_same_document(
+    cli: Cli, folder: Path, collection: str
+) -> None:
+    sync(cli, folder, collection)
+    (folder / "rivers.txt").rename(folder / "streams.txt")  # its title is its name
+    (folder / "towns.txt").rename(folder / "cities.txt")
+    (folder / "cities.txt").write_text("Basel lies on the Rhine. Its university is old. Its fair is not.")
+    assert sync(cli, folder, collection) == {
+        "files": 4,
+        "uploaded": ["cities.txt"],
+        "moved": [{"before": "rivers.txt", "source": "streams.txt"}],
+        "jobs": [(0, 2)],
+    }
+    assert sync(cli, folder, collection) == {"files": 4}
+
+
+def test_a_renamed_folder_is_the_same_folder(cli: Cli, folder: Path, collection: str) -> None:
+    sync(cli, folder, collection)
+    renamed = folder.rename(folder.with_name("papers"))
+    (renamed / "roads.txt").unlink()
+    names = ["lakes.txt", "rivers.txt", "towns.txt"]
+    assert sync(cli, renamed, collection) == {"files": 3, "changed": names, "deleted": ["roads.txt"]}
+
+
+def test_a_change_of_readers_alone_is_applied(cli: Cli, folder: Path, collection: str) -> None:
+    sync(cli, folder, collection)
+    (folder / ".engram-readers").write_text("*: everyone\nlakes.txt: group:hr\n")
+    assert sync(cli, folder, collection) == {"files": 4, "changed": ["lakes.txt"]}
+    assert sync(cli, folder, collection) == {"files": 4}
+    explained = json.loads(
+        cli("access", "explain", "lakes.txt#1", "-c", collection, "--as", "group:hr", "--json").stdout
+    )
+    assert explained["readers"] == ["group:hr"]
+
+
+def test_a_file_that_cannot_be_converted_keeps_its_document(cli: Cli, folder: Path, collection: str) -> None:
+    sync(cli, folder, collection)
+    (folder / "towns.txt").write_text(" ")
+    (folder / "roads.txt").unlink()
+    assert sync(cli, folder, collection, code=1) == {
+        "files": 4 - 1,
+        "failed": ["towns.txt"],
+        "deleted": ["roads.txt"],
+    }
+    assert "towns.txt#1" in list_passages(cli, collection)
+
+
+def test_a_folder_that_cannot_be_entered_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    enter = os.scandir
+
+    def refuse(path: str) -> Any:
+        if str(path).endswith("deep"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return enter(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    listed = list_files([folder])
+    assert listed.unreadable == (str(folder.resolve() / "deep"),)
+    assert len(listed.sources) == 4
+
+
+def test_a_watched_folder_is_followed(cli: Cli, folder: Path, collection: str, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    with output.open("wb") as log:
+        watching = cli.begin("sync", str(folder), "-c", collection, "--watch", output=log)
+        try:
+            await_line(output, "4 files: 4 uploaded")
+            (folder / "roads.txt").unlink()
+            await_line(output, "3 files: 1 deleted")
+        finally:
+            watching.terminate()
+            watching.wait(10)
+    assert "roads.txt#1" not in list_passages(cli, collection)
+
+
+def await_line(output: Path, line: str) -> None:
+    end = time.monotonic() + 60
+    while line not in output.read_text().splitlines():
+        assert time.monotonic() < end, output.read_text()
+        time.sleep(0.1)
