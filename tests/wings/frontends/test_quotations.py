@@ -64,6 +64,13 @@ def test_neighbours_are_quoted_with_the_best_sentence_in_reading_order_and_once(
     assert [one.sentence.sentence_id for one in quotations.quotes] == [2, 5]
 
 
+def test_chinese_sentences_are_quoted_without_spaces_between_them() -> None:
+    (quotation,) = ask(
+        QuotableAnswer(passage(1, ["图书馆周一闭馆。", "1987年搬到人民路。"])), {"周一"}, {1: 0.9}
+    ).quotes
+    assert quotation.text == "图书馆周一闭馆。1987年搬到人民路。"
+
+
 def test_a_sentence_that_verdicts_vouch_for_comes_first_and_is_certain() -> None:
     answer = QuotableAnswer(passage(1, PUMP[2:4]), passage(9, ["See chapter four."], recall=0.9), sufficiency=0.1)
     quotations = ask(answer, {"port"}, {1: 0.6, 9: 0.1})

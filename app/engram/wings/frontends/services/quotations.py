@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from engram.core.text.headings import find_headings
+from engram.core.text.joining import join_texts
 from engram.providers.language import terms
 from engram.services.retrieval.answer import Answer, PassageAnswer, SentenceAnswer
 
@@ -157,7 +158,7 @@ def _choose(ranked: Sequence[_Sentence], weights: Mapping[str, float]) -> Iterat
             continue
         window = _widen(best, quoted)
         quoted.update(one.sentence_id for one in window)
-        text = " ".join(one.text for one in window)
+        text = join_texts(one.text for one in window)
         if len(window) == 1:
             text = cut_table(text, weights, best.passage.language)
         yield Quotation(best.passage, best.sentence, text)
