@@ -1,4 +1,6 @@
-"""Count for how many questions the right passage is found, and its right sentence shown and quoted, by language.
+"""Count by language for how many questions the right passage is found, and its right sentence shown and quoted.
+
+Of questions that no document answers it counts the replies of the chat that say so.
 
 The service has to run without a language model, with an encoder of many languages and the documents imported:
 
@@ -14,6 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+NOT_FOUND = "I find no answer"
 COUNTS = ("passage first", "in the first three", "sentence shown", "answer quoted")
 
 
@@ -31,17 +34,23 @@ def bare(text: str) -> str:
     return "".join(text.split())
 
 
+def ask(url: str, collection: str, question: str) -> str:
+    """What the chat replies."""
+    chat = {"model": collection, "messages": [{"role": "user", "content": question}]}
+    content: str = post(f"{url}/v1/chat/completions", chat)["choices"][0]["message"]["content"]
+    return content
+
+
 def measure(url: str, collection: str, question: dict[str, str]) -> tuple[list[bool], str]:
     """Whether each of ``COUNTS`` holds, and what was found."""
     passages = post(f"{url}/query", {"query": question["text"], "collection": collection})["passages"]
+    reply = ask(url, collection, question["text"])
     sentence = bare(question["sentence"])
     right = [
         passage["source"]["document"] == question["document"] and sentence in bare(passage["text"])
         for passage in passages
     ]
     shown = [one["text"] for passage in passages for one in passage["sentences"]]
-    chat = {"model": collection, "messages": [{"role": "user", "content": question["text"]}]}
-    reply = post(f"{url}/v1/chat/completions", chat)["choices"][0]["message"]["content"]
     counts = [
         any(right[:1]),
         any(right[:3]),
@@ -53,14 +62,23 @@ def measure(url: str, collection: str, question: dict[str, str]) -> tuple[list[b
 
 
 def main() -> None:
-    """Print what was found for each question that misses something, then the counts of each language."""
+    """Print what was found for each question that misses something, then the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("url")
     parser.add_argument("collection")
     arguments = parser.parse_args()
     counts: dict[str, list[list[bool]]] = defaultdict(list)
+    refused: list[bool] = []
     for line in Path(__file__).with_name("questions.jsonl").read_text(encoding="utf-8").splitlines():
         question = json.loads(line)
+        if question["document"] is None:
+            reply = ask(arguments.url, arguments.collection, question["text"])
+            refused.append(reply.startswith(NOT_FOUND))
+            if not refused[-1]:
+                sys.stdout.write(
+                    f"{question['_id']} {question['text']}\nnot: said that there is no answer\n{reply}\n\n"
+                )
+            continue
         found, details = measure(arguments.url, arguments.collection, question)
         counts[question["document"]].append(found)
         if not all(found):
@@ -69,6 +87,7 @@ def main() -> None:
     for document, rows in counts.items():
         sums = [f"{sum(column)} {name}" for name, column in zip(COUNTS, zip(*rows, strict=True), strict=True)]
         sys.stdout.write(f"{document}, of {len(rows)} questions: {', '.join(sums)}\n")
+    sys.stdout.write(f"no document, of {len(refused)} questions: {sum(refused)} said that there is no answer\n")
 
 
 if __name__ == "__main__":

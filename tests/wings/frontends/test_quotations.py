@@ -1,9 +1,11 @@
 """Quotations: the sentences that answer best with their neighbours, and whether they answer."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from engram.core.text.temporal import time_constraint
 from engram.services.retrieval.answer import PassageAnswer, SentenceAnswer
 from engram.services.retrieval.passage_source import PassageSource
 from engram.wings.frontends.services.quotations import QUOTE_CHARACTERS, Quotations, cut_table, quote
@@ -56,6 +58,17 @@ def test_a_code_that_no_sentence_has_makes_an_answer_improbable() -> None:
     assert named is not None
     assert other is not None
     assert other < 0.5 < named
+
+
+def test_a_date_in_another_calendar_is_no_missing_code() -> None:
+    said = ["島は静かです。", "平成八年四月に船が就航しました。"]
+    asked = time_constraint("1996年4月に何がありましたか。")
+    answer = QuotableAnswer(replace(passage(1, said), language="ja"))
+    named = quote(answer, {"1996", "4", "月"}, {2: 0.5}, asked).probability
+    other = quote(answer, {"1997", "4", "月"}, {2: 0.5}, time_constraint("1997年4月")).probability
+    assert named is not None
+    assert other is not None
+    assert other < named
 
 
 def test_neighbours_are_quoted_with_the_best_sentence_in_reading_order_and_once() -> None:
