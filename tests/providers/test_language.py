@@ -95,7 +95,7 @@ def test_splitting_loses_nothing_but_white_space(text: str, language: str) -> No
         ("de", ["Es hatte 30 °C.", "Das war „warm“ für J. S. Bach.", "Ludwig XIV. regierte."]),
         ("fr", ["M. Dupont est né en 753 av. J.-C. à Rome.", "Il est parti !", "Pourquoi ?", "Voilà."]),
         ("ru", ["Он родился в 1815 г. в Москве.", "Э. И. Дюпон, т. е. химик."]),
-        ("zh", ["北京有2154.5万人口！", "你去过吗？", "「我去过。」", "他说。"]),
+        ("zh", ["北京有2154.5万人口！", "你去过吗？", "「我去过。」", "他说。", "2024年。"]),
         ("ja", ["R.マレが作った。", "高さ約15.5メートル。", "はい。"]),
         ("hi", ["यह एक वाक्य है।", "यह दूसरा वाक्य है।"]),
         ("ar", ["هل تسمعني؟", "نعم!", "هذا نص."]),

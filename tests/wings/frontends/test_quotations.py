@@ -1,9 +1,11 @@
 """Quotations: the sentences that answer best with their neighbours, and whether they answer."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from engram.core.text.temporal import time_constraint
 from engram.services.retrieval.answer import PassageAnswer, SentenceAnswer
 from engram.services.retrieval.passage_source import PassageSource
 from engram.wings.frontends.services.quotations import QUOTE_CHARACTERS, Quotations, cut_table, quote
@@ -58,10 +60,28 @@ def test_a_code_that_no_sentence_has_makes_an_answer_improbable() -> None:
     assert other < 0.5 < named
 
 
+def test_a_date_in_another_calendar_is_no_missing_code() -> None:
+    said = ["島は静かです。", "平成八年四月に船が就航しました。"]
+    asked = time_constraint("1996年4月に何がありましたか。")
+    answer = QuotableAnswer(replace(passage(1, said), language="ja"))
+    named = quote(answer, {"1996", "4", "月"}, {2: 0.5}, asked).probability
+    other = quote(answer, {"1997", "4", "月"}, {2: 0.5}, time_constraint("1997年4月")).probability
+    assert named is not None
+    assert other is not None
+    assert other < named
+
+
 def test_neighbours_are_quoted_with_the_best_sentence_in_reading_order_and_once() -> None:
     quotations = ask(QuotableAnswer(passage(1, PUMP)), {"address"}, {2: 0.9, 1: 0.2, 5: 0.3})
     assert [one.text for one in quotations.quotes] == [" ".join(PUMP[:4]), PUMP[4]]
     assert [one.sentence.sentence_id for one in quotations.quotes] == [2, 5]
+
+
+def test_chinese_sentences_are_quoted_without_spaces_between_them() -> None:
+    (quotation,) = ask(
+        QuotableAnswer(passage(1, ["图书馆周一闭馆。", "1987年搬到人民路。"])), {"周一"}, {1: 0.9}
+    ).quotes
+    assert quotation.text == "图书馆周一闭馆。1987年搬到人民路。"
 
 
 def test_a_sentence_that_verdicts_vouch_for_comes_first_and_is_certain() -> None:

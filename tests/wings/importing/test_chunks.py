@@ -48,6 +48,13 @@ def test_sections_are_never_mixed_and_start_with_their_heading() -> None:
     }
 
 
+def test_chinese_and_japanese_sentences_stand_in_a_passage_as_in_the_document() -> None:
+    text = "所要時間は片道五十五分です。2024年に短くなりました。売店もあります。"
+    (made,) = chunks.passages(document(Block(text, ())))
+    assert made.text == text
+    assert len(made.sentences) == 3
+
+
 def test_long_sections_overlap_by_whole_sentences() -> None:
     sentences = [f"River number {n} flows slowly into the sea." for n in range(40)]
     made = list(chunks.passages(document(Block(" ".join(sentences))), size=200, overlap=60))

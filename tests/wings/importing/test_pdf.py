@@ -1,5 +1,7 @@
 """PDFs: pages, what pages repeat, words cut at line ends, raised figures and tables."""
 
+from pathlib import Path
+
 import pytest
 
 from engram.wings.importing.conversion import portable
@@ -8,6 +10,7 @@ from engram.wings.importing.conversion.import_limits import ConversionLimits
 from tests.support.pdf_files import pdf_drawn, pdf_of, show_at
 
 LIMITS = ConversionLimits()
+HANDBOOK = Path(__file__).parents[3] / "evaluation_sets" / "languages" / "documents" / "shouce.pdf"
 TOWNS = ("Alfa", "Bravo", "Carlo", "Delta", "Echo")
 
 
@@ -154,3 +157,11 @@ def test_rows_of_words_that_run_from_right_to_left_are_read() -> None:
     )
     document = portable.pdf("a.pdf", pdf_drawn([f"{rows} ET"]), LIMITS)
     assert [text.split() for text in texts(document)] == [["דגבא", "10", "5"], ["חזוה", "12", "7"]]
+
+
+def test_chinese_lines_are_joined_without_spaces_and_short_ones_are_headings() -> None:
+    document = portable.pdf("shouce.pdf", HANDBOOK.read_bytes(), LIMITS)
+    whole = [block.text for block in document.blocks if block.whole]
+    assert whole[:5] == ["青石县图书馆读者手册", "关于本手册", "开放时间", "办理读者证", "借书数量和期限"]
+    assert any("本版于2025年1月6日生效。" in text for text in texts(document))
+    assert all(text.endswith("。") for text in texts(document) if text not in whole)

@@ -1,8 +1,8 @@
 """Dates as languages other than English write them, and numeric dates of any.
 
 - Months by name: "12. Juni 2024", "12 de junio de 2024", "12 июня 2024 г.", "12 มิถุนายน พ.ศ. 2567".
-- Chinese, Japanese and Korean dates with their eras: "2024年6月12日", "令和6年", "民國113年", "二〇二四年",
-  "2024년 6월".
+- Chinese, Japanese and Korean dates with their eras: "2024年6月12日", "令和6年", "平成八年", "民國113年",
+  "二〇二四年", "2024년 6월".
 - Numeric dates: "12.6.2024", "12/6/2024", "2024/6/12". Which number is the month of "3/4/2024" depends on the
   language: it comes first in English, last elsewhere. Text that names such a date may tell the day in brackets,
   "3/4/2024 [2024-04-03]", which then counts.
@@ -25,6 +25,8 @@ _BUDDHIST_YEARS = 543
 _FIRST_YEAR, _LAST_YEAR = 1000, 2100
 _HAN_DIGITS = {letter: number for number, letter in enumerate("〇一二三四五六七八九")} | {"零": 0}
 _HAN = "".join(_HAN_DIGITS)
+_HAN_NUMBER = f"(?:[{_HAN}]?十[{_HAN}]?|[{_HAN}]{{1,3}})"
+"""Up to 99 with 十, or digit by digit: 三十一, 三一."""
 
 _NUMERIC = re.compile(
     r"(?<![\w.,:/-])(?:(?P<day>\d{1,2})(?P<mark>[./-])(?P<month>\d{1,2})(?P=mark)(?P<year>\d{4})"
@@ -37,8 +39,8 @@ _NAMED = re.compile(
     r"\s*(?:del?\s+)?(?P<buddhist>พ\.ศ\.\s*)?(?P<year>\d{4})(?!\d)(?:\s*г(?:\.|ода|оду)?(?!\w))?"
 )
 _EAST = re.compile(
-    rf"(?<!\d)(?:(?P<era>{'|'.join(_ERAS)})(?P<era_year>\d{{1,3}}|元)|(?P<year>\d{{4}}|[{_HAN}]{{4}}))\s?[年년](?![間间前동간])"
-    rf"(?:\s?(?P<month>\d{{1,2}}|[{_HAN}十]{{1,2}})\s?[月월](?:\s?(?P<day>\d{{1,2}}|[{_HAN}十]{{1,3}})\s?[日號号일])?)?"
+    rf"(?<!\d)(?:(?P<era>{'|'.join(_ERAS)})(?P<era_year>\d{{1,3}}|元|{_HAN_NUMBER})|(?P<year>\d{{4}}|[{_HAN}]{{4}}))\s?[年년](?![間间前동간])"
+    rf"(?:\s?(?P<month>\d{{1,2}}|{_HAN_NUMBER})\s?[月월](?:\s?(?P<day>\d{{1,2}}|{_HAN_NUMBER})\s?[日號号일])?)?"
 )
 _STATED_YEAR = re.compile(
     r"(?<!\w)(?:(?:im\s+jahre?|seit|anno|en\s+l[’']an|depuis|vers|en\s+el\s+año|desde|no\s+ano|em|в|с|до|после|около|w|od|po"
@@ -46,7 +48,7 @@ _STATED_YEAR = re.compile(
     r"|(?P<before>\d{4})\s*(?:году|года|год|г\.|roku|yılı\w*|[’'](?:de|da|te|ta|den|dan|ten|tan)|में|ई\.)(?!\w))",
     re.IGNORECASE,
 )
-_MARKS = re.compile(r"\d\d|[元〇一二三四五六七八九][年년]")
+_MARKS = re.compile(r"\d\d|[元〇一二三四五六七八九十][年년]")
 
 
 class CalendarDate(NamedTuple):
@@ -109,7 +111,7 @@ def _read_numeric(match: re.Match[str], language: str | None) -> CalendarDate | 
 
 def _read_east(match: re.Match[str]) -> CalendarDate | None:
     if match["era"]:
-        number = 1 if match["era_year"] == "元" else int(match["era_year"])
+        number = 1 if match["era_year"] == "元" else _read_number(match["era_year"])
         year = _ERAS[match["era"]] + number - 1
     else:
         year = _read_number(match["year"])

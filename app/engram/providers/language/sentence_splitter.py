@@ -7,6 +7,7 @@ stop.
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 import sentencex
 
@@ -39,6 +40,8 @@ _ORDINAL_END = re.compile(r"(?<!\w)\d{1,2}\.$")
 STRETCH = 2_000
 """Characters that sentencex splits at once."""
 _CUT = re.compile(r"[。！？।॥۔؟]|[.!?]\s|\n")
+_FIGURE_BEGINS = re.compile(r"(?<=[。！？])(?=\d)")
+"""An end that sentencex leaves open: "图书馆成立。1987年搬到人民路。"."""
 _CAPITALISES_NOUNS = frozenset({"de"})
 """Languages in which a capital after an ordinal begins a noun: "im 19. Jahrhundert"."""
 
@@ -79,7 +82,7 @@ def _library_ends(text: str, language: str) -> Iterator[int]:
     """Ends that sentencex finds, without those inside an abbreviation, an ordinal or a quoted mark."""
     end = 0
     for stretch in _stretches(_WIDE_SPACE.sub(" ", text)):
-        for piece in sentencex.segment(language, stretch):
+        for piece in chain.from_iterable(map(_FIGURE_BEGINS.split, sentencex.segment(language, stretch))):
             if end and not _goes_on(text[max(end - 40, 0) : end], text[end : end + 40], language):
                 yield end
             end += len(piece)

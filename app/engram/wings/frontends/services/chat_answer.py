@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from engram.context.errors import LlmError
 from engram.core.auth.access_keys import LLM
+from engram.core.text.temporal import time_constraint
 from engram.providers.language import question_terms
 from engram.providers.llm import Llm
 from engram.services.answers.worded_answer import AnswerService, Citation, WordedAnswer
@@ -119,7 +120,8 @@ class ChatService:
         vector = self._encoder.embed_questions(collection, [retrieval.query])[0]
         with self._database.snapshot() as reader:
             similarities = sentence_likeness.compare(reader, collection.id, vector, sentences)
-        return quote(retrieval, question_terms(retrieval.query, collection.languages).keys(), similarities)
+        terms = question_terms(retrieval.query, collection.languages).keys()
+        return quote(retrieval, terms, similarities, time_constraint(retrieval.query))
 
 
 def _restate(llm: Llm, question: str, earlier: Sequence[ChatTurn]) -> tuple[str, tuple[Fallback, ...]]:

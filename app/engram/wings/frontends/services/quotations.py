@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from engram.core.text.headings import find_headings
+from engram.core.text.joining import join_texts
+from engram.core.text.temporal import TimeExpression, find_time_expressions
 from engram.providers.language import terms
 from engram.services.retrieval.answer import Answer, PassageAnswer, SentenceAnswer
 
@@ -78,13 +80,19 @@ class _Sentence:
     headings: Sequence[bool]
 
 
-def quote(answer: Answer, question_terms: Set[str], similarities: Mapping[int, float]) -> Quotations:
+def quote(
+    answer: Answer,
+    question_terms: Set[str],
+    similarities: Mapping[int, float],
+    asked_time: TimeExpression | None = None,
+) -> Quotations:
     """Quote the best sentences of the first passages.
 
     Args:
         answer: with all sentences of its passages.
         question_terms: terms of the question.
         similarities: sentence -> its cosine with the question.
+        asked_time: the time that the question names.
     """
     compared = list(_compare(answer.passages[:QUOTED_PASSAGES], similarities))
     weights = _weigh_terms(question_terms, compared)
@@ -96,7 +104,7 @@ def quote(answer: Answer, question_terms: Set[str], similarities: Mapping[int, f
     ]
     quotable.sort(key=lambda place: -values[place])
     quotes = list(_choose([compared[place] for place in quotable], weights))
-    return Quotations(quotes, _estimate(answer.sufficiency, compared, shares, weights))
+    return Quotations(quotes, _estimate(answer.sufficiency, compared, shares, weights, asked_time))
 
 
 def _compare(passages: Sequence[PassageAnswer], similarities: Mapping[int, float]) -> Iterator[_Sentence]:
@@ -157,7 +165,7 @@ def _choose(ranked: Sequence[_Sentence], weights: Mapping[str, float]) -> Iterat
             continue
         window = _widen(best, quoted)
         quoted.update(one.sentence_id for one in window)
-        text = " ".join(one.text for one in window)
+        text = join_texts(one.text for one in window)
         if len(window) == 1:
             text = cut_table(text, weights, best.passage.language)
         yield Quotation(best.passage, best.sentence, text)
@@ -209,6 +217,7 @@ def _estimate(
     compared: Sequence[_Sentence],
     shares: Sequence[float],
     weights: Mapping[str, float],
+    asked_time: TimeExpression | None,
 ) -> float | None:
     """The probability that the quotes hold the answer."""
     if sufficiency is None or len(weights) > MOST_TERMS:
@@ -217,15 +226,38 @@ def _estimate(
         return 0.0
     if any(one.sentence.recall >= CERTAIN_RECALL for one in compared):
         return 1.0
-    every = frozenset[str]().union(*(one.terms for one in compared))
     odds = (
         BIAS
         + SUFFICIENCY * _log_odds(sufficiency)
         + SIMILARITY * max(one.similarity for one in compared)
         + WORD_SHARE * max(shares)
-        + MISSING_CODE * any(_is_code(term) and term not in every for term in weights)
+        + MISSING_CODE * _misses_code(compared, weights.keys(), asked_time)
     )
     return 1.0 / (1.0 + math.exp(-odds))
+
+
+def _misses_code(
+    compared: Sequence[_Sentence], question_terms: Set[str], asked_time: TimeExpression | None
+) -> bool:
+    """Whether the question names a number or a code that no sentence has; a date may be written in another way."""
+    every = frozenset[str]().union(*(one.terms for one in compared))
+    missing = [term for term in question_terms if _is_code(term) and term not in every]
+    if missing and asked_time is not None and any(_names_time(one, asked_time) for one in compared):
+        missing = [term for term in missing if term not in asked_time.text]
+    return bool(missing)
+
+
+def _names_time(sentence: _Sentence, asked: TimeExpression) -> bool:
+    """Whether a sentence names a time inside of the one that was asked for."""
+    if asked.start is None or asked.end is None:
+        return False
+    return any(
+        stated.start is not None
+        and stated.end is not None
+        and asked.start <= stated.start
+        and stated.end <= asked.end
+        for stated in find_time_expressions(sentence.sentence.text, sentence.passage.language)
+    )
 
 
 def _log_odds(probability: float) -> float:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from typing import Literal
 
+from engram.core.text.joining import gap
 from engram.providers.language.language_detection import detect_language
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.importing.conversion.documents import Block, Document, ImportedPassage
@@ -123,7 +124,9 @@ def _length(units: list[_Unit]) -> int:
 def _passage(
     document: Document, number: int, first: str, packed: list[_Unit], metadata: dict[str, object]
 ) -> ImportedPassage:
-    text = "".join((("\n" if unit.opens else " ") if at else "") + unit.text for at, unit in enumerate(packed))
+    text = packed[0].text + "".join(
+        ("\n" if unit.opens else gap(before.text, unit.text)) + unit.text for before, unit in pairwise(packed)
+    )
     return ImportedPassage(
         id=f"{document.source}#{number}",
         title=document.title[:500],

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import Any
 
+from engram.core.text.joining import join_texts
 from engram.wings.importing.conversion.documents import Block, Document, NotInstalledError, UnreadableError
 from engram.wings.importing.conversion.table_model import TableLine
 
@@ -157,8 +158,9 @@ def note_encoded(source: str, characters: int) -> tuple[str, ...]:
 
 
 def flatten_text(text: str) -> str:
-    """The text in one line."""
-    return " ".join(text.split())
+    """The text in one line; a line end inside Chinese or Japanese leaves no space."""
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return join_texts(line for line in lines if line)
 
 
 def library(name: str) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from engram.core.text.joining import is_unspaced
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.importing.conversion.documents import Document, UnreadableError
 from engram.wings.importing.conversion.import_limits import ConversionLimits
@@ -13,7 +14,7 @@ from engram.wings.importing.conversion.line_ends import join_words
 from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, flatten_text, library
 from engram.wings.importing.conversion.page_layout import ROW, read_lines, read_row
-from engram.wings.importing.conversion.prose import add_paragraphs
+from engram.wings.importing.conversion.prose import FULL_SHARE, STOPS, add_paragraphs
 from engram.wings.importing.conversion.running_heads import drop_running_heads
 
 _NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*\.?|[A-Z]\.|[IVX]+\.)\s+")
@@ -117,8 +118,16 @@ def _join_pages(pages: list[str]) -> list[str]:
     """Move the end of a sentence that runs over a page's end to the page where the sentence begins."""
     for at in range(1, len(pages)):
         before, page = pages[at - 1], pages[at]
-        if before and page[:1].islower() and not before.endswith((".", "!", "?", ":", ";")):
+        if _runs_over(before, page):
             first_sentence = split_sentences(page.partition(ROW)[0])[0]
             pages[at - 1] = f"{before}\n{first_sentence}"
             pages[at] = page[len(first_sentence) :].lstrip()
     return pages
+
+
+def _runs_over(before: str, page: str) -> bool:
+    """Whether a sentence runs over a page's end; in Chinese and Japanese the last line of the page is full then."""
+    if not before or not page or before.endswith((*STOPS, ";", "；")):
+        return False
+    *_, last = lines = before.split("\n")
+    return page[0].islower() or (is_unspaced(page[0]) and len(last) >= FULL_SHARE * max(map(len, lines)))

@@ -3,15 +3,19 @@
 import re
 from collections.abc import Iterator
 
+from engram.core.text.joining import is_unspaced
 from engram.wings.importing.conversion.documents import Document
 from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.outline import Outline, flatten_text
 
 _BLANK_LINE = re.compile(r"\n\s*\n")
-_ENDS = tuple(".!?:;,…-–—\"'”’»)")
+STOPS = tuple(".!?:…。！？：।॥۔؟")
+"""What ends a sentence."""
+_ENDS = (*STOPS, *";,-–—\"'”’»)；，、」』）》،؛")
 _BULLET = re.compile(r"(?:[•▪◦‣●○■]\s*|[-*–]\s+)(?=\S)")
-_FULL_SHARE = 0.8
+FULL_SHARE = 0.8
+"""Share of the widest line from which on a line is full."""
 _HEADING_WORDS = 12
 
 
@@ -34,8 +38,9 @@ def paragraphs(part: str) -> Iterator[tuple[str, bool]]:
     """Split text without blank lines into paragraphs: (text, whether it looks like a heading).
 
     A line looks like a heading if the next word had room in it, it does not end as a sentence or a clause does, and
-    the next line begins with a capital or a digit. Without this, "Travel abroad" and the line "Ask your
-    manager first." below it are one sentence. A line that begins with a bullet begins a paragraph, without it.
+    the next line begins with a capital, a digit, or a letter of a script without capitals. Without this, "Travel
+    abroad" and the line "Ask your manager first." below it are one sentence. A line that begins with a bullet
+    begins a paragraph, without it.
     """
     lines = [line.strip() for line in part.split("\n") if line.strip()]
     widest = max(map(len, lines), default=0)
@@ -47,7 +52,7 @@ def paragraphs(part: str) -> Iterator[tuple[str, bool]]:
             paragraph = [line[bullet.end() :]]
             continue
         following = lines[at + 1] if at + 1 < len(lines) else ""
-        begins = not paragraph or paragraph[-1].endswith((".", "!", "?", ":", "…"))
+        begins = not paragraph or paragraph[-1].endswith(STOPS)
         if begins and _is_heading(line, following, widest):
             if paragraph:
                 yield "\n".join(paragraph), False
@@ -60,11 +65,16 @@ def paragraphs(part: str) -> Iterator[tuple[str, bool]]:
 
 
 def _is_heading(line: str, following: str, widest: int) -> bool:
-    if not following or line.endswith(_ENDS) or len(line.split()) > _HEADING_WORDS or not line[0].isupper():
+    if not following or line.endswith(_ENDS) or len(line.split()) > _HEADING_WORDS or not _is_capital(line[0]):
         return bool(following) and line[0].isdigit() and _is_numbered(line, following)
-    next_word = following.split(maxsplit=1)[0]
-    fits = len(line) + 1 + len(next_word) < _FULL_SHARE * widest  # the line ends before it is full
-    return (fits or len(following) > 2 * len(line)) and (following[0].isupper() or following[0].isdigit())
+    next_word = following[0] if is_unspaced(following[0]) else following.split(maxsplit=1)[0]
+    fits = len(line) + 1 + len(next_word) < FULL_SHARE * widest  # the line ends before it is full
+    return (fits or len(following) > 2 * len(line)) and (_is_capital(following[0]) or following[0].isdigit())
+
+
+def _is_capital(letter: str) -> bool:
+    """Whether it is a capital, or a letter of a script that has none."""
+    return letter.isalpha() and not letter.islower()
 
 
 def _is_numbered(line: str, following: str) -> bool:
