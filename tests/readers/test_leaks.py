@@ -87,6 +87,7 @@ class World:
     name: str
     readers: dict[int, Sequence[str] | None]
     queries: list[str] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
     sentences: dict[int, list[int]] = field(default_factory=dict)
     asked: int = 0
 
@@ -117,7 +118,7 @@ def copied(world: World, keyed: Application, admin: TestClient) -> World:
     assert made.status_code == 202, made.text
     keyed.jobs.runner.run_ready()
     assert admin.get(f"/collections/{COPY}").json()["passage_count"] == PASSAGES
-    return replace(world, name=COPY, readers=dict(world.readers), queries=[], asked=0)
+    return replace(world, name=COPY, readers=dict(world.readers), queries=[], sessions=[], asked=0)
 
 
 @pytest.fixture(scope="module")
@@ -172,6 +173,16 @@ def draw_request(
             }
             if dice.random() < 0.2:
                 body["filter"] = {"topic": own["value"]}
+        if path in ("/sessions", "/sessions/{session_id}/rounds"):
+            body["wait"] = dice.random() < 0.8
+            if path == "/sessions":
+                body["planner"] = dice.choice(["auto", "pool", "caller"])
+            elif dice.random() < 0.5:
+                named = {"passage_id": own["id"], "text": own["word"]}
+                body["evidence"] = [dice.choice([named, dice.choice(world.sentences[number])])]
+        if path == "/sessions/{session_id}/feedback" and dice.random() < 0.7:
+            del body["none_helped"]
+            body |= {"supporting": [dice.choice(world.sentences[number])], "partial": True, "wait": True}
         if caller.acts:
             for one in body.get("queries", [body]):
                 one["as"] = sorted(caller.names)
@@ -180,6 +191,7 @@ def draw_request(
                 one["collection"] = world.name
     url = path.replace("{name}", world.name).replace("{passage_id}", quote(own["id"]))
     url = url.replace("{query_id}", dice.choice(world.queries or [str(uuid4())]))
+    url = url.replace("{session_id}", dice.choice(world.sessions or [str(uuid4())]))
     url = url.replace("{sentence_id}", str(dice.choice(world.sentences[number])))
     for numbered in ("{feedback_id}", "{fact_id}", "{entity_id}", "{event_id}", "{key_id}"):
         url = url.replace(numbered, str(dice.randint(1, 60)))
@@ -284,11 +296,15 @@ def explore(
         sent = f"{url} {json.dumps(arguments)}"
         caller.said += sent
         assert answer.status_code < 500 or answer.status_code in (501, 502, 503), f"{method} {sent}: {answer.text}"
-        for token in leaked(answer, caller.said if "/queries/" in url else sent, world, caller):
+        repeated = "/queries/" in url or "/sessions" in url  # with the question that it had
+        for token in leaked(answer, caller.said if repeated else sent, world, caller):
             yield f"{token} in {method} {sent} as {sorted(caller.names)}: {answer.text[:500]}"
         found = re.search(r'"query_id":"([0-9a-f-]{36})"', answer.text)
         if found and answer.status_code == 200:
             world.queries = [*world.queries[-20:], found[1]]
+        begun = re.search(r'"session_id":"([0-9a-f-]{36})"', answer.text)
+        if begun and method == "POST":
+            world.sessions = [*world.sessions[-10:], begun[1]]
 
 
 def test_no_answer_has_a_word_of_a_hidden_passage(
