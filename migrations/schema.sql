@@ -1195,6 +1195,7 @@ CREATE TABLE session (
     principal TEXT DEFAULT 'local' NOT NULL,
     trusted BOOLEAN DEFAULT true NOT NULL,
     llm_tokens BIGINT,
+    readers JSONB,
     question TEXT NOT NULL,
     planner TEXT NOT NULL,
     asked JSONB NOT NULL,
@@ -1221,6 +1222,7 @@ COMMENT ON COLUMN session.job_id IS 'The job that runs it, or ran it last; null 
 COMMENT ON COLUMN session.principal IS 'The principal who made the request.';
 COMMENT ON COLUMN session.trusted IS 'Whether its judge counts in full.';
 COMMENT ON COLUMN session.llm_tokens IS 'Tokens that a language model may use for the principal on a day.';
+COMMENT ON COLUMN session.readers IS 'What the principal is among readers of passages; null: it sees all passages.';
 COMMENT ON COLUMN session.asked IS 'Options of retrieving, stopping and answering.';
 COMMENT ON COLUMN session.ranked IS 'Passages, best first.';
 COMMENT ON COLUMN session.sufficiency IS 'Probability that the best passages hold all the evidence.';

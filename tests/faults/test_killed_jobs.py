@@ -11,6 +11,8 @@ import pytest
 from engram.composition.container import Application
 from engram.core.budget import Budget
 from engram.providers.llm import Llm
+from engram.services.erasure import erasure_service
+from engram.services.erasure.erasure_service import ErasureRequest
 from engram.wings.agent.core.agent_turns import AgentTurn, format_turn
 from engram.wings.agent.services.agent_memory import AgentMemory
 from engram.wings.history.parts import history_of
@@ -46,6 +48,11 @@ REKEY = ANY_KIND | {
 REVOCATION = ANY_KIND | {
     "verdicts revoked and not counted": ("engram.storage.jobs.job_claims:advance", "before"),
     "a batch done": ("engram.storage.revocation.revocations:list_next", "before", "2"),
+}
+ERASURE = ANY_KIND | {
+    "a batch erased and not counted": ("engram.storage.jobs.job_claims:advance", "before"),
+    "between two batches": ("engram.storage.erasure.erased_log:list_events", "before", "2"),
+    "a receipt written and not committed": ("engram.storage.erasure.person_traces:add_receipt", "after"),
 }
 REPLAY = ANY_KIND | {
     "half of it copied": ("engram.wings.history.storage.copied_log:copy_events", "after"),
@@ -126,6 +133,28 @@ def test_killed_while_it_revokes(
     done = killed_and_made_good(curie, job, *REVOCATION[step])
     assert (done["received"], done["updated"], done["unchanged"]) == (12, 12, 0)
     assert set(state.event_statuses(application, curie).values()) == {"revoked"}
+    assert orphans(application, curie) == {}
+    undo.assert_verified(application, curie)
+
+
+@pytest.mark.parametrize("step", ERASURE)
+def test_killed_while_it_erases(
+    application: Application, curie: str, killed_and_made_good: Killed, step: str
+) -> None:
+    scope, erased = application.auth.access.scope(curie), "careless"
+    undo.apply(application, curie, undo.stream(application, curie, 230, seed=73), 50)
+    judged = [row["id"] for row in state.rows(application, curie, "feedback_event") if row["judge"] == erased]
+    assert len(judged) > erasure_service.BATCH
+    others = set(state.event_statuses(application, curie)) - set(judged)
+    request = ErasureRequest.build("judge", name=erased)
+    job = application.revocation.erase.request(scope, request)
+    done = killed_and_made_good(curie, job, *ERASURE[step])
+    assert done["updated"] == len(judged)
+    assert state.event_statuses(application, curie) == dict.fromkeys(others, "applied")
+    assert erased not in {row["name"] for row in state.rows(application, curie, "judge")}
+    assert erased not in str(state.rows(application, curie, "job"))
+    (receipt,) = application.revocation.erase.list_receipts(scope)
+    assert (receipt.id, receipt.removed["feedback_event"]) == (job, len(judged))
     assert orphans(application, curie) == {}
     undo.assert_verified(application, curie)
 

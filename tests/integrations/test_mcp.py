@@ -117,6 +117,37 @@ def test_deep_research_searches_and_fetches(service: str, collection: str) -> No
     run_stories(service, collection, run_story)
 
 
+def test_a_server_asks_for_whom_it_serves(service: str, collection: str) -> None:
+    """On loopback without keys, which sees everything unless it says for whom it asks."""
+
+    async def run_story() -> None:
+        async with AsyncEngram(service, collection=collection, retries=0) as engram:
+            for reader in ("user:ana", "user:bo"):
+                async with Client(server(engram, [reader, "group:hr"])) as agent:
+                    await call(agent, "remember", text="Titan has lakes of methane.", passage_id=reader[5:])
+            await engram.set_readers("bo", ["user:bo"])
+            async with Client(server(engram, ["user:ana"])) as agent:
+                assert "why" not in {tool.name for tool in (await agent.list_tools()).tools}
+                asked = await call(agent, "ask", question="Which moon has lakes of methane?")
+                assert [passage["passage_id"] for passage in asked["passages"]] == ["ana"]
+                found = await call(agent, "search", query="Which moon has lakes of methane?")
+                assert [one["title"] for one in found["results"]] == ["ana"]
+                read = [(await agent.call_tool("fetch", {"id": one})).is_error for one in ("ana", "bo")]
+                assert read == [False, True]
+                helped = [asked["passages"][0]["sentences"][0]["sentence_id"]]
+                assert (await call(agent, "judge", query_id=asked["query_id"], helped=helped))[
+                    "status"
+                ] == "applied"
+                kept = await call(agent, "remember", text="Io has volcanoes.")
+                assert not (await agent.call_tool("fetch", {"id": kept["passage_id"]})).is_error
+            async with Client(server(engram, ["group:staff"])) as agent:
+                assert (await agent.call_tool("fetch", {"id": kept["passage_id"]})).is_error
+                assert (await call(agent, "ask", question="Which moon has lakes of methane?"))["passages"] == []
+            assert [passage.id async for passage in engram.passages()] == sorted(["ana", "bo", kept["passage_id"]])
+
+    asyncio.run(run_story())
+
+
 def test_search_and_fetch_take_one_text(service: str, collection: str) -> None:
     async def run_story(agent: Client) -> dict[str, Any]:
         return {tool.name: tool.input_schema for tool in (await agent.list_tools()).tools}
@@ -172,10 +203,15 @@ def test_agent_sees_an_unreachable_service(collection: str) -> None:
     assert "out of reach" in run_stories(UNREACHABLE_URL, collection, run_story)[0].content[0].text
 
 
-@pytest.mark.parametrize("by_flags", [True, False])
-def test_on_standard_input_and_output(service: str, collection: str, by_flags: bool) -> None:
-    flags = ["--url", service, "--collection", collection] if by_flags else []
+FLAGS = ["--as", "user:ana", "--as", "group:hr"]
+
+
+@pytest.mark.parametrize(("by_flags", "asked"), [(True, []), (False, []), (True, FLAGS), (False, FLAGS)])
+def test_on_standard_input_and_output(service: str, collection: str, by_flags: bool, asked: list[str]) -> None:
+    flags = ["--url", service, "--collection", collection, *asked] if by_flags else []
     named = {} if by_flags else {"ENGRAM_URL": service, "ENGRAM_COLLECTION": collection}
+    if asked and not by_flags:
+        named["ENGRAM_AS"] = "user:ana, group:hr"
     command = StdioServerParameters(command=sys.executable, args=["-m", "engram_mcp", *flags], env=ENV | named)
 
     async def run_story() -> set[str]:
@@ -183,7 +219,8 @@ def test_on_standard_input_and_output(service: str, collection: str, by_flags: b
             await call(agent, "remember", text="Titan has lakes of methane.")
             return {tool.name for tool in (await agent.list_tools()).tools}
 
-    assert asyncio.run(run_story()) == {"ask", "judge", "remember", "why", "search", "fetch"}
+    everyones = {"ask", "judge", "remember", "search", "fetch"}
+    assert asyncio.run(run_story()) == (everyones if asked else everyones | {"why"})
 
 
 def test_over_http(service: str, collection: str) -> None:

@@ -33,6 +33,8 @@ PASSAGES = 30
 COLLECTION = "leaks"
 UNTRIED = {("POST", "/passages"), ("POST", "/documents"), ("DELETE", "/access/tenant")}
 """Ingest goes by no readers, and has tests of its own."""
+EXPLANATION = ("GET", "/collections/{name}/readers")
+"""Its `as` is whom it explains, not who asks."""
 PLAIN_QUESTION = "Where did Marie Curie meet somebody on the river?"
 CHANGED_EVERY = 25
 """Requests after which a passage gets other readers."""
@@ -85,6 +87,7 @@ class World:
     name: str
     readers: dict[int, Sequence[str] | None]
     queries: list[str] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
     sentences: dict[int, list[int]] = field(default_factory=dict)
     asked: int = 0
 
@@ -115,7 +118,7 @@ def copied(world: World, keyed: Application, admin: TestClient) -> World:
     assert made.status_code == 202, made.text
     keyed.jobs.runner.run_ready()
     assert admin.get(f"/collections/{COPY}").json()["passage_count"] == PASSAGES
-    return replace(world, name=COPY, readers=dict(world.readers), queries=[], asked=0)
+    return replace(world, name=COPY, readers=dict(world.readers), queries=[], sessions=[], asked=0)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +150,7 @@ def draw_request(
     """
     acting = [one for one in operations.OPERATIONS if one not in UNTRIED]
     if caller.acts:  # what takes no `as` is the key's own question
-        acting = [one for one in acting if "as" in _fields(*one)]
+        acting = [one for one in acting if one != EXPLANATION and "as" in _fields(*one)]
     method, path = dice.choice(acting)
     arguments = operations.well_formed(method, path, world.name)
     arguments = json.loads(json.dumps(arguments, default=str))
@@ -170,6 +173,16 @@ def draw_request(
             }
             if dice.random() < 0.2:
                 body["filter"] = {"topic": own["value"]}
+        if path in ("/sessions", "/sessions/{session_id}/rounds"):
+            body["wait"] = dice.random() < 0.8
+            if path == "/sessions":
+                body["planner"] = dice.choice(["auto", "pool", "caller"])
+            elif dice.random() < 0.5:
+                named = {"passage_id": own["id"], "text": own["word"]}
+                body["evidence"] = [dice.choice([named, dice.choice(world.sentences[number])])]
+        if path == "/sessions/{session_id}/feedback" and dice.random() < 0.7:
+            del body["none_helped"]
+            body |= {"supporting": [dice.choice(world.sentences[number])], "partial": True, "wait": True}
         if caller.acts:
             for one in body.get("queries", [body]):
                 one["as"] = sorted(caller.names)
@@ -178,6 +191,7 @@ def draw_request(
                 one["collection"] = world.name
     url = path.replace("{name}", world.name).replace("{passage_id}", quote(own["id"]))
     url = url.replace("{query_id}", dice.choice(world.queries or [str(uuid4())]))
+    url = url.replace("{session_id}", dice.choice(world.sessions or [str(uuid4())]))
     url = url.replace("{sentence_id}", str(dice.choice(world.sentences[number])))
     for numbered in ("{feedback_id}", "{fact_id}", "{entity_id}", "{event_id}", "{key_id}"):
         url = url.replace(numbered, str(dice.randint(1, 60)))
@@ -186,14 +200,19 @@ def draw_request(
     params = arguments.setdefault("params", {})
     if "{" not in path and not body:
         params["collection"] = world.name
+    if caller.acts and not body:
+        params["as"] = sorted(caller.names) or [""]
     if "passage_id" in params:
         params["passage_id"] = own["id"]
     return method, operations.url(url), arguments
 
 
 def _fields(method: str, path: str) -> Sequence[str]:
-    """Fields of an operation's body, those of queries in a batch included."""
-    content = operations.DOCUMENT["paths"][path][method.lower()].get("requestBody", {}).get("content", {})
+    """Fields of an operation's body, those of queries in a batch included; parameters where it has no body."""
+    operation = operations.DOCUMENT["paths"][path][method.lower()]
+    if "requestBody" not in operation:
+        return [parameter["name"] for parameter in operation.get("parameters", ())]
+    content = operation["requestBody"].get("content", {})
     reference = content.get("application/json", {}).get("schema", {}).get("$ref", "")
     fields = (
         operations.DOCUMENT["components"]["schemas"].get(reference.rpartition("/")[2], {}).get("properties", {})
@@ -277,11 +296,15 @@ def explore(
         sent = f"{url} {json.dumps(arguments)}"
         caller.said += sent
         assert answer.status_code < 500 or answer.status_code in (501, 502, 503), f"{method} {sent}: {answer.text}"
-        for token in leaked(answer, caller.said if "/queries/" in url else sent, world, caller):
+        repeated = "/queries/" in url or "/sessions" in url  # with the question that it had
+        for token in leaked(answer, caller.said if repeated else sent, world, caller):
             yield f"{token} in {method} {sent} as {sorted(caller.names)}: {answer.text[:500]}"
         found = re.search(r'"query_id":"([0-9a-f-]{36})"', answer.text)
         if found and answer.status_code == 200:
             world.queries = [*world.queries[-20:], found[1]]
+        begun = re.search(r'"session_id":"([0-9a-f-]{36})"', answer.text)
+        if begun and method == "POST":
+            world.sessions = [*world.sessions[-10:], begun[1]]
 
 
 def test_no_answer_has_a_word_of_a_hidden_passage(

@@ -78,6 +78,19 @@ def test_a_frontend_asks_for_whom_it_authenticated(docs: str, client: Client, lo
     assert ask(client(scopes=["admin"]), docs, **{"as": ["user:ana"]}) == {"open", "ana"}
 
 
+def test_a_passage_is_read_for_somebody(docs: str, client: Client) -> None:
+    frontend = client("group:hr", scopes=["read", "act-as"])
+
+    def read(passage: str, asked: str | None = None) -> int:
+        params = {"collection": docs} | ({} if asked is None else {"as": asked})
+        return frontend.get(f"/passages/{passage}", params=params).status_code
+
+    assert [read("hr"), read("hr", "user:ana"), read("hr", "")] == [200, 404, 404]
+    assert [read("ana"), read("ana", "user:ana"), read("open", "")] == [404, 200, 200]
+    refused = client("group:hr").get("/passages/open", params={"collection": docs, "as": "user:ana"})
+    assert (refused.status_code, refused.json()["scope"]) == (403, "act-as")
+
+
 def test_an_admin_of_one_collection_sees_all_of_that_alone(put: Put, docs: str, client: Client) -> None:
     put("other", *PASSAGES)
     key = client(scopes={"other": ["admin"], "docs": ["query"]})

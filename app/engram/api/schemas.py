@@ -183,6 +183,15 @@ AskedFor = Annotated[
         "takes the scope `act-as`. Null: for yourself.",
     ),
 ]
+AskedForQuery = Annotated[
+    list[Storable] | None,
+    AfterValidator(lambda names: None if names is None else [name for name in names if name]),
+    Query(
+        alias="as",
+        max_length=MOST_READERS,
+        description="Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular.",
+    ),
+]
 LanguageCode = Annotated[str, Field(pattern="^[a-z]{2,3}$", examples=["de"])]
 """A language by its code of ISO 639-1, or of 639-3 where it has none there."""
 TraceId = Annotated[str, Field(min_length=1, max_length=200, pattern="^[!-~]+$")]

@@ -24,10 +24,9 @@ from engram.api.jobs.schemas import AcceptedJob
 from engram.api.operations import operation
 from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
-from engram.api.schemas import DEFAULT_COLLECTION, CollectionName, EncoderName, ExternalId, Storable
+from engram.api.schemas import DEFAULT_COLLECTION, AskedForQuery, CollectionName, EncoderName, ExternalId, Storable
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
-from engram.core.auth.reader_names import MOST_READERS
 from engram.core.ranking.corpus_kind import PassageFacts
 from engram.services.corpus.passage_intake import PassageReception
 from engram.services.retrieval.passage_source import read_source
@@ -104,9 +103,10 @@ async def post_passages(
 
 
 @router.get("/passages/{passage_id:text}", **operation("Read a passage", needs(READ, readers="bound"), 404))
-def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope) -> PassageOut:
-    """Show a passage with its sentences and their ids."""
-    passage, sentences = app.corpus.ingest.passage(scope, path_text(passage_id))
+def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope, asked: AskedForQuery = None) -> PassageOut:
+    """Show a passage with its sentences and their ids; `as` takes the scope `act-as`."""
+    with scope.act_as(asked) as acted:
+        passage, sentences = app.corpus.ingest.passage(acted, path_text(passage_id))
     return PassageOut(
         id=passage.external_id,
         title=passage.title,
@@ -134,12 +134,7 @@ def get_readers(
     app: App,
     scope: PathScope,
     passage_id: Annotated[ExternalId, Query(description="The passage.")],
-    asked: Annotated[
-        list[Storable] | None,
-        Query(
-            alias="as", max_length=MOST_READERS, description="Somebody, as `user:ana` or `group:hr`; repeatable."
-        ),
-    ] = None,
+    asked: AskedForQuery = None,
 ) -> ReaderExplanationOut:
     """Say whether somebody sees a passage, and why."""
     return ReaderExplanationOut.model_validate(app.corpus.readers.explain(scope, passage_id, asked or ()))

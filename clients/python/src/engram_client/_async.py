@@ -412,9 +412,12 @@ class AsyncEngram:
         params = {"collection": self._name(collection)}
         return await self.send(Call(m.JobOut, "DELETE", build_path("jobs", job_id), params=params))
 
-    async def passage(self, passage_id: str, *, collection: str | None = None) -> m.PassageOut:
-        """A passage by your id."""
-        return await self._get(m.PassageOut, build_path("passages", passage_id), collection=self._name(collection))
+    async def passage(
+        self, passage_id: str, *, collection: str | None = None, asked: Sequence[str] | None = None
+    ) -> m.PassageOut:
+        """A passage by your id, as you see it or as somebody does who is these among the readers."""
+        params = {"collection": self._name(collection), "as": None if asked is None else list(asked) or [""]}
+        return await self.send(Call(m.PassageOut, "GET", build_path("passages", passage_id), params=params))
 
     async def passages(self, *, collection: str | None = None) -> AsyncIterator[m.ListedPassageOut]:
         """All passages of a collection, in the order of their ids."""
@@ -488,7 +491,7 @@ class AsyncEngram:
     ) -> m.ReaderExplanationOut:
         """Why somebody who is these among the readers sees a passage, or does not."""
         path = build_path("collections", self._name(collection), "readers")
-        params = {"passage_id": passage_id, "as": list(asked)}
+        params = {"passage_id": passage_id, "as": list(asked) or [""]}
         return await self.send(Call(m.ReaderExplanationOut, "GET", path, params=params))
 
     async def memory(

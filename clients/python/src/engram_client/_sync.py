@@ -403,9 +403,12 @@ class Engram:
         params = {"collection": self._name(collection)}
         return self.send(Call(m.JobOut, "DELETE", build_path("jobs", job_id), params=params))
 
-    def passage(self, passage_id: str, *, collection: str | None = None) -> m.PassageOut:
-        """A passage by your id."""
-        return self._get(m.PassageOut, build_path("passages", passage_id), collection=self._name(collection))
+    def passage(
+        self, passage_id: str, *, collection: str | None = None, asked: Sequence[str] | None = None
+    ) -> m.PassageOut:
+        """A passage by your id, as you see it or as somebody does who is these among the readers."""
+        params = {"collection": self._name(collection), "as": None if asked is None else list(asked) or [""]}
+        return self.send(Call(m.PassageOut, "GET", build_path("passages", passage_id), params=params))
 
     def passages(self, *, collection: str | None = None) -> Iterator[m.ListedPassageOut]:
         """All passages of a collection, in the order of their ids."""
@@ -477,7 +480,7 @@ class Engram:
     ) -> m.ReaderExplanationOut:
         """Why somebody who is these among the readers sees a passage, or does not."""
         path = build_path("collections", self._name(collection), "readers")
-        params = {"passage_id": passage_id, "as": list(asked)}
+        params = {"passage_id": passage_id, "as": list(asked) or [""]}
         return self.send(Call(m.ReaderExplanationOut, "GET", path, params=params))
 
     def memory(

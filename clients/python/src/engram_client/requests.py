@@ -951,71 +951,27 @@ class SentenceByText(TypedDict):
     text: str
 
 
-class SessionFeedbackIn(TypedDict):
-    """
-    Verdict of a judge on a session.
-    """
-
-    collection: NotRequired[str | None]
-    """
-    The collection's name; absent: whichever holds the session.
-    """
-    complete: NotRequired[bool]
-    """
-    True: the verdict names all evidence, and activated sentences that it does not name count as rejected. False: what it does not name stays unknown.
-    """
-    confidence: NotRequired[float]
-    """
-    Divides the observation noise of this verdict; has no say in what keys learn.
-    """
-    expansions: NotRequired[list[ExpansionIn]]
-    """
-    What widened the question, as `POST /expand` gives it. Once validated, it is credited to the passages that the verdict supports (profile `paper`: to those retrieved), whose keys may take it in.
-    """
-    generation_score: NotRequired[float | None]
-    """
-    Quality of the answer, used where `generation_success` is null. The answer counts as right from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on.
-    """
-    generation_success: NotRequired[bool | None]
-    """
-    Whether the answer was right. Where retrieval did not validate the expansions: true does, false does not, null leaves it to `generation_score`.
-    """
-    judge: NotRequired[str | None]
-    """
-    Who judges; all verdicts of a judge can be revoked. By default the access key's judge, `anonymous` where no key is needed; to name another than the key's takes the scope `judge-as`.
-    """
-    missed: NotRequired[list[int | str | SentenceById | SentenceByText]]
-    """
-    Evidence that retrieval did not return, learned like support.
-    """
-    none_helped: NotRequired[bool]
-    """
-    True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete verdict names nothing that helped.
-    """
-    partial: NotRequired[bool]
-    """
-    The opposite of `complete`; give one of the two at most, or both alike.
-    """
-    rejected: NotRequired[list[int | str | SentenceById | SentenceByText]]
-    """
-    Sentences that did not help. Where that is but silence, as of a result that was not clicked, `examined` says with what probability it was looked at: the rejection says only so much.
-    """
-    retrieval_success: NotRequired[bool | None]
-    """
-    True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
-    """
-    supporting: NotRequired[list[int | str | SentenceById | SentenceByText]]
-    """
-    Sentences that helped.
-    """
-    supporting_passages: NotRequired[list[SupportingPassage]]
-    """
-    Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
-    """
-    wait: NotRequired[bool]
-    """
-    Apply before answering, and say what changed.
-    """
+SessionFeedbackIn = TypedDict(
+    "SessionFeedbackIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "collection": NotRequired[str | None],
+        "complete": NotRequired[bool],
+        "confidence": NotRequired[float],
+        "expansions": NotRequired[list[ExpansionIn]],
+        "generation_score": NotRequired[float | None],
+        "generation_success": NotRequired[bool | None],
+        "judge": NotRequired[str | None],
+        "missed": NotRequired[list[int | str | SentenceById | SentenceByText]],
+        "none_helped": NotRequired[bool],
+        "partial": NotRequired[bool],
+        "rejected": NotRequired[list[int | str | SentenceById | SentenceByText]],
+        "retrieval_success": NotRequired[bool | None],
+        "supporting": NotRequired[list[int | str | SentenceById | SentenceByText]],
+        "supporting_passages": NotRequired[list[SupportingPassage]],
+        "wait": NotRequired[bool],
+    },
+)
 
 
 class SplitIn(TypedDict):
@@ -1210,74 +1166,37 @@ class ReviseIn(TypedDict):
     revisions: NotRequired[list[RevisionIn]]
 
 
-class RoundIn(TypedDict):
-    """
-    One more round.
-    """
-
-    collection: NotRequired[str | None]
-    """
-    The collection's name; absent: whichever holds the session.
-    """
-    evidence: NotRequired[list[int | str | SentenceById | SentenceByText]]
-    """
-    Sentences for the pool, by id or by passage and text, as in a verdict.
-    """
-    question: NotRequired[str | None]
-    """
-    A sub-question of yours; without one, and no evidence: what the planner would do.
-    """
-    wait: NotRequired[bool]
-    """
-    Have this request do the round, or wait for who does.
-    """
+RoundIn = TypedDict(
+    "RoundIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "collection": NotRequired[str | None],
+        "evidence": NotRequired[list[int | str | SentenceById | SentenceByText]],
+        "question": NotRequired[str | None],
+        "wait": NotRequired[bool],
+    },
+)
 
 
-class SessionIn(TypedDict):
-    """
-    A question that may take several rounds.
-    """
-
-    answer: NotRequired[bool]
-    """
-    Whether it ends with an answer in words, by the LLM.
-    """
-    arm: NotRequired[ArmIn | None]
-    """
-    Of its queries; absent: by the collection's experiment, else the defaults.
-    """
-    budget: NotRequired[BudgetIn]
-    collection: NotRequired[str]
-    filter: NotRequired[dict[str, Any] | None]
-    learn: NotRequired[bool]
-    """
-    Whether its own conclusion counts as a verdict, of judge 'session', within that judge's caps.
-    """
-    options: NotRequired[OptionsIn | None]
-    """
-    Of the planner.
-    """
-    planner: NotRequired[Literal["auto", "pool", "socratic", "tree", "agent", "rfm-rag", "caller"]]
-    """
-    'pool': queries for what the question's triples lack, by rules, or with an LLM where one is configured and the budget has calls. 'socratic': sub-questions of an LLM, one after the other. 'tree': tree search over steps of an LLM. 'agent': documents go by one at a time, and an LLM keeps what it needs of them in a graph of facts. 'auto': picks one of the first three. 'rfm-rag': RFM-RAG as published, for comparison: BM25, a coverage threshold, R-Feedback. 'caller': you do, by POST /sessions/{id}/rounds.
-    """
-    stop: NotRequired[StopIn]
-    top_k: NotRequired[int]
-    """
-    Passages that each of its queries shows.
-    """
-    trace_id: NotRequired[str | None]
-    """
-    As of a query: stored with the session's own question, not with its sub-questions. No header is read.
-    """
-    unit: NotRequired[str | None]
-    """
-    As of a query: stays in one arm.
-    """
-    wait: NotRequired[bool]
-    """
-    Have this request do the rounds, or wait for who does.
-    """
+SessionIn = TypedDict(
+    "SessionIn",
+    {
+        "answer": NotRequired[bool],
+        "arm": NotRequired[ArmIn | None],
+        "as": NotRequired[list[A] | None],
+        "budget": NotRequired[BudgetIn],
+        "collection": NotRequired[str],
+        "filter": NotRequired[dict[str, Any] | None],
+        "learn": NotRequired[bool],
+        "options": NotRequired[OptionsIn | None],
+        "planner": NotRequired[Literal["auto", "pool", "socratic", "tree", "agent", "rfm-rag", "caller"]],
+        "stop": NotRequired[StopIn],
+        "top_k": NotRequired[int],
+        "trace_id": NotRequired[str | None],
+        "unit": NotRequired[str | None],
+        "wait": NotRequired[bool],
+    },
+)
 
 
 ChatIn = TypedDict(

@@ -1,7 +1,7 @@
 """The tools: ask, judge, remember, why; and search and fetch, as deep research calls them."""
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from importlib.metadata import version
 from typing import Annotated, Any, ParamSpec, TypeVar
@@ -16,6 +16,7 @@ from typing_extensions import TypedDict  # pydantic asks for it before Python 3.
 
 from engram_client import AsyncEngram, EngramError, NotFoundError
 from engram_client.models import PassageSourceOut
+from engram_client.requests import FeedbackIn, PassageIn, QueryIn
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -105,12 +106,19 @@ class StoredText(TypedDict):
     collection: str
 
 
-def server(engram: AsyncEngram) -> MCPServer[None]:
-    """The tools over a client, which stays the caller's to close: over HTTP it outlives one agent's session."""
+def server(engram: AsyncEngram, asked: Sequence[str] | None = None) -> MCPServer[None]:
+    """The tools over a client, which stays the caller's to close: over HTTP it outlives one agent's session.
+
+    Args:
+        asked: whom they ask for, as ``user:ana`` and ``group:hr``; None: for the client's key. For somebody there
+            is no ``why``, which does not go by the readers of passages.
+    """
     mcp_server = MCPServer[None]("engram", instructions=INSTRUCTIONS, version=version("engram-mcp"))
-    tools = AgentTools(engram)
-    for tool in (tools.ask, tools.judge, tools.remember, tools.why, tools.search, tools.fetch):
+    tools = AgentTools(engram, asked)
+    for tool in (tools.ask, tools.judge, tools.remember, tools.search, tools.fetch):
         mcp_server.tool()(_report_errors(tool))
+    if asked is None:
+        mcp_server.tool()(_report_errors(tools.why))
     return mcp_server
 
 
@@ -130,8 +138,9 @@ def _report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]
 class AgentTools:
     """Tools of an agent; their descriptions and types are what it sees."""
 
-    def __init__(self, engram: AsyncEngram) -> None:
+    def __init__(self, engram: AsyncEngram, asked: Sequence[str] | None = None) -> None:
         self._engram = engram
+        self._asked = None if asked is None else sorted(asked)
 
     async def ask(
         self,
@@ -140,9 +149,12 @@ class AgentTools:
         without_memory: Annotated[bool, Field(description="Leave out what verdicts taught, to compare.")] = False,
     ) -> SearchResult:
         """Find passages that answer a question, also over several hops from one to the next."""
-        answer = await self._engram.query(
-            question, top_k=passages, arm={"memory": "off" if without_memory else "read"}
-        )
+        options: QueryIn = {
+            "top_k": passages,
+            "arm": {"memory": "off" if without_memory else "read"},
+            "as": self._asked,
+        }
+        answer = await self._engram.query(question, **options)
         return {
             "query_id": answer.query_id,
             "sufficiency": answer.sufficiency,
@@ -169,12 +181,12 @@ class AgentTools:
         ] = False,
     ) -> VerdictEffect:
         """Say which sentences of an answer helped, so that the memory learns. Judge only what you have checked."""
+        verdict: FeedbackIn = {"rejected": [*(misled or [])], "wait": True, "as": self._asked}
         if complete and not helped:
-            receipt = await self._engram.feedback(query_id, none_helped=True, rejected=[*(misled or [])], wait=True)
+            verdict["none_helped"] = True
         else:
-            receipt = await self._engram.feedback(
-                query_id, supporting=[*helped], rejected=[*(misled or [])], complete=complete, wait=True
-            )
+            verdict |= {"supporting": [*helped], "complete": complete}
+        receipt = await self._engram.feedback(query_id, **verdict)
         changes = receipt.changes or []
         return {
             "feedback_id": receipt.feedback_id,
@@ -192,8 +204,12 @@ class AgentTools:
         ] = None,
     ) -> StoredText:
         """Keep a text, so that it is found from now on."""
-        name = passage_id or hashlib.sha256(f"{title or ''}\n{text}".encode()).hexdigest()[:32]
-        job = await self._engram.ingest([{"id": name, "title": title, "text": text}])
+        kept = "\n".join([title or "", text, *(self._asked or ())])
+        name = passage_id or hashlib.sha256(kept.encode()).hexdigest()[:32]
+        passage: PassageIn = {"id": name, "title": title, "text": text}
+        if self._asked is not None:
+            passage["readers"] = self._asked
+        job = await self._engram.ingest([passage])
         await self._engram.wait(job, poll_seconds=0.1)
         return {"passage_id": name, "collection": job.collection}
 
@@ -211,7 +227,8 @@ class AgentTools:
     ) -> FoundDocuments:
         """Find documents about something; `fetch` reads one whole. A memory that is empty finds nothing."""
         try:
-            answer = await self._engram.query(query, top_k=FOUND_PASSAGES)
+            options: QueryIn = {"top_k": FOUND_PASSAGES, "as": self._asked}
+            answer = await self._engram.query(query, **options)
         except NotFoundError:  # the collection is made by the first text that is remembered
             return {"results": [], "query_id": None}
         return {
@@ -231,7 +248,7 @@ class AgentTools:
     ) -> FetchedDocument:
         """Read one document whole."""
         query_id, passage_id = _parts(id)
-        passage = await self._engram.passage(passage_id)
+        passage = await self._engram.passage(passage_id, asked=self._asked)
         sentences = [{"sentence_id": one.sentence_id, "text": one.text} for one in passage.sentences]
         return {
             "id": id,

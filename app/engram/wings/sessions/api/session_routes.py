@@ -17,10 +17,13 @@ from engram.api.dependencies import (
     Posted,
     QueryScope,
     RequiredKey,
+    ResourceAccess,
     needs,
 )
 from engram.api.learning.routes import admit_judge, format_receipt
 from engram.api.operations import operation
+from engram.api.schemas import AskedForQuery
+from engram.composition.container import Application
 from engram.core.auth.access_keys import JUDGE, QUERY
 from engram.services.auth.scope import LOCAL, Scope
 from engram.wings.sessions.api.session_access import PostedToSession, SessionAt, read_session_body
@@ -76,7 +79,7 @@ _ENDED_RESPONSES: dict[int | str, dict[str, Any]] = {
     status_code=status.HTTP_202_ACCEPTED,
     **operation(
         "Start a session",
-        needs(QUERY, takes="queries"),
+        needs(QUERY, takes="queries", readers="bound"),
         404,
         reads_json=True,
         embeds=True,
@@ -92,20 +95,23 @@ def post_session(
     """
     if sent.scope.principal is not LOCAL:
         app.auth.quotas.take(sent.scope.principal, "sessions")
-    session = sessions_of(app).sessions.start(sent.scope, sent.body.to_session(), key)
-    return _answer_session(app, sent.scope, session, response, wait=sent.body.wait)
+    with sent.scope.act_as(sent.body.as_) as scope:
+        session = sessions_of(app).sessions.start(scope, sent.body.to_session(), key)
+        return _answer_session(app, scope, session, response, wait=sent.body.wait)
 
 
-@router.get("/sessions", **operation("List sessions", needs(QUERY), 404))
+@router.get("/sessions", **operation("List sessions", needs(QUERY, readers="bound"), 404))
 def get_sessions(
     app: App,
     scope: QueryScope,
     status: Annotated[Status | None, Query()] = None,
     before: Annotated[UUID | None, Query(description="A session: only those begun before it.")] = None,
     limit: Limit = 100,
+    asked: AskedForQuery = None,
 ) -> SessionsOut:
     """List the collection's sessions, the latest first: your own, or with scope `audit` everybody's."""
-    sessions_page = sessions_of(app).sessions.page(scope, status, before, limit)
+    with scope.act_as(asked) as acted:
+        sessions_page = sessions_of(app).sessions.page(acted, status, before, limit)
     return SessionsOut(
         collection=scope.collection.name,
         sessions=[ListedSessionOut.from_service(one) for one in sessions_page],
@@ -113,28 +119,28 @@ def get_sessions(
     )
 
 
-@router.get("/sessions/{session_id}", **operation("Read a session", needs(QUERY), 404))
-def get_session(app: App, at: SessionAt) -> SessionOut:
+@router.get("/sessions/{session_id}", **operation("Read a session", needs(QUERY, readers="bound"), 404))
+def get_session(app: App, at: SessionAt, asked: AskedForQuery = None) -> SessionOut:
     """Show a session: its pool with citations, its rounds, why it stopped and what it cost."""
-    return SessionOut.from_service(sessions_of(app).sessions.read(at.scope, at.id))
+    with at.scope.act_as(asked) as scope:
+        return SessionOut.from_service(sessions_of(app).sessions.read(scope, at.id))
 
 
 @router.get(
     "/sessions/{session_id}/events",
     response_class=StreamingResponse,
-    **operation("Follow a session", needs(QUERY), 404, answers=EVENTS),
+    **operation("Follow a session", needs(QUERY, readers="bound"), 404, answers=EVENTS),
 )
 def get_events(
     app: App,
     at: SessionAt,
     last_event_id: Annotated[int, Header(ge=0, le=10_000, description="Rounds that you have seen.")] = 0,
+    asked: AskedForQuery = None,
 ) -> StreamingResponse:
     """Stream a session's rounds as server-sent events until it ends."""
-    first = sessions_of(app).sessions.progress(
-        at.scope, at.id, last_event_id
-    )  # there is none: say so while it can be said
+    first = _look(app, at, asked, last_event_id)  # there is none: say so while it can be said
     return StreamingResponse(
-        _events(app, at.scope, at.id, last_event_id, first),
+        _events(app, at, asked, last_event_id, first),
         media_type="text/event-stream",
         headers={"cache-control": "no-store", "x-accel-buffering": "no"},
     )
@@ -144,7 +150,12 @@ def get_events(
     "/sessions/{session_id}/rounds",
     status_code=status.HTTP_202_ACCEPTED,
     **operation(
-        "Run one more round", needs(QUERY, takes="queries"), 404, 409, reads_json=True, answers=_ENDED_RESPONSES
+        "Run one more round",
+        needs(QUERY, takes="queries", readers="bound"),
+        404,
+        409,
+        reads_json=True,
+        answers=_ENDED_RESPONSES,
     ),
 )
 def post_round(
@@ -154,8 +165,9 @@ def post_round(
 
     One that runs, was cancelled or has spent its budget is a conflict.
     """
-    sessions_of(app).sessions.go_on(sent.scope, sent.session_id, sent.body.question, sent.body.named)
-    return _answer_session(app, sent.scope, sent.session_id, response, wait=sent.body.wait)
+    with sent.scope.act_as(sent.body.as_) as scope:
+        sessions_of(app).sessions.go_on(scope, sent.session_id, sent.body.question, sent.body.named)
+        return _answer_session(app, scope, sent.session_id, response, wait=sent.body.wait)
 
 
 @router.post(
@@ -163,7 +175,7 @@ def post_round(
     status_code=status.HTTP_202_ACCEPTED,
     **operation(
         "Judge a session",
-        needs(JUDGE, takes="verdicts"),
+        needs(JUDGE, takes="verdicts", readers="bound"),
         404,
         reads_json=True,
         embeds=True,
@@ -186,8 +198,14 @@ def post_session_feedback(
     The session's own question hears all of it, each sub-question what it found. The answer is that of the own
     question's verdict.
     """
-    scope, body = sent.scope, sent.body
-    services = sessions_of(app)
+    with sent.scope.act_as(sent.body.as_) as scope:
+        return _judge_session(app, scope, sent, key, response)
+
+
+def _judge_session(
+    app: Application, scope: Scope, sent: PostedToSession[SessionFeedbackIn], key: str, response: Response
+) -> SessionFeedbackOut:
+    body, services = sent.body, sessions_of(app)
     state = services.sessions.state(scope, sent.session_id)
     admit_judge(app, scope, body.judge)
     verdict = body.build_verdict(scope, sent.session_id)
@@ -204,10 +222,11 @@ def post_session_feedback(
     )
 
 
-@router.delete("/sessions/{session_id}", **operation("Cancel a session", needs(QUERY), 404))
-def delete_session(app: App, at: SessionAt) -> SessionOut:
+@router.delete("/sessions/{session_id}", **operation("Cancel a session", needs(QUERY, readers="bound"), 404))
+def delete_session(app: App, at: SessionAt, asked: AskedForQuery = None) -> SessionOut:
     """End a session. What its rounds found stays; a round that is in hand is not kept."""
-    return SessionOut.from_service(sessions_of(app).sessions.cancel(at.scope, at.id))
+    with at.scope.act_as(asked) as scope:
+        return SessionOut.from_service(sessions_of(app).sessions.cancel(scope, at.id))
 
 
 def _answer_session(
@@ -228,24 +247,30 @@ def _answer_session(
     )
 
 
-async def _events(app: App, scope: Scope, session: UUID, after: int, first: SessionProgress) -> AsyncIterator[str]:
+def _look(app: Application, at: ResourceAccess[UUID], asked: list[str] | None, after: int) -> SessionProgress:
+    with at.scope.act_as(asked) as scope:
+        return sessions_of(app).sessions.progress(scope, at.id, after)
+
+
+async def _events(
+    app: Application, at: ResourceAccess[UUID], asked: list[str] | None, after: int, first: SessionProgress
+) -> AsyncIterator[str]:
     """The stream: each poll is one short look, so that a stream holds neither a thread nor a connection."""
-    sessions = sessions_of(app).sessions
     progress, quiet = first, 0.0
     while True:
         for one in progress.rounds:
             after, quiet = one.number, 0.0
             yield _event("round", RoundOut.from_service(one).model_dump_json(), one.number)
         if progress.status != "running":
-            view = await run_in_threadpool(sessions.read, scope, session)
-            yield _event("end", SessionOut.from_service(view).model_dump_json(), after)
+            ended = await run_in_threadpool(get_session, app, at, asked)
+            yield _event("end", ended.model_dump_json(), after)
             return
         await asyncio.sleep(POLL_SECONDS)
         quiet += POLL_SECONDS
         if quiet >= KEEP_ALIVE_SECONDS:
             quiet = 0.0
             yield ": nothing yet\n\n"
-        progress = await run_in_threadpool(sessions.progress, scope, session, after)
+        progress = await run_in_threadpool(_look, app, at, asked, after)
 
 
 def _event(kind: str, data: str, number: int) -> str:

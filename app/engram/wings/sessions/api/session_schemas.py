@@ -12,6 +12,7 @@ from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.retrieval.schemas import ArmIn
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
+    AskedFor,
     CollectionName,
     Flag,
     MetadataFilter,
@@ -92,6 +93,7 @@ class SessionIn(Model):
 
     question: Question
     collection: CollectionName = DEFAULT_COLLECTION
+    as_: AskedFor = None
     planner: PlannerName = Field(
         default="auto",
         description=(
@@ -161,6 +163,7 @@ class RoundIn(Model):
     collection: CollectionName | None = Field(
         default=None, description="The collection's name; absent: whichever holds the session."
     )
+    as_: AskedFor = None
     question: Question | None = Field(
         default=None,
         description="A sub-question of yours; without one, and no evidence: what the planner would do.",
@@ -186,6 +189,7 @@ class SessionFeedbackIn(VerdictIn):
     collection: CollectionName | None = Field(
         default=None, description="The collection's name; absent: whichever holds the session."
     )
+    as_: AskedFor = None
 
 
 class SessionFeedbackOut(FeedbackOut):

@@ -11,7 +11,9 @@ from uuid import UUID
 
 import structlog
 
+from engram.context import tenancy
 from engram.context.errors import BudgetSpentError, LlmError
+from engram.core.auth.access_keys import ADMIN, ANY_COLLECTION, AUDIT, MODERATE, SCOPES, Grants
 from engram.providers.language import Language
 from engram.providers.llm import Llm, token_meter
 from engram.services.auth.quotas import QuotaService
@@ -22,7 +24,8 @@ from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import merge_walks
 from engram.storage.corpus import collections
-from engram.storage.database import Database, Reader, Writer
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database, Writer
 from engram.storage.jobs import jobs
 from engram.storage.jobs.jobs import Job
 from engram.wings.sessions.core.session import (
@@ -37,7 +40,8 @@ from engram.wings.sessions.services.caller_round import CallerRound, read_caller
 from engram.wings.sessions.services.planner import Finish, SessionPlanner, SessionStep
 from engram.wings.sessions.services.round_judge import RoundJudge
 from engram.wings.sessions.services.session_feedback import Teacher
-from engram.wings.sessions.services.session_state import SessionState, build_state, format_cost
+from engram.wings.sessions.services.session_reading import load
+from engram.wings.sessions.services.session_state import SessionState, format_cost, read_readers
 from engram.wings.sessions.services.session_tools import StepTools
 from engram.wings.sessions.storage import sessions
 from engram.wings.sessions.storage.sessions import EvidenceRow, RoundUpdate
@@ -85,15 +89,11 @@ class SessionRunner:
         with self._database.read() as reader:
             collection = collections.load_by_id(reader, work.job.collection_id)
         while not work.should_stop():
-            with self._database.snapshot() as reader:
-                state = load(reader, collection.id, session)
+            state = self._load(collection, session)
             if state is None:
                 self._close(work, None)
                 return
-            # Whoever asked may since be known by another key: what is kept of it is whose it is.
-            asker = Principal(
-                state.principal, collection.tenant, trusted=state.trusted, llm_tokens=state.llm_tokens
-            )
+            asker = _restore_asker(state, collection.tenant)
             if state.status != "running":
                 self._finish(work, Scope(asker, collection), state)
                 return
@@ -106,20 +106,18 @@ class SessionRunner:
         status = "cancelled" if stored is not None and stored.status == "cancelled" else "failed"
         sessions.end(writer, job.collection_id, UUID(job.payload["session"]), status)
 
+    def _load(self, collection: Collection, session: UUID) -> SessionState | None:
+        """The session as its asker may see it."""
+        with self._database.read() as reader:
+            stored = sessions.find(reader, collection.id, session)
+        with tenancy.restrict_to(collection.tenant, None if stored is None else read_readers(stored)):
+            rows = load(self._database, collection.id, session)
+        return None if rows is None else rows.to_state(collection.id)
+
     def _step(self, work: Work, scope: Scope, state: SessionState, caller_round: CallerRound | None) -> None:
         tools = StepTools(self._database, self._question, self._language, self._llm, scope, state)
-        step = self._run_step(state, tools, caller_round)
-        if step.stop is None:
-            after = state.cost + tools.meter.cost + Cost(rounds=int(step.action is not None))
-            step = replace(step, stop=find_exhausted_limit(state.budget, after))
-        if step.stop is None and caller_round is not None:
-            step = replace(step, stop="asked")
-        if step.action is not None:
-            step = self._round_judge.judge_step(scope, state, step)
-        if step.stop is None and state.request.stop == "llm":
-            step = _judge_step(state, step, tools)
-        if step.stop is not None:
-            step = _conclude_step(state, step, tools)
+        with tenancy.restrict_to(scope.principal.tenant, scope.principal.readers):
+            step = self._plan_step(scope, state, tools, caller_round)
         cost = tools.meter.cost + Cost(rounds=int(step.action is not None))
         written = _build_round_update(state, step, cost, tools.meter.fresh)
         try:
@@ -137,6 +135,24 @@ class SessionRunner:
             found=len(step.sentences),
             stop_reason=step.stop,
         )
+
+    def _plan_step(
+        self, scope: Scope, state: SessionState, tools: StepTools, caller_round: CallerRound | None
+    ) -> SessionStep:
+        """The planner's step, or the caller's, with what ends the session after it."""
+        step = self._run_step(state, tools, caller_round)
+        if step.stop is None:
+            after = state.cost + tools.meter.cost + Cost(rounds=int(step.action is not None))
+            step = replace(step, stop=find_exhausted_limit(state.budget, after))
+        if step.stop is None and caller_round is not None:
+            step = replace(step, stop="asked")
+        if step.action is not None:
+            step = self._round_judge.judge_step(scope, state, step)
+        if step.stop is None and state.request.stop == "llm":
+            step = _judge_step(state, step, tools)
+        if step.stop is not None:
+            step = _conclude_step(state, step, tools)
+        return step
 
     def _run_step(self, state: SessionState, tools: StepTools, caller_round: CallerRound | None) -> SessionStep:
         try:
@@ -187,16 +203,18 @@ class _OvertakenError(Exception):
     """
 
 
-def load(reader: Reader, collection_id: int, session: UUID) -> SessionState | None:
-    """The session as it is; None if there is none any more."""
-    stored = sessions.find(reader, collection_id, session)
-    if stored is None:
-        return None
-    return build_state(
-        collection_id,
-        stored,
-        sessions.rounds(reader, collection_id, session),
-        sessions.evidence(reader, collection_id, session),
+def _restore_asker(state: SessionState, tenant: str) -> Principal:
+    """Whoever asked may since be known by another key: what is kept of it is whose it is, and what it reads."""
+    if state.readers is None:
+        return Principal(state.principal, tenant, trusted=state.trusted, llm_tokens=state.llm_tokens)
+    scopes = set(SCOPES) - {ADMIN, AUDIT, MODERATE}
+    return Principal(
+        state.principal,
+        tenant,
+        Grants.from_mapping({ANY_COLLECTION: scopes} | {name: [ADMIN] for name in state.readers.administers}),
+        trusted=state.trusted,
+        llm_tokens=state.llm_tokens,
+        reads_as=state.readers.names,
     )
 
 

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
+from engram.context import tenancy
 from engram.context.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
 from engram.core.auth.access_keys import AUDIT, INGEST, JUDGE, LLM
 from engram.core.budget import Budget
@@ -21,13 +22,13 @@ from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_resolution import resolve_verdict
 from engram.services.retrieval.query_plan import create_query_id
 from engram.storage.corpus import collections
-from engram.storage.database import Database, Reader, Writer
+from engram.storage.database import Database, Writer
 from engram.storage.jobs import jobs
 from engram.wings.sessions.core.session import SessionSummary, Status, find_exhausted_limit
 from engram.wings.sessions.services.planner import SessionPlanner
 from engram.wings.sessions.services.rfm_rag_planner import adapt_request
 from engram.wings.sessions.services.session_jobs import session_kind
-from engram.wings.sessions.services.session_runner import load
+from engram.wings.sessions.services.session_reading import SessionRows, load
 from engram.wings.sessions.services.session_state import SessionRequest, SessionState
 from engram.wings.sessions.services.session_views import SessionProgress, SessionView, session_view
 from engram.wings.sessions.services.tree_options import parse_planner_options, read_options
@@ -107,6 +108,7 @@ class SessionService:
                 principal=scope.principal.name,
                 trusted=scope.principal.trusted,
                 llm_tokens=scope.principal.llm_tokens,
+                readers=scope.principal.readers,
                 question=new.question,
                 planner=new.planner,
                 request=asked,
@@ -145,11 +147,13 @@ class SessionService:
             raise ConflictError(f"Session {session} has spent its budget of {reason.replace('_', ' ')}.")
         round_payload = {"question": question, "evidence": self._resolve_evidence(scope, evidence)}
         job = uuid4()
+        # Whoever goes on with another's session has it go on as that one's.
+        readers = scope.principal.readers if state.principal == scope.principal.name else state.readers
         with self._database.write() as writer:
             if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             self._queue(writer, target.id, session, job, {"session": str(session), "round": round_payload}, 1)
-            if not sessions.go_on(writer, target.id, session, job):
+            if not sessions.go_on(writer, target.id, session, job, readers):
                 stored = sessions.find(writer, target.id, session)
                 status = "gone" if stored is None else stored.status
                 raise ConflictError(f"Session {session} is {status}; only one that stopped goes on.")
@@ -170,11 +174,12 @@ class SessionService:
             return time.monotonic() >= deadline
 
         while self._is_running(scope, session) and not is_over():
-            job = self._runner.claim(claimant, [lane], scope.collection.id)
+            with tenancy.allow_all_readers():  # a session sees what its own asker may
+                job = self._runner.claim(claimant, [lane], scope.collection.id)
+                if job is not None:
+                    self._runner.carry_out(job, is_over)
             if job is None:
                 time.sleep(POLL_SECONDS)
-            else:
-                self._runner.carry_out(job, is_over)
         return self.read(scope, session)
 
     def read(self, scope: Scope, session: UUID) -> SessionView:
@@ -183,8 +188,9 @@ class SessionService:
         Raises:
             NotFoundError: there is no such session.
         """
-        with self._database.snapshot() as reader:
-            return session_view(reader, scope, _load_visible_state(reader, scope, session))
+        rows = self._load_rows(scope, session)
+        with self._database.read() as reader:
+            return session_view(reader, scope, rows)
 
     def page(self, scope: Scope, status: Status | None, before: UUID | None, limit: int) -> list[SessionSummary]:
         """List the collection's sessions that the caller may see, the latest first.
@@ -210,11 +216,8 @@ class SessionService:
         Raises:
             NotFoundError: there is no such session.
         """
-        with self._database.snapshot() as reader:
-            stored = sessions.find(reader, scope.collection.id, session)
-            if stored is None or not scope.sees(stored.principal):
-                raise build_missing_error(scope, session)
-            return SessionProgress(stored.status, sessions.rounds(reader, scope.collection.id, session, after))
+        rows = self._load_rows(scope, session)
+        return SessionProgress(rows.stored.status, [one for one in rows.rounds if one.number > after])
 
     def state(self, scope: Scope, session: UUID) -> SessionState:
         """The session as planners see it.
@@ -222,8 +225,7 @@ class SessionService:
         Raises:
             NotFoundError: there is no such session.
         """
-        with self._database.snapshot() as reader:
-            return _load_visible_state(reader, scope, session)
+        return self._load_rows(scope, session).to_state(scope.collection.id)
 
     def cancel(self, scope: Scope, session: UUID) -> SessionView:
         """Have the session end; what its rounds found stays. One that has ended stays as it is.
@@ -244,6 +246,13 @@ class SessionService:
                 jobs.request_cancel(writer, target.id, stored.job_id)
             sessions.end(writer, target.id, session, "cancelled")
         return self.read(scope, session)
+
+    def _load_rows(self, scope: Scope, session: UUID) -> SessionRows:
+        """The session, if there is one and whoever asks may see it; raises NotFoundError else."""
+        rows = load(self._database, scope.collection.id, session)
+        if rows is None or not scope.sees(rows.stored.principal):
+            raise build_missing_error(scope, session)
+        return rows
 
     def _is_running(self, scope: Scope, session: UUID) -> bool:
         with self._database.read() as reader:
@@ -285,14 +294,6 @@ class SessionService:
         with self._database.read() as reader:
             verdict = Verdict(query_id=UUID(int=0), scope=scope, supporting=evidence)
             return list(resolve_verdict(reader, verdict).supports)
-
-
-def _load_visible_state(reader: Reader, scope: Scope, session: UUID) -> SessionState:
-    """The session, if there is one and whoever asks may see it; raises NotFoundError else."""
-    state = load(reader, scope.collection.id, session)
-    if state is None or not scope.sees(state.principal):
-        raise build_missing_error(scope, session)
-    return state
 
 
 def build_missing_error(scope: Scope, session: UUID) -> NotFoundError:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
+from engram.context.tenancy import ReaderNames
 from engram.core.budget import Budget
 from engram.services.retrieval.graph_walk import Walk, load_walk
 from engram.wings.sessions.core.feedback_stop import AT_LEAST
@@ -75,6 +76,7 @@ class SessionState:
 
     Attributes:
         request: what the caller asked for.
+        readers: what the principal is among the readers of passages; None: it sees every passage.
         principal: whose request it was; ``trusted``: whether its judge counts in full; ``llm_tokens``: what
             a day's calls of a language model may cost it, None: any number.
         rounds: those made, in order.
@@ -91,6 +93,7 @@ class SessionState:
     principal: str
     trusted: bool
     llm_tokens: int | None
+    readers: ReaderNames | None
     question: str
     planner: str
     request: SessionRequest
@@ -137,6 +140,13 @@ class SessionState:
         return [query for one in self.rounds for query in one.said.get("queries", ())]
 
 
+def read_readers(stored: StoredSession) -> ReaderNames | None:
+    """What its principal is among the readers of passages; None: it sees every passage."""
+    if stored.readers is None:
+        return None
+    return ReaderNames(tuple(stored.readers["names"]), tuple(stored.readers["administers"]))
+
+
 def build_state(
     collection_id: int,
     stored: StoredSession,
@@ -151,6 +161,7 @@ def build_state(
         principal=stored.principal,
         trusted=stored.trusted,
         llm_tokens=stored.llm_tokens,
+        readers=read_readers(stored),
         question=stored.question,
         planner=stored.planner,
         request=SessionRequest(**stored.asked),

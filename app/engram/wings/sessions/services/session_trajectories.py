@@ -16,7 +16,7 @@ from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Database, Reader
 from engram.wings.sessions.core import tree_search
 from engram.wings.sessions.core.session import PoolSentence
-from engram.wings.sessions.services.session_runner import load
+from engram.wings.sessions.services.session_reading import load_whole
 from engram.wings.sessions.services.session_state import SessionState
 from engram.wings.sessions.services.tree_branch import CONCLUDE, BranchState, format_thought, load_thought
 from engram.wings.sessions.services.tree_options import parse_planner_options
@@ -94,8 +94,9 @@ class TrajectoryService:
         while True:
             with self._database.snapshot() as reader:
                 page = session_lists.list_stopped(reader, collection_id, after, PAGE)
-                states = [load(reader, collection_id, session) for session in page]
-                whole = [state for state in states if state is not None and state.stop_reason != "erased"]
+                rows = [load_whole(reader, collection_id, session) for session in page]
+                states = [one.to_state(collection_id) for one in rows if one is not None]
+                whole = [state for state in states if state.stop_reason != "erased"]
                 per_session = [list(_trajectories(reader, state)) for state in whole]
             for trajectories in per_session:
                 yield from trajectories

@@ -11,8 +11,7 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage
 from engram.storage.database import Reader
 from engram.wings.sessions.core.session import Note, PoolSentence, Round
-from engram.wings.sessions.services.session_state import SessionState
-from engram.wings.sessions.storage import sessions
+from engram.wings.sessions.services.session_reading import SessionRows
 from engram.wings.sessions.storage.sessions import StoredSession
 
 
@@ -70,11 +69,10 @@ class SessionProgress:
     rounds: Sequence[Round]
 
 
-def session_view(reader: Reader, scope: Scope, state: SessionState) -> SessionView:
+def session_view(reader: Reader, scope: Scope, rows: SessionRows) -> SessionView:
     """The session as it can be read now."""
     collection = scope.collection
-    stored = sessions.find(reader, collection.id, state.id)
-    assert stored is not None  # noqa: S101 - the state was read on the same snapshot
+    state, stored = rows.to_state(collection.id), rows.stored
     ids = {*state.ranked, *(one.passage_id for one in state.pool)}
     stored_passages = passages.load_by_id(reader, collection.id, sorted(ids))
     pool = [one for one in state.pool if one.passage_id in stored_passages]

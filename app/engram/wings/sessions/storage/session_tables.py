@@ -36,6 +36,9 @@ session = Table(
     build_principal_column(),
     require("trusted", Boolean, default="true", comment="Whether its judge counts in full."),
     Column("llm_tokens", BigInteger, comment="Tokens that a language model may use for the principal on a day."),
+    Column(
+        "readers", JSONB, comment="What the principal is among readers of passages; null: it sees all passages."
+    ),
     require("question", Text),
     require("planner", Text),
     require("asked", JSONB, comment="Options of retrieving, stopping and answering."),

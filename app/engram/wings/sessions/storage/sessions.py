@@ -5,7 +5,7 @@ Pools are kept as ids; read again, they hold the sentences that there still are.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -13,6 +13,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from engram.context.tenancy import ReaderNames
 from engram.storage.column_parameters import integers
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
@@ -33,6 +34,7 @@ class StoredSession:
     principal: str
     trusted: bool
     llm_tokens: int | None
+    readers: Mapping[str, Any] | None
     question: str
     planner: str
     asked: Mapping[str, Any]
@@ -105,8 +107,9 @@ class RoundUpdate:
 
 
 _COLUMNS = """
-    id, job_id, principal, trusted, llm_tokens, question, planner, asked, budget, status, stop_reason, rounds,
-    cost, ranked, sufficiency, covered, notes, plan_state, conclusion, warnings, created_at, updated_at, finished_at
+    id, job_id, principal, trusted, llm_tokens, readers, question, planner, asked, budget, status, stop_reason,
+    rounds, cost, ranked, sufficiency, covered, notes, plan_state, conclusion, warnings, created_at, updated_at,
+    finished_at
 """
 
 
@@ -119,6 +122,7 @@ def add(
     principal: str,
     trusted: bool,
     llm_tokens: int | None,
+    readers: ReaderNames | None,
     question: str,
     planner: str,
     request: Mapping[str, Any],
@@ -128,9 +132,9 @@ def add(
     writer.execute(
         f"""
         INSERT INTO session
-            (collection_id, id, job_id, principal, trusted, llm_tokens, question, planner, asked, budget, status,
-             finished_at)
-        SELECT %(collection)s, %(session)s, %(job)s, %(principal)s, %(trusted)s, %(llm_tokens)s,
+            (collection_id, id, job_id, principal, trusted, llm_tokens, readers, question, planner, asked, budget,
+             status, finished_at)
+        SELECT %(collection)s, %(session)s, %(job)s, %(principal)s, %(trusted)s, %(llm_tokens)s, %(readers)s::jsonb,
                 %(question)s, %(planner)s, %(asked)s, %(budget)s,
                 CASE WHEN %(job)s::uuid IS NULL THEN 'stopped' ELSE 'running' END,
                 CASE WHEN %(job)s::uuid IS NULL THEN clock.moment END
@@ -143,6 +147,7 @@ def add(
             "principal": principal,
             "trusted": trusted,
             "llm_tokens": llm_tokens,
+            "readers": _format_readers(readers),
             "question": question,
             "planner": planner,
             "asked": Jsonb(dict(request)),
@@ -182,6 +187,23 @@ def evidence(reader: Reader, collection_id: int, session: UUID) -> list[StoredEv
         {"collection": collection_id, "session": session},
     )
     return [StoredEvidence(**row._asdict()) for row in rows]
+
+
+def list_read(reader: Reader, collection_id: int, session: UUID, rounds: int) -> list[int]:
+    """The passages that its first so many rounds read, of those that there still are and that the reader sees."""
+    rows = reader.rows(
+        f"""
+        SELECT p.id FROM (
+            SELECT * FROM session_passage WHERE {SESSION_CHILDREN} AND round <= %(rounds)s OFFSET 0
+        ) AS e {join_by_index("passage p", "p.id = e.passage_id")}
+        """,
+        {"collection": collection_id, "session": session, "rounds": rounds},
+    )
+    return [row.id for row in rows]
+
+
+def _format_readers(readers: ReaderNames | None) -> Jsonb | None:
+    return None if readers is None else Jsonb(asdict(readers))
 
 
 def write_round(writer: Writer, collection_id: int, session: UUID, written: RoundUpdate) -> bool:
@@ -314,16 +336,16 @@ def lock_if_unchanged(
     return len(locked_passages) == len(set(passages)) and row == len(set(sentences))
 
 
-def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID) -> bool:
-    """Have a session that stopped run again, by this job; False unless it stopped."""
+def go_on(writer: Writer, collection_id: int, session: UUID, job: UUID, readers: ReaderNames | None) -> bool:
+    """Have a session that stopped run again, by this job, for these readers; False unless it stopped."""
     return (
         writer.execute(
             f"""
             UPDATE session SET status = 'running', job_id = %(job)s, stop_reason = NULL, finished_at = NULL,
-                updated_at = now()
+                updated_at = now(), readers = %(readers)s::jsonb
             WHERE {SESSION_ROW} AND status = 'stopped'
             """,
-            {"collection": collection_id, "session": session, "job": job},
+            {"collection": collection_id, "session": session, "job": job, "readers": _format_readers(readers)},
         )
         > 0
     )
