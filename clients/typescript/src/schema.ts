@@ -1266,7 +1266,7 @@ export interface paths {
         };
         /**
          * Read a passage
-         * @description Show a passage with its sentences and their ids.
+         * @description Show a passage with its sentences and their ids; `as` takes the scope `act-as`.
          *
          *     Scope: `read`.
          */
@@ -7606,6 +7606,11 @@ export interface components {
          */
         RoundIn: {
             /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
              * Collection
              * @description The collection's name; absent: whichever holds the session.
              */
@@ -7933,6 +7938,11 @@ export interface components {
          */
         SessionFeedbackIn: {
             /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
              * Collection
              * @description The collection's name; absent: whichever holds the session.
              */
@@ -8099,6 +8109,11 @@ export interface components {
             answer?: boolean;
             /** @description Of its queries; absent: by the collection's experiment, else the defaults. */
             arm?: components["schemas"]["ArmIn"] | null;
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
             budget?: components["schemas"]["BudgetIn"];
             /**
              * Collection
@@ -11109,7 +11124,7 @@ export interface operations {
             query: {
                 /** @description The passage. */
                 passage_id: string;
-                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. */
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
                 as?: string[] | null;
             };
             header?: never;
@@ -14599,6 +14614,8 @@ export interface operations {
             query?: {
                 /** @description The collection's name. */
                 collection?: string;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path: {
@@ -16148,6 +16165,8 @@ export interface operations {
                 before?: string | null;
                 /** @description Rows per page. */
                 limit?: number;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path?: never;
@@ -16351,6 +16370,8 @@ export interface operations {
             query?: {
                 /** @description The collection's name; absent: whichever holds it. */
                 collection?: string | null;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path: {
@@ -16430,6 +16451,8 @@ export interface operations {
             query?: {
                 /** @description The collection's name; absent: whichever holds it. */
                 collection?: string | null;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path: {
@@ -16509,6 +16532,8 @@ export interface operations {
             query?: {
                 /** @description The collection's name; absent: whichever holds it. */
                 collection?: string | null;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: {
                 /** @description Rounds that you have seen. */
