@@ -90,7 +90,7 @@ _BODIES: dict[str, Any] = {
     "/documents": {"text": "Marie Curie was born in Warsaw."},
     "/passages": {"passages": [{"id": "curie", "text": "Marie Curie was born in Warsaw."}]},
     "/collections/{name}": {"serving": "shadow"},
-    "/documents/manifest": {"folder": "handbook", "documents": [{"source": "pay.pdf", "digest": "a"}]},
+    "/documents:compare": {"folder": "handbook", "documents": [{"source": "pay.pdf", "digest": "a"}]},
     "/documents/{source}": {"readers": ["group:hr"]},
     "/passages/{passage_id}": {"readers": ["group:hr"]},
     "/collections/{name}/rekey": {"key_building": "title"},
@@ -153,7 +153,7 @@ EMBEDDING: dict[str, Arguments] = {
 """Path -> what a request there has besides, so that text is embedded for its collection."""
 NAME_FIELDS = {CHAT: "model", DIFY: "knowledge_id", **dict.fromkeys(RERANK, "model")}
 """Path -> the field that names the collection, where it is another one."""
-OVER_LIMIT = {"/passages": 16 * 2**20 + 1, "/documents/manifest": 16 * 2**20 + 1, "/documents": 32 * 2**20 + 1}
+OVER_LIMIT = {"/passages": 16 * 2**20 + 1, "/documents:compare": 16 * 2**20 + 1, "/documents": 32 * 2**20 + 1}
 BINARY = {"content-type": "application/octet-stream"}
 KEY = {"idempotency-key": "operations"}
 
@@ -172,7 +172,7 @@ def well_formed(method: str, path: str, collection: str = "no-such-collection") 
     if path == "/documents":
         where = {"collection": collection, "name": "curie.json"}
         return {"content": json.dumps(BODIES[path]).encode(), "params": where, "headers": KEY | BINARY}
-    by_query = path in ("/passages", "/passages/{passage_id}", "/documents/manifest", "/documents/{source}")
+    by_query = path in ("/passages", "/passages/{passage_id}", "/documents:compare", "/documents/{source}")
     elsewhere = by_query or path == "/queries:batch" or "{name}" in path or path.startswith("/access/")
     named = NAME_FIELDS.get(path, "collection")
     body = BODIES[path] if elsewhere else BODIES[path] | {named: collection}

@@ -28,7 +28,7 @@ def send(http: TestClient, collection: str, source: str, digest: str, text: str 
 
 def compare(http: TestClient, collection: str, documents: dict[str, str | None]) -> dict[str, Any]:
     body = {"folder": "notes", "documents": [{"source": one, "digest": of} for one, of in documents.items()]}
-    answer = http.post("/documents/manifest", params={"collection": collection}, json=body)
+    answer = http.post("/documents:compare", params={"collection": collection}, json=body)
     steps: dict[str, Any] = answer.raise_for_status().json()
     return {name: value for name, value in steps.items() if value}
 
@@ -48,7 +48,7 @@ def test_a_connector_is_told_what_to_do(http: TestClient, application: Applicati
         "delete": ["c.md"],
     }
     twice = {"folder": "notes", "documents": [{"source": "a", "digest": "a"}, {"source": "a", "digest": "b"}]}
-    assert http.post("/documents/manifest", params={"collection": collection}, json=twice).status_code == 422
+    assert http.post("/documents:compare", params={"collection": collection}, json=twice).status_code == 422
 
 
 def test_a_moved_document_keeps_its_rows(http: TestClient, application: Application, collection: str) -> None:

@@ -9,7 +9,7 @@ class PassageSourceOut(ResponseModel):
     """Where a passage comes from."""
 
     document: str = Field(
-        description="Name of its document, from `metadata.source`; of a passage without one its title, else its id."
+        description="Source of its document; of a passage without one `metadata.source`, its title, or its id."
     )
     heading: list[str] = Field(description="The headings above it, outermost first, from `metadata.heading`.")
     page: int | None = Field(description="Its page or slide, from 1.")

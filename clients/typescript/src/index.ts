@@ -283,7 +283,7 @@ export class Engram {
   /** What to upload, move, change and delete, so that the documents of a folder are in step with it. */
   compareDocuments(manifest: Schemas["ManifestIn"]): Promise<Schemas["StepsOut"]> {
     const params = { query: { collection: this.collection } };
-    return read(this.api.POST("/documents/manifest", { body: manifest, params }));
+    return read(this.api.POST("/documents:compare", { body: manifest, params }));
   }
 
   /** Change the source, the folder or the readers of a document; readers null: everyone. */

@@ -45,6 +45,12 @@ def test_a_source_is_read_from_whatever_metadata_hold(
     assert read_source(StoredPassage(1, "a#1", title, "text", dict(metadata), "en"), collection) == expected
 
 
+def test_a_passage_of_a_document_has_its_source(application: Application, curie: str) -> None:
+    collection = application.auth.access.scope(curie).collection
+    passage = StoredPassage(1, "a#1", "Manual", "text", METADATA, "en", "manuals/hx300.pdf")
+    assert read_source(passage, collection).document == "manuals/hx300.pdf"
+
+
 def test_a_source_as_one_line() -> None:
     source = PassageSource("manual.pdf", ("Faults", "Exit codes"), 4, None, "en")
     assert str(source) == "manual.pdf > Faults > Exit codes, page 4"

@@ -44,7 +44,7 @@ def get_documents(
 
 
 @router.post(
-    "/documents/manifest",
+    "/documents:compare",
     openapi_extra={
         "requestBody": {
             "required": True,

@@ -22,6 +22,8 @@ class DescribedPassage(Protocol):
     def metadata(self) -> Mapping[str, Any]: ...
     @property
     def language(self) -> str: ...
+    @property
+    def document(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class PassageSource:
     """Source of a passage.
 
     Attributes:
-        document: name of its document; of a passage without one its title, else its id.
+        document: source of its document; of a passage without one ``metadata.source``, its title, or its id.
         heading: the headings above it, outermost first.
         page: its page or slide, from 1; None without one.
         link: where people read it, by the collection's template; None without one.
@@ -49,10 +51,10 @@ class PassageSource:
 
 
 def read_source(passage: DescribedPassage, collection: Collection) -> PassageSource:
-    """Read a passage's source from its metadata, as an import or a caller gave them."""
+    """Read a passage's source from its document and its metadata, as an import or a caller gave them."""
     metadata = passage.metadata
-    source = metadata.get("source")
-    source = source if isinstance(source, str) and source.strip() else None
+    named = metadata.get("source")
+    source = passage.document or (named if isinstance(named, str) and named.strip() else None)
     given = metadata.get("heading")
     path = tuple(one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str) and one)
     page = metadata.get("page")

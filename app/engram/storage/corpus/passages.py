@@ -19,7 +19,11 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
-    """A passage as the database has it, without its vectors."""
+    """A passage as the database has it, without its vectors.
+
+    Attributes:
+        document: source of the document that it is made of; None: it came by itself.
+    """
 
     id: int
     external_id: str
@@ -27,6 +31,7 @@ class StoredPassage:
     text: str
     metadata: dict[str, Any]
     language: str
+    document: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,12 @@ class PassageRow:
     document_id: int | None = None
 
 
+_COLUMNS = """
+    p.id, p.external_id, p.title, p.text, p.metadata, p.language,
+    (SELECT d.source FROM document d WHERE d.collection_id = p.collection_id AND d.id = p.document_id) AS document
+"""
+
+
 def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) -> dict[str, tuple[int, bytes]]:
     """External id -> (passage, content hash), for those that exist."""
     if not external_ids:
@@ -71,7 +82,7 @@ def load_by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> d
     """The given passages that exist."""
     rows = reader.rows(
         f"""
-        SELECT p.id, p.external_id, p.title, p.text, p.metadata, p.language
+        SELECT {_COLUMNS}
         FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": integers(passages)},
@@ -82,8 +93,8 @@ def load_by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> d
 def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> list[StoredPassage]:
     """Passages in the order of their external ids, those after ``after``."""
     rows = reader.rows(
-        """
-        SELECT p.id, p.external_id, p.title, p.text, p.metadata, p.language
+        f"""
+        SELECT {_COLUMNS}
         FROM passage p
         WHERE p.collection_id = %(collection)s AND p.external_id > %(after)s
         ORDER BY p.collection_id, p.external_id

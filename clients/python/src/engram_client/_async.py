@@ -472,7 +472,7 @@ class AsyncEngram:
     ) -> m.StepsOut:
         """What to upload, move, change and delete, so that the documents of a folder are in step with it."""
         params = {"collection": self._name(collection)}
-        return await self.send(Call(m.StepsOut, "POST", "/documents/manifest", params=params, json=dict(manifest)))
+        return await self.send(Call(m.StepsOut, "POST", "/documents:compare", params=params, json=dict(manifest)))
 
     async def change_document(
         self, document: str, *, collection: str | None = None, **changes: Unpack[r.DocumentChangeIn]

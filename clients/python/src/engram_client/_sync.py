@@ -461,7 +461,7 @@ class Engram:
     def compare_documents(self, *, collection: str | None = None, **manifest: Unpack[r.ManifestIn]) -> m.StepsOut:
         """What to upload, move, change and delete, so that the documents of a folder are in step with it."""
         params = {"collection": self._name(collection)}
-        return self.send(Call(m.StepsOut, "POST", "/documents/manifest", params=params, json=dict(manifest)))
+        return self.send(Call(m.StepsOut, "POST", "/documents:compare", params=params, json=dict(manifest)))
 
     def change_document(
         self, document: str, *, collection: str | None = None, **changes: Unpack[r.DocumentChangeIn]

@@ -1204,7 +1204,7 @@ class PassageSourceOut(Struct):
 
     document: str
     """
-    Name of its document, from `metadata.source`; of a passage without one its title, else its id.
+    Source of its document; of a passage without one `metadata.source`, its title, or its id.
     """
     heading: list[str]
     """

@@ -139,11 +139,11 @@ class FolderSync:
         body: dict[str, Any] = {"folder": escape_name(str(self.folder)), "documents": manifest}
         where = {"collection": self.collection}
         try:
-            steps: dict[str, Any] = client.send("POST", "/documents/manifest", params=where, json=body)
+            steps: dict[str, Any] = client.send("POST", "/documents:compare", params=where, json=body)
             gone = [folder for folder in steps["folders"] if not Path(folder).is_dir()]
             if gone:  # the folder was renamed
                 steps = client.send(
-                    "POST", "/documents/manifest", params=where, json=body | {"earlier_folders": gone}
+                    "POST", "/documents:compare", params=where, json=body | {"earlier_folders": gone}
                 )
         except ClientError as error:
             if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
