@@ -55,6 +55,11 @@ def test_chinese_and_japanese_sentences_stand_in_a_passage_as_in_the_document() 
     assert len(made.sentences) == 3
 
 
+def test_a_chinese_passage_has_a_third_of_the_characters() -> None:
+    made = list(chunks.passages(document(Block("图书馆周一不开门。" * 100, ())), size=1_200, overlap=0))
+    assert [len(one.text) for one in made] == [378, 378, 144]
+
+
 def test_long_sections_overlap_by_whole_sentences() -> None:
     sentences = [f"River number {n} flows slowly into the sea." for n in range(40)]
     made = list(chunks.passages(document(Block(" ".join(sentences))), size=200, overlap=60))

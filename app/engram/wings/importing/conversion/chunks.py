@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
 from typing import Literal
 
-from engram.core.text.joining import gap
+from engram.core.text.joining import gap, is_unspaced
 from engram.providers.language.language_detection import detect_language
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.importing.conversion.documents import Block, Document, ImportedPassage
@@ -37,7 +37,7 @@ def passages(
     that begins inside a table begins with the names of its columns.
 
     Args:
-        size: characters of a passage at most, without its heading.
+        size: characters of a passage at most, without its heading; a Chinese or Japanese one counts as three.
         overlap: characters of whole sentences at most that a passage repeats of the one before it.
         lead: what stands before each passage's text: its innermost heading, the whole path, or nothing.
 
@@ -88,12 +88,12 @@ def _pack_units(units: list[_Unit], size: int, overlap: int) -> Iterator[list[_U
     packed: list[_Unit] = []
     length = -1
     for unit in units:
-        if packed and length + 1 + len(unit.text) > size:
+        if packed and length + 1 + _width(unit.text) > size:
             yield packed
             packed = _begin(packed, unit, size, overlap)
             length = _length(packed)
         packed.append(unit)
-        length += 1 + len(unit.text)
+        length += 1 + _width(unit.text)
     if packed:
         yield packed
 
@@ -101,9 +101,9 @@ def _pack_units(units: list[_Unit], size: int, overlap: int) -> Iterator[list[_U
 def _begin(before: list[_Unit], unit: _Unit, size: int, overlap: int) -> list[_Unit]:
     """The units before ``unit`` in a new passage: the end of the last one; in a table its header too."""
     if not unit.header:
-        return _tail(before, min(overlap, size - len(unit.text) - 1))
+        return _tail(before, min(overlap, size - _width(unit.text) - 1))
     rows = [earlier for earlier in before if earlier.header == unit.header]
-    most = min(overlap, size - len(unit.text) - len(unit.header) - 2)
+    most = min(overlap, size - _width(unit.text) - _width(unit.header) - 2)
     return [_Unit(unit.header, opens=True), *_tail(rows, most)]
 
 
@@ -118,7 +118,12 @@ def _tail(packed: list[_Unit], most: int) -> list[_Unit]:
 
 
 def _length(units: list[_Unit]) -> int:
-    return sum(len(unit.text) for unit in units) + len(units) - 1
+    return sum(_width(unit.text) for unit in units) + len(units) - 1
+
+
+def _width(text: str) -> int:
+    """Count characters, a Chinese or Japanese one as three: tokens have 1.5 of these, and 4.2 English ones."""
+    return len(text) + 2 * sum(map(is_unspaced, text))
 
 
 def _passage(
