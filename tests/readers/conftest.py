@@ -1,6 +1,9 @@
 """Two applications of one database in which passages have readers: one needs keys, the other needs none."""
 
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +14,17 @@ from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.conftest import Heavy
+from tests.readers.leaks import (
+    COLLECTION,
+    COPY,
+    PASSAGES,
+    SEED,
+    Caller,
+    World,
+    draw_readers,
+    passage,
+    tokens_of,
+)
 from tests.support.strict_client import TestClient
 
 SCOPES = ("query", "read", "judge")
@@ -70,3 +84,39 @@ def put(keyed: Application, admin: TestClient) -> Put:
         assert job["status"] == "succeeded", job
 
     return run
+
+
+@pytest.fixture(scope="module")
+def world(put: Put, admin: TestClient) -> World:
+    dice = random.Random(SEED)
+    world = World(COLLECTION, {number: draw_readers(dice) for number in range(PASSAGES)})
+    put(COLLECTION, *(passage(number, readers) for number, readers in world.readers.items()))
+    for number in world.readers:
+        shown = admin.get(f"/passages/{tokens_of(number)['id']}", params={"collection": COLLECTION}).json()
+        world.sentences[number] = [sentence["sentence_id"] for sentence in shown["sentences"]]
+    return world
+
+
+@pytest.fixture(scope="module")
+def copied(world: World, keyed: Application, admin: TestClient) -> World:
+    """A copy of the collection, whose passages keep the readers that they had."""
+    body = {"until": datetime.now(UTC).isoformat(), "into": COPY}
+    made = admin.post(f"/collections/{COLLECTION}/replay", json=body)
+    assert made.status_code == 202, made.text
+    keyed.jobs.runner.run_ready()
+    assert admin.get(f"/collections/{COPY}").json()["passage_count"] == PASSAGES
+    return replace(world, name=COPY, readers=dict(world.readers), queries=[], sessions=[], asked=0)
+
+
+@pytest.fixture(scope="module")
+def callers(client: Client, local: TestClient) -> list[Caller]:
+    every = [*SCOPES, "moderate", "llm"]  # who audits sees what others asked
+    frontend = client(scopes=[*SCOPES, "act-as"])
+    return [
+        Caller(client(scopes=every), frozenset()),
+        Caller(client("group:a", scopes=SCOPES), frozenset({"group:a"})),
+        Caller(client("user:ana", "group:b", scopes=every), frozenset({"user:ana", "group:b"})),
+        Caller(client(scopes={COLLECTION: SCOPES, COPY: SCOPES, "elsewhere": ["admin"]}), frozenset()),
+        *(Caller(frontend, frozenset(names), acts=True) for names in ([], ["user:bo"], ["group:c", "group:a"])),
+        *(Caller(local, frozenset(names), acts=True) for names in ([], ["user:ana"], ["group:b", "user:bo"])),
+    ]

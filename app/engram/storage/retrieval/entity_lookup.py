@@ -85,14 +85,16 @@ def find_nearest_entity(
     """(entity, surface, cosine) of the entity nearest to ``vector`` (GAM-RAG, Eq. 3), of those embedded by now."""
     near = nearness(collection, "entity", "embedding", "%(v)s", exact=limits.exact)
     if reader.reader_sets is not None:
-        # Whether a caller sees a name takes a look-up for each, and an exact search compares all of them.
+        # Whether a caller sees a name takes a look-up for each, and an exact search compares all of them. What that
+        # gives in strict order is looked up in order, until one is seen.
+        then = ", id" if limits.exact or "entity" not in collection.indexed else ""
         row = reader.row(
             f"""
-            SELECT e.id, e.surface, near.similarity FROM (
-                SELECT id, -(embedding <#> %(v)s) AS similarity FROM entity_embedding
-                WHERE {near.rows} AND embedding IS NOT NULL ORDER BY {near.order} LIMIT %(limit)s
+            SELECT e.id, e.surface, -near.distance AS similarity FROM (
+                SELECT id, {near.distance} AS distance FROM entity_embedding
+                WHERE {near.rows} AND embedding IS NOT NULL ORDER BY {near.order}{then} LIMIT %(limit)s
             ) AS near {join_by_index("entity e", "e.id = near.id")}
-            ORDER BY near.similarity DESC, e.id LIMIT 1
+            ORDER BY near.distance, near.id LIMIT 1
             """,
             {"collection": collection.id, "v": vector, "limit": NEAR_HIDDEN_ENTITIES},
         )

@@ -1,0 +1,261 @@
+"""Requests of all kinds to a corpus whose passages have readers, and what is told of hidden ones in the answers."""
+
+import json
+import os
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx
+
+from tests.api import operations
+from tests.support.strict_client import TestClient
+
+REQUESTS = int(os.environ.get("ENGRAM_EVALUATION_LEAK_REQUESTS", "400"))
+"""How many are made; docs/trust.md says how many were tried at once."""
+SEED = int(os.environ.get("ENGRAM_EVALUATION_LEAK_SEED", "1"))
+READERS = ["group:a", "group:b", "group:c", "user:ana", "user:bo"]
+PASSAGES = 30
+COLLECTION = "leaks"
+UNTRIED = {("POST", "/passages"), ("POST", "/documents"), ("DELETE", "/access/tenant")}
+"""Ingest goes by no readers, and has tests of its own."""
+EXPLANATION = ("GET", "/collections/{name}/readers")
+"""Its `as` is whom it explains, not who asks."""
+PLAIN_QUESTION = "Where did Marie Curie meet somebody on the river?"
+CHANGED_EVERY = 25
+"""Requests after which a passage gets other readers."""
+
+
+def tokens_of(number: int) -> dict[str, str]:
+    """Words that no other passage has."""
+    letters = "".join(chr(ord("a") + int(digit)) for digit in f"{number * 7919 % 100000:05}")
+    return {
+        "id": f"id{letters}q",
+        "title": f"Ti{letters}x",
+        "word": f"wo{letters}z",
+        "name": f"Na{letters}k",
+        "value": f"va{letters}v",
+    }
+
+
+def passage(number: int, readers: Sequence[str] | None) -> dict[str, Any]:
+    own = tokens_of(number)
+    return {
+        "id": own["id"],
+        "title": own["title"],
+        "text": f"Marie Curie met {own['name']} in Warsaw. The {own['word']} lies near {own['name']} on the river.",
+        "metadata": {"topic": own["value"], "source": f"{own['id']}.pdf"},
+        "readers": None if readers is None else list(readers),
+    }
+
+
+COPY = "leaks-copy"
+
+
+@dataclass
+class Caller:
+    """Somebody who asks: a client, what it is among the readers, and whether it sends `as`."""
+
+    client: TestClient
+    names: frozenset[str]
+    acts: bool = False
+    said: str = ""
+    """All that it sent: a stored query shows its question again."""
+
+    def sees(self, readers: Sequence[str] | None) -> bool:
+        return readers is None or bool(self.names & set(readers))
+
+
+@dataclass
+class World:
+    """A collection, and who may read its passages."""
+
+    name: str
+    readers: dict[int, Sequence[str] | None]
+    queries: list[str] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
+    sentences: dict[int, list[int]] = field(default_factory=dict)
+    asked: int = 0
+
+    def hidden(self, caller: Caller) -> list[int]:
+        return [number for number, readers in self.readers.items() if not caller.sees(readers)]
+
+
+def draw_readers(dice: random.Random) -> Sequence[str] | None:
+    return dice.choice([None, (), *(dice.sample(READERS, dice.randint(1, 3)) for _ in range(6))])
+
+
+def draw_request(
+    dice: random.Random,
+    caller: Caller,
+    world: World,
+    number: int,
+    own: Mapping[str, str],
+    *,
+    plain: bool = False,
+) -> tuple[str, str, dict[str, Any]]:
+    """Draw a request that names things of a passage, in words that ``own`` gives; ``plain``: no text has them.
+
+    An encoder tells any two words apart, whether or not a passage has them.
+    """
+    acting = [one for one in operations.OPERATIONS if one not in UNTRIED]
+    if caller.acts:  # what takes no `as` is the key's own question
+        acting = [one for one in acting if one != EXPLANATION and "as" in _fields(*one)]
+    method, path = dice.choice(acting)
+    arguments = operations.well_formed(method, path, world.name)
+    arguments = json.loads(json.dumps(arguments, default=str))
+    asked = [
+        PLAIN_QUESTION,
+        f"Who met {own['name']} near the {own['word']}?",
+        f"What is {own['title']}?",
+        own["word"],
+    ]
+    question = dice.choice(asked[:1] if plain else asked)
+    body = arguments.get("json")
+    if body is not None:
+        _fill(body, dice, world, own, question, dice.choice(world.sentences[number]))
+        if path == "/query":
+            body["include"] = dice.sample(["trace", "entities", "sentences"], dice.randint(0, 3))
+            body["top_k"] = dice.choice([1, 5, 50])
+            body["arm"] = {
+                "strategy": dice.choice(["graph", "dense", "lexical", "hybrid"]),
+                "profile": dice.choice(["default", "paper"]),
+            }
+            if dice.random() < 0.2:
+                body["filter"] = {"topic": own["value"]}
+        if path in ("/sessions", "/sessions/{session_id}/rounds"):
+            body["wait"] = dice.random() < 0.8
+            if path == "/sessions":
+                body["planner"] = dice.choice(["auto", "pool", "caller"])
+            elif dice.random() < 0.5:
+                named = {"passage_id": own["id"], "text": own["word"]}
+                body["evidence"] = [dice.choice([named, dice.choice(world.sentences[number])])]
+        if path == "/sessions/{session_id}/feedback" and dice.random() < 0.7:
+            del body["none_helped"]
+            body |= {"supporting": [dice.choice(world.sentences[number])], "partial": True, "wait": True}
+        if caller.acts:
+            for one in body.get("queries", [body]):
+                one["as"] = sorted(caller.names)
+        if path == "/queries:batch":
+            for one in body["queries"]:
+                one["collection"] = world.name
+    url = path.replace("{name}", world.name).replace("{passage_id}", quote(own["id"]))
+    url = url.replace("{query_id}", dice.choice(world.queries or [str(uuid4())]))
+    url = url.replace("{session_id}", dice.choice(world.sessions or [str(uuid4())]))
+    url = url.replace("{sentence_id}", str(dice.choice(world.sentences[number])))
+    for numbered in ("{feedback_id}", "{fact_id}", "{entity_id}", "{event_id}", "{key_id}"):
+        url = url.replace(numbered, str(dice.randint(1, 60)))
+    arguments.setdefault("headers", {})
+    arguments["headers"]["idempotency-key"] = str(uuid4())
+    params = arguments.setdefault("params", {})
+    if "{" not in path and not body:
+        params["collection"] = world.name
+    if caller.acts and not body:
+        params["as"] = sorted(caller.names) or [""]
+    if "passage_id" in params:
+        params["passage_id"] = own["id"]
+    return method, operations.url(url), arguments
+
+
+def _fields(method: str, path: str) -> Sequence[str]:
+    """Fields of an operation's body, those of queries in a batch included; parameters where it has no body."""
+    operation = operations.DOCUMENT["paths"][path][method.lower()]
+    if "requestBody" not in operation:
+        return [parameter["name"] for parameter in operation.get("parameters", ())]
+    content = operation["requestBody"].get("content", {})
+    reference = content.get("application/json", {}).get("schema", {}).get("$ref", "")
+    fields = (
+        operations.DOCUMENT["components"]["schemas"].get(reference.rpartition("/")[2], {}).get("properties", {})
+    )
+    return ["as"] if path == "/queries:batch" else list(fields)
+
+
+def _fill(
+    body: dict[str, Any], dice: random.Random, world: World, own: Mapping[str, str], question: str, sentence: int
+) -> None:
+    for key in ("query", "question"):
+        if key in body:
+            body[key] = question
+    if "messages" in body:
+        body["messages"][0]["content"] = question
+    if "documents" in body:
+        body["documents"] = [question, "Marie Curie met somebody in Warsaw."]
+    for one in body.get("queries", []):
+        one["query"] = question
+    if "source" in body:
+        body["source"] = f"{own['id']}.pdf"
+    if "query_id" in body and world.queries:
+        del body["none_helped"]
+        body["query_id"] = dice.choice(world.queries)
+        named = dice.choice([{"passage_id": own["id"], "text": own["word"]}, sentence])
+        body |= {"supporting": [named], "partial": True, "wait": dice.random() < 0.5}
+
+
+def send(caller: Caller, method: str, url: str, arguments: Mapping[str, Any]) -> httpx.Response:
+    return caller.client.request(method, url, **arguments)
+
+
+def leaked(answer: httpx.Response, sent: str, world: World, caller: Caller) -> list[str]:
+    """Words of hidden passages in an answer that the request did not have."""
+    told = (answer.text + json.dumps(dict(answer.headers))).lower()
+    return [
+        token
+        for number in world.hidden(caller)
+        for token in (word.lower() for word in tokens_of(number).values())
+        if token in told and token not in sent.lower()
+    ]
+
+
+UNSTABLE = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)"
+    r'|"[a-z_]*_(ms|seconds)":[\d.]+|"(id|created)":("chatcmpl[^"]*"|\d+)'
+)
+
+
+def settle(text: str, own: Mapping[str, str]) -> str:
+    """The answer without what differs each time, and without the words that were sent."""
+    for name, word in own.items():
+        text = re.sub(re.escape(word), name, text, flags=re.IGNORECASE)
+    return UNSTABLE.sub("-", text)
+
+
+def change_readers(dice: random.Random, world: World, admin: TestClient) -> None:
+    number = dice.choice(list(world.readers))
+    readers = draw_readers(dice)
+    body = {"readers": None if readers is None else list(readers)}
+    where = {"params": {"collection": COLLECTION}}
+    changed = admin.patch(f"/passages/{tokens_of(number)['id']}", json=body, **where)
+    assert changed.status_code == 200, changed.text
+    world.readers[number] = readers
+
+
+def explore(
+    dice: random.Random, worlds: Sequence[World], callers: Sequence[Caller], admin: TestClient
+) -> Iterator[str]:
+    """Make requests; what each leaked."""
+    for at in range(REQUESTS):
+        if at % CHANGED_EVERY == 0:
+            change_readers(dice, worlds[0], admin)
+        world = dice.choice(worlds)
+        caller = dice.choice(callers)
+        hidden = world.hidden(caller)
+        about = dice.choice(hidden if hidden and dice.random() < 0.8 else list(world.readers))
+        method, url, arguments = draw_request(dice, caller, world, about, tokens_of(about))
+        answer = send(caller, method, url, arguments)
+        world.asked += 1
+        sent = f"{url} {json.dumps(arguments)}"
+        caller.said += sent
+        assert answer.status_code < 500 or answer.status_code in (501, 502, 503), f"{method} {sent}: {answer.text}"
+        repeated = "/queries/" in url or "/sessions" in url  # with the question that it had
+        for token in leaked(answer, caller.said if repeated else sent, world, caller):
+            yield f"{token} in {method} {sent} as {sorted(caller.names)}: {answer.text[:500]}"
+        found = re.search(r'"query_id":"([0-9a-f-]{36})"', answer.text)
+        if found and answer.status_code == 200:
+            world.queries = [*world.queries[-20:], found[1]]
+        begun = re.search(r'"session_id":"([0-9a-f-]{36})"', answer.text)
+        if begun and method == "POST":
+            world.sessions = [*world.sessions[-10:], begun[1]]
