@@ -188,6 +188,7 @@ CREATE TABLE document (
     CONSTRAINT document_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT document_collection_id_source_key UNIQUE (collection_id, source)
 );
+CREATE INDEX document_writing_idx ON document (collection_id, writing_job) WHERE writing_job IS NOT NULL;
 COMMENT ON TABLE document IS 'Documents that passages were made of.';
 COMMENT ON COLUMN document.source IS 'Its name, chosen by whoever imports it.';
 COMMENT ON COLUMN document.folder IS 'The folder that it was imported from; null: it came by itself.';

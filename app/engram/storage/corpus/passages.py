@@ -58,9 +58,14 @@ class PassageRow:
     document_id: int | None = None
 
 
-_COLUMNS = """
-    p.id, p.external_id, p.title, p.text, p.metadata, p.language,
-    (SELECT d.source FROM document d WHERE d.collection_id = p.collection_id AND d.id = p.document_id) AS document
+_COLUMNS = "p.id, p.external_id, p.title, p.text, p.metadata, p.language, d.source AS document"
+# The first document from this id on is the one of this id, which a foreign key keeps. Asked for by an equality, it
+# would be looked for among all sources by a plan that was made while there was no document.
+_ITS_DOCUMENT = """
+    LEFT JOIN LATERAL (
+        SELECT d.source FROM document d WHERE d.collection_id = %(collection)s AND d.id >= p.document_id
+        ORDER BY d.id LIMIT 1
+    ) AS d ON true
 """
 
 
@@ -83,7 +88,7 @@ def load_by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> d
     rows = reader.rows(
         f"""
         SELECT {_COLUMNS}
-        FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")}
+        FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")} {_ITS_DOCUMENT}
         """,
         {"collection": collection_id, "ids": integers(passages)},
     )
@@ -95,7 +100,7 @@ def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> l
     rows = reader.rows(
         f"""
         SELECT {_COLUMNS}
-        FROM passage p
+        FROM passage p {_ITS_DOCUMENT}
         WHERE p.collection_id = %(collection)s AND p.external_id > %(after)s
         ORDER BY p.collection_id, p.external_id
         LIMIT %(limit)s

@@ -170,6 +170,7 @@ document = Table(
     build_timestamp_column("imported_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "source"),
+    build_partial_index("document_writing_idx", "collection_id", "writing_job", where="writing_job IS NOT NULL"),
     comment="Documents that passages were made of.",
 )
 
