@@ -1240,7 +1240,7 @@ export interface paths {
         };
         /**
          * Read a passage
-         * @description Show a passage with its sentences and their ids.
+         * @description Show a passage with its sentences and their ids; `as` takes the scope `act-as`.
          *
          *     Scope: `read`.
          */
@@ -7566,6 +7566,11 @@ export interface components {
          */
         RoundIn: {
             /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
              * Collection
              * @description The collection's name; absent: whichever holds the session.
              */
@@ -7893,6 +7898,11 @@ export interface components {
          */
         SessionFeedbackIn: {
             /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
              * Collection
              * @description The collection's name; absent: whichever holds the session.
              */
@@ -8059,6 +8069,11 @@ export interface components {
             answer?: boolean;
             /** @description Of its queries; absent: by the collection's experiment, else the defaults. */
             arm?: components["schemas"]["ArmIn"] | null;
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
             budget?: components["schemas"]["BudgetIn"];
             /**
              * Collection
@@ -10989,7 +11004,7 @@ export interface operations {
             query: {
                 /** @description The passage. */
                 passage_id: string;
-                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. */
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
                 as?: string[] | null;
             };
             header?: never;
@@ -14358,6 +14373,8 @@ export interface operations {
             query?: {
                 /** @description The collection's name. */
                 collection?: string;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path: {
@@ -15907,6 +15924,8 @@ export interface operations {
                 before?: string | null;
                 /** @description Rows per page. */
                 limit?: number;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path?: never;
@@ -16110,6 +16129,8 @@ export interface operations {
             query?: {
                 /** @description The collection's name; absent: whichever holds it. */
                 collection?: string | null;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path: {
@@ -16189,6 +16210,8 @@ export interface operations {
             query?: {
                 /** @description The collection's name; absent: whichever holds it. */
                 collection?: string | null;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path: {
@@ -16268,6 +16291,8 @@ export interface operations {
             query?: {
                 /** @description The collection's name; absent: whichever holds it. */
                 collection?: string | null;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: {
                 /** @description Rounds that you have seen. */
