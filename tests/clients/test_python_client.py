@@ -222,6 +222,16 @@ class TestService:
         with pytest.raises(NotFoundError):
             list(engram.session_rounds(uuid4()))
 
+        ana = ["user:ana"]
+        hers = engram.start_session("Where was the discoverer of radium born?", **{"as": ana}).session_id
+        assert [one.number for one in engram.session_rounds(hers, asked=ana)] != []
+        assert engram.session(hers, asked=ana).session_id == hers
+        assert [one.session_id for one in engram.sessions(asked=ana)] == [hers]
+        assert list(engram.sessions(asked=[])) == []
+        assert engram.cancel_session(hers, asked=ana).status == "stopped"
+        with pytest.raises(NotFoundError):
+            engram.session(hers, asked=[])
+
         assert engram.revoke(said.feedback_id).status == "revoked"
         engram.delete_passage(CURIE[0]["id"])
         with pytest.raises(NotFoundError) as missing:

@@ -172,19 +172,21 @@ class AsyncEngram:
         )
         return await self.send(call)
 
-    async def session(self, session_id: str | UUID, *, collection: str | None = None) -> m.SessionOut:
+    async def session(
+        self, session_id: str | UUID, *, collection: str | None = None, asked: Sequence[str] | None = None
+    ) -> m.SessionOut:
         """A session with its pool, its rounds, why it stopped and what it cost."""
-        return await self._get(m.SessionOut, build_path("sessions", session_id), collection=self._name(collection))
+        params = self._params(collection, asked)
+        return await self.send(Call(m.SessionOut, "GET", build_path("sessions", session_id), params=params))
 
     async def sessions(
-        self, *, collection: str | None = None, status: str | None = None
+        self, *, collection: str | None = None, status: str | None = None, asked: Sequence[str] | None = None
     ) -> AsyncIterator[m.ListedSessionOut]:
         """The sessions of a collection that one may see, the latest first."""
         before: str | None = None
         while True:
-            page = await self._get(
-                m.SessionsOut, "/sessions", collection=self._name(collection), status=status, before=before
-            )
+            params = self._params(collection, asked) | {"status": status, "before": before}
+            page = await self.send(Call(m.SessionsOut, "GET", "/sessions", params=params))
             for one in page.sessions:
                 yield one
             before = page.next_before
@@ -192,10 +194,15 @@ class AsyncEngram:
                 return
 
     async def session_rounds(
-        self, session_id: str | UUID, *, collection: str | None = None, after: int = 0
+        self,
+        session_id: str | UUID,
+        *,
+        collection: str | None = None,
+        after: int = 0,
+        asked: Sequence[str] | None = None,
     ) -> AsyncIterator[m.RoundOut]:
         """The rounds of a session as they come, those after the number ``after``, until it ends."""
-        path, where = build_path("sessions", session_id, "events"), {"collection": self._name(collection)}
+        path, where = build_path("sessions", session_id, "events"), self._params(collection, asked)
         headers = {"last-event-id": str(after)}
         async with self._http.stream("GET", path, params=where, headers=headers) as response:
             if response.is_error:
@@ -214,9 +221,11 @@ class AsyncEngram:
         path = build_path("sessions", session_id, "rounds")
         return await self.send(Call(m.AcceptedSession, "POST", path, json=self._body(wanted, wait=False)))
 
-    async def cancel_session(self, session_id: str | UUID, *, collection: str | None = None) -> m.SessionOut:
+    async def cancel_session(
+        self, session_id: str | UUID, *, collection: str | None = None, asked: Sequence[str] | None = None
+    ) -> m.SessionOut:
         """Have a session end; what its rounds found stays."""
-        where = {"collection": self._name(collection)}
+        where = self._params(collection, asked)
         return await self.send(Call(m.SessionOut, "DELETE", build_path("sessions", session_id), params=where))
 
     # Judging
@@ -416,7 +425,7 @@ class AsyncEngram:
         self, passage_id: str, *, collection: str | None = None, asked: Sequence[str] | None = None
     ) -> m.PassageOut:
         """A passage by your id, as you see it or as somebody does who is these among the readers."""
-        params = {"collection": self._name(collection), "as": None if asked is None else list(asked) or [""]}
+        params = self._params(collection, asked)
         return await self.send(Call(m.PassageOut, "GET", build_path("passages", passage_id), params=params))
 
     async def passages(self, *, collection: str | None = None) -> AsyncIterator[m.ListedPassageOut]:
@@ -817,6 +826,10 @@ class AsyncEngram:
 
     def _body(self, options: Any, **named: Any) -> dict[str, Any]:
         return {"collection": self.collection} | dict(options) | named
+
+    def _params(self, collection: str | None, asked: Sequence[str] | None) -> dict[str, Any]:
+        """Parameters of a request for somebody who is these among the readers; None: for oneself."""
+        return {"collection": self._name(collection)} | ({} if asked is None else {"as": list(asked) or [""]})
 
     async def _get(self, returns: type[T], path: str, **params: Any) -> T:
         return await self.send(Call(returns, "GET", path, params=params))
