@@ -141,14 +141,14 @@ class TestABatchOfVerdicts:
         assert len(set(totals)) == 1
 
 
-PLANNED = 1 + 3 + 2 + 1
-"""A claim, the lines of the first batch and what is stored of them, the lines of the next: there are none."""
-INGEST_STATEMENTS = 25
+PLANNED = 1 + 1 + 3 + 2 + 1
+"""A claim, the documents of the job, the lines of the first batch, what is stored of them, the next lines: none."""
+INGEST_STATEMENTS = 26
 MEASURED = 5
 """The sample of titles and the latest queries, which tell the kind of the corpus; two locks, and its record."""
 FIRST_MEASURED = 5
 """The collection and a sample of the waiting titles, once for a new collection; two locks, and its record."""
-END_STATEMENTS = 2
+END_STATEMENTS = 3
 NAMING_STATEMENTS = 1 + 2 + 1
 """Where names wait, the first of them and their embeddings, the next: there are none."""
 

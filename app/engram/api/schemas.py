@@ -171,7 +171,11 @@ JudgeName = Annotated[
 """Of a judge or a principal; comes out as it is spelled."""
 CollectionName = Annotated[str, Field(pattern=COLLECTION)]
 ReaderNames = Annotated[
-    list[Annotated[Storable, Field(max_length=MOST_READER_CHARACTERS, pattern=READER_PATTERN)]],
+    list[
+        Annotated[
+            str, Field(max_length=MOST_READER_CHARACTERS, pattern=READER_PATTERN), AfterValidator(check_storable)
+        ]
+    ],
     Field(max_length=MOST_READERS),
 ]
 """Whom a passage lets read, or what a caller is among them."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 MOST_READERS = 1_000
 """Of one passage, and of one caller."""
 MOST_CHARACTERS = 200
-PATTERN = r"^(user|group):[^\x00-\x1f\x7f]+$"
+PATTERN = r"^(user|group):\S([^\x00-\x1f\x7f]*\S)?$"
 _NAME = re.compile(PATTERN.replace("$", r"\Z"))
 
 

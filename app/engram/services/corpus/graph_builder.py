@@ -402,6 +402,8 @@ def _readers(body: Mapping[str, Any]) -> Readers | None:
 
 def _set_readers(writer: Writer, collection_id: int, plan: _Plan, placed: Mapping[str, int]) -> set[int]:
     """Give passages the readers that their lines name; the passages that had others."""
+    if not placed:
+        return set()
     passages_by_readers: dict[Readers | None, list[int]] = defaultdict(list)
     for external_id, passage in placed.items():
         if external_id in plan.readers:
