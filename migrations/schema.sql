@@ -215,9 +215,9 @@ CREATE TABLE passage (
     CONSTRAINT passage_collection_id_external_id_key UNIQUE (collection_id, external_id)
 );
 ALTER TABLE passage ALTER COLUMN embedding SET STORAGE MAIN;
-CREATE INDEX passage_collection_id_reader_set_id_id_idx ON passage (collection_id, reader_set_id, id);
 CREATE INDEX passage_document_idx ON passage (collection_id, document_id) WHERE document_id IS NOT NULL;
 CREATE INDEX passage_metadata_gin ON passage USING gin (metadata jsonb_path_ops);
+CREATE INDEX passage_reader_set_id_collection_id_id_idx ON passage (reader_set_id, collection_id, id);
 CREATE INDEX passage_text_idx ON passage (collection_id, hashtextextended(text, 0));
 COMMENT ON COLUMN passage.document_id IS 'The document that it was made of; null: it came by itself.';
 COMMENT ON COLUMN passage.language IS 'ISO 639 code; by it words are analysed and sentences split.';

@@ -91,6 +91,7 @@ REPEATED = {
     "job_claims._take": "jobs that run are few",
     "copied_log.settle_restored": "evolutions are few",
     "collection_copies.census": "for the one row of the collection",
+    "collection_copies.copy_passages": "lists of readers and documents of a batch are few",
 }
 # While a table holds a few pages, changing rows of it is cheapest by reading it; a worker analyses it as it grows.
 SMALL_TABLES = {

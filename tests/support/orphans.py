@@ -41,6 +41,10 @@ KEPT_BY: Mapping[tuple[str, str], str] = {
     ("fact_event", "graph_id"): "entity or predicate of a graph that is not there",
     ("fact_predicate", "graph_id"): "entity or predicate of a graph that is not there",
     ("fact_source", "passage_id"): "fact_source of another passage than its sentence is of",
+    ("passage", "reader_set_id"): "passage of readers that are not there",
+    ("sentence", "reader_set_id"): "row of other readers than its passage",
+    ("entity_sentence", "reader_set_id"): "row of other readers than its passage",
+    ("lexical_posting", "reader_set_id"): "row of other readers than its passage",
 }
 """Column without a foreign key -> the search that covers it."""
 
@@ -69,6 +73,19 @@ SEARCHES: Mapping[str, str] = {
         SELECT count(*) FROM fact_source f
         JOIN sentence s ON s.collection_id = f.collection_id AND s.id = f.sentence_id
         WHERE f.collection_id = %(c)s AND f.passage_id <> s.passage_id
+    """,
+    "passage of readers that are not there": """
+        SELECT count(*) FROM passage p WHERE p.collection_id = %(c)s AND p.reader_set_id IS NOT NULL
+          AND NOT EXISTS (SELECT FROM reader_set r
+                          WHERE r.collection_id = p.collection_id AND r.id = p.reader_set_id)
+    """,
+    "row of other readers than its passage": """
+        SELECT count(*) FROM (
+            SELECT collection_id, passage_id, reader_set_id FROM sentence
+            UNION ALL SELECT collection_id, passage_id, reader_set_id FROM entity_sentence
+            UNION ALL SELECT collection_id, passage_id, reader_set_id FROM lexical_posting
+        ) of JOIN passage p ON p.collection_id = of.collection_id AND p.id = of.passage_id
+        WHERE of.collection_id = %(c)s AND of.reader_set_id IS DISTINCT FROM p.reader_set_id
     """,
     "episode of a collection that is gone": """
         SELECT count(*) FROM episode WHERE collection_id = %(c)s

@@ -1967,7 +1967,7 @@ export interface components {
              * @description What it allows, by collection; `*` stands for all of the tenant's, those to come included.
              */
             scopes: {
-                [key: string]: ("query" | "read" | "ingest" | "judge" | "audit" | "moderate" | "vouch" | "llm" | "act-as" | "admin")[];
+                [key: string]: ("query" | "read" | "ingest" | "judge" | "judge-as" | "audit" | "moderate" | "vouch" | "llm" | "act-as" | "admin")[];
             };
             /**
              * Trusted

@@ -70,6 +70,16 @@ def test_two_sources_disagree_and_a_verdict_decides(http: TestClient, applicatio
     assert [fact["doubted"] for fact in again["facts"]] == [False, False]
 
 
+@pytest.fixture
+def without_readers(application: Application) -> None:
+    """No passage has readers: where one has, routes of facts take `admin`."""
+    with application.database.write() as writer:
+        for table in ("passage", "sentence", "entity_sentence", "lexical_posting"):
+            writer.execute(f"UPDATE {table} SET reader_set_id = NULL WHERE reader_set_id IS NOT NULL")
+        writer.execute("DELETE FROM reader_set")
+
+
+@pytest.mark.usefixtures("without_readers")
 def test_judge_of_a_verdict_follows_from_the_access_key(http: TestClient, variant: Variant, there: str) -> None:
     guarded = variant(access="keys")
     made = guarded.auth.access_keys.make(
@@ -289,6 +299,7 @@ def test_a_long_text_is_read_in_pieces_and_a_piece_that_fails_is_left_out(
     assert said == {("Ada Berg", "native of", "Lund")}
 
 
+@pytest.mark.usefixtures("without_readers")
 def test_reading_a_text_takes_a_model_and_its_scope(
     http: TestClient, variant: Variant, there: str, model_server: OpenAiServer
 ) -> None:

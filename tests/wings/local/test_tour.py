@@ -97,7 +97,7 @@ def test_the_chat_page_of_the_tutorial(live: LiveServer, application: Applicatio
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as browser:
             assert "name=question" in open_page(browser)
-            answered = browser.post("/", data={"question": question().text}).text
+            answered = browser.post("/", data={"question": "Who discovered Enceladus?"}).text
             assert "The collection says:" in answered
             for rating in ("up", "down"):
                 form = dict(re.findall(r'name=(query_id|cited) value="([^"]*)"', answered))

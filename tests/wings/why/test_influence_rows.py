@@ -157,8 +157,10 @@ def test_a_sentence_is_placed_by_its_passage_and_the_filter(
     sentences = state.rows(application, taught.name, "sentence")
     ids = [row["id"] for row in sentences]
     with application.database.read() as reader:
-        for metadata, passing in ((None, True), ({"none": "has this"}, False)):
-            asked = focus(application, reader, taught, "Who?", metadata=metadata)
+        for condition, passing in ((None, True), ({"none": "has this"}, False)):
+            asked = focus(
+                application, reader, taught, "Who?", filter=None if condition is None else read_filter(condition)
+            )
             placed = influence_rows.find_places(reader, asked, [*ids, 2**40])
             assert placed.keys() == set(ids), "one that does not exist is left out"
             for row in sentences:

@@ -117,7 +117,7 @@ def test_each_verdict_did_what_revoking_it_undoes(application: Application, curi
         ("Who was born in Warsaw?", {}),
         ("What happened in 1898?", {}),
         ("who discovered polonium", {"profile": "paper"}),
-        ("Who was born in Warsaw?", {"metadata": {}}),
+        ("Who was born in Warsaw?", {"filter": {}}),
     ],
     ids=["recalled", "timed", "published", "filtered"],
 )

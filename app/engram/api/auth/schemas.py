@@ -8,7 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 from engram.api.schemas import MAX_ID, CollectionName, Flag, JudgeName, Model, ReaderNames, ResponseModel, Whole
 from engram.services.auth.access_key_service import AccessKeyRequest, NewAccessKey
 
-ScopeName = Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "act-as", "admin"]
+ScopeName = Literal[
+    "query", "read", "ingest", "judge", "judge-as", "audit", "moderate", "vouch", "llm", "act-as", "admin"
+]
 MAX_DAYS = 36_500
 MAX_GRACE_SECONDS = 30 * 24 * 3600
 EXAMPLES: list[JsonValue] = [{"name": "shop", "scopes": {"docs": ["query", "judge"]}, "days": 90}]

@@ -199,7 +199,8 @@ passage = Table(
     build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "external_id"),
-    Index(None, "collection_id", "reader_set_id", "id"),
+    # Readers first: else it seems as good as the primary key to who looks for ids.
+    Index(None, "reader_set_id", "collection_id", "id"),
     # No cascade: the graph has to lose a passage first.
     ForeignKeyConstraint(["collection_id", "document_id"], ["document.collection_id", "document.id"]),
     build_partial_index("passage_document_idx", "collection_id", "document_id", where="document_id IS NOT NULL"),

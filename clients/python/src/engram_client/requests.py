@@ -34,7 +34,21 @@ class AccessKeyIn(TypedDict):
     """
     scopes: dict[
         str,
-        list[Literal["query", "read", "ingest", "judge", "audit", "moderate", "vouch", "llm", "act-as", "admin"]],
+        list[
+            Literal[
+                "query",
+                "read",
+                "ingest",
+                "judge",
+                "judge-as",
+                "audit",
+                "moderate",
+                "vouch",
+                "llm",
+                "act-as",
+                "admin",
+            ]
+        ],
     ]
     """
     What it allows, by collection; `*` stands for all of the tenant's, those to come included.

@@ -111,14 +111,14 @@ _NOTED = re.compile(
 _EMPTIED = b"""
 SET client_min_messages = warning;
 BEGIN;
-DO $$ DECLARE owned record; BEGIN
-    FOR owned IN
+DO $$ DECLARE named text; BEGIN
+    FOREACH named IN ARRAY ARRAY(
         SELECT format(
             '%s IF EXISTS %s',
             CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW'
                 ELSE 'TABLE' END,
             c.oid::regclass
-        ) AS named
+        )
         FROM pg_class c
         WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S')
           AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
@@ -128,10 +128,13 @@ DO $$ DECLARE owned record; BEGIN
         WHERE p.pronamespace = current_schema()::regnamespace
           AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
                           AND d.deptype = 'e')
-    LOOP EXECUTE 'DROP ' || owned.named || ' CASCADE'; END LOOP;
+    ) LOOP EXECUTE 'DROP ' || named || ' CASCADE'; END LOOP;
 END $$;
 """
-"""Takes away what is there, but for extensions and what is theirs: those are not in the file."""
+"""Takes away what is there, but for extensions and what is theirs: those are not in the file.
+
+All names are read first: one that goes with another has none any more.
+"""
 
 
 class _RunningProgram:
