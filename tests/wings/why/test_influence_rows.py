@@ -12,6 +12,7 @@ from engram.core.filter.states import RECALL, Audit
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
 from engram.storage.passage_keys import key_credits
+from engram.storage.retrieval.metadata_filter import compile_filter
 from engram.storage.retrieval.query_focus import Focus
 from engram.wings.why.storage import influence_rows
 from engram.wings.why.storage.influence_rows import MemoryCause, MovedSentence
@@ -158,9 +159,7 @@ def test_a_sentence_is_placed_by_its_passage_and_the_filter(
     ids = [row["id"] for row in sentences]
     with application.database.read() as reader:
         for condition, passing in ((None, True), ({"none": "has this"}, False)):
-            asked = focus(
-                application, reader, taught, "Who?", filter=None if condition is None else read_filter(condition)
-            )
+            asked = focus(application, reader, taught, "Who?", filter=compile_filter(condition))
             placed = influence_rows.find_places(reader, asked, [*ids, 2**40])
             assert placed.keys() == set(ids), "one that does not exist is left out"
             for row in sentences:
