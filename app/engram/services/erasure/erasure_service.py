@@ -18,16 +18,14 @@ from engram.context.errors import ConflictError, InvalidRequestError
 from engram.services.auth.scope import Scope
 from engram.services.jobs.idempotent_jobs import JobStart, open_job
 from engram.services.jobs.job_kinds import ERASURE
-from engram.services.jobs.work import ClaimLostError, Work
+from engram.services.jobs.work import Work
 from engram.services.retrieval.query_plan import create_query_id
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.revocation_service import RevocationService
-from engram.storage.corpus import collections
 from engram.storage.database import Database, Writer
 from engram.storage.erasure import erased_log, person_traces
 from engram.storage.erasure.erased_log import ErasedKind, Selection
 from engram.storage.erasure.person_traces import ErasureReceipt
-from engram.storage.jobs import jobs
 from engram.storage.jobs.jobs import Job
 
 __all__ = ["ErasureReceipt", "ErasureRequest", "ErasureService", "read_receipts"]
@@ -182,11 +180,7 @@ class ErasureService:
 
     def _run_batch(self, writer: Writer, work: Work) -> None:
         collection_id = work.job.collection_id
-        if not collections.lock_against_deletion(writer, collection_id):
-            raise collections.build_gone_error(work.job.collection)
-        current = jobs.find(writer, collection_id, work.job.id)
-        if current is None:
-            raise ClaimLostError
+        current = work.lock(writer)
         request = _read(current.payload)
         chosen = request.selection
         # Episodes first: without them no further verdict can come.

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from engram.storage.corpus import collections
 from engram.storage.database import Writer
-from engram.storage.jobs import job_claims
+from engram.storage.jobs import job_claims, jobs
 from engram.storage.jobs.jobs import Job
 
 
@@ -56,6 +57,20 @@ class Work:
         self._progressed = False
         self._should_stop = should_stop
         self._others_wait = others_wait
+
+    def lock(self, writer: Writer) -> Job:
+        """Keep the collection from being deleted while the transaction lasts, and return the job as it is now.
+
+        Raises:
+            NotFoundError: the collection is gone.
+            ClaimLostError: the job is gone.
+        """
+        if not collections.lock_against_deletion(writer, self.job.collection_id):
+            raise collections.build_gone_error(self.job.collection)
+        current = jobs.find(writer, self.job.collection_id, self.job.id)
+        if current is None:
+            raise ClaimLostError
+        return current
 
     def should_stop(self) -> bool:
         """Whether to return after the batch in hand: the job goes on in its next turn, or has ended."""

@@ -18,14 +18,13 @@ from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.services.jobs.idempotent_jobs import JobStart, open_job
 from engram.services.jobs.job_kinds import REVOCATION
-from engram.services.jobs.work import ClaimLostError, Work
+from engram.services.jobs.work import Work
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Writer
 from engram.storage.feedback_log import feedback_events, replay_history
 from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
-from engram.storage.jobs import jobs
 from engram.storage.jobs.jobs import Job
 from engram.storage.learning import learned_weights, question_supports, sentence_memories
 from engram.storage.learning.learned_weights import Days
@@ -138,11 +137,7 @@ class RevocationService:
     def _run_batch(self, writer: Writer, work: Work) -> None:
         """Revoke the job's next verdicts, or close it, counting what others revoked meanwhile."""
         collection_id = work.job.collection_id
-        if not collections.lock_against_deletion(writer, collection_id):
-            raise collections.build_gone_error(work.job.collection)
-        current = jobs.find(writer, collection_id, work.job.id)
-        if current is None:
-            raise ClaimLostError
+        current = work.lock(writer)
         batch = revocations.list_next(writer, collection_id, current.payload, current.position, self._batch_size)
         if batch:
             work.advance(writer, updated=len(self.take_back(writer, collection_id, batch)), position=batch[-1])
