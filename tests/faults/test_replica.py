@@ -18,7 +18,6 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
 from engram.storage import replica
-from engram.storage.schema_revision import migrate
 from engram.telemetry import metrics
 from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from engram.wings.upkeep.parts import upkeep_of
@@ -33,17 +32,14 @@ LAG_SECONDS = 0.5
 
 @pytest.fixture(scope="module")
 def primary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    with EmbeddedPostgres(tmp_path_factory.mktemp("primary") / "postgres", options={"fsync": "off"}) as server:
-        migrate(server.url)
+    with standby.open_primary(tmp_path_factory.mktemp("primary")) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def second(primary: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    server = standby.make_replica(primary, tmp_path_factory.mktemp("standby") / "postgres")
-    server.start()
-    yield server
-    standby.remove(server)
+    with standby.open_replica(primary, tmp_path_factory.mktemp("standby")) as server:
+        yield server
 
 
 Make = Callable[..., Application]

@@ -9,8 +9,26 @@ from pathlib import Path
 
 import psycopg
 
+from engram.storage.schema_revision import migrate
 from engram.wings.local.servers import EmbeddedPostgres
 from engram.wings.local.servers.data_files import find_bundled
+
+
+@contextmanager
+def open_primary(folder: Path) -> Iterator[EmbeddedPostgres]:
+    """A migrated Postgres of its own, which may be read on a replica."""
+    with EmbeddedPostgres(folder / "postgres", options={"fsync": "off"}) as server:
+        migrate(server.url)
+        yield server
+
+
+@contextmanager
+def open_replica(primary: EmbeddedPostgres, folder: Path) -> Iterator[EmbeddedPostgres]:
+    """A running replica of ``primary``."""
+    server = make_replica(primary, folder / "postgres")
+    server.start()
+    yield server
+    remove(server)
 
 
 def make_replica(primary: EmbeddedPostgres, folder: Path) -> EmbeddedPostgres:
