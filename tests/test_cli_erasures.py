@@ -1,15 +1,17 @@
 """Erasing and exporting from the command line."""
 
 import json
-import threading
+
+import pytest
 
 from engram.composition.container import Application
-from tests.support import state, threads
+from tests.support import state
 from tests.support.command import Cli
 
 JUDGE = "siegfried.quux"
 
 
+@pytest.mark.usefixtures("working")
 def test_a_judge_is_exported_and_erased(cli: Cli, application: Application, curie: str) -> None:
     helped = list(state.sentences(application, curie, "curie").values())
     query = state.add_episode(application, curie, "Where was Curie born?", helped)
@@ -17,19 +19,7 @@ def test_a_judge_is_exported_and_erased(cli: Cli, application: Application, curi
     exported = [json.loads(line) for line in cli("export", "--principal", JUDGE).stdout.splitlines()]
     assert {row["table"] for row in exported} >= {"feedback_event", "verdict_sentence"}
 
-    stop = threading.Event()
-
-    def run_jobs() -> None:
-        while not stop.wait(0.05):
-            application.jobs.runner.run_ready()
-
-    worker = threads.make_thread(run_jobs)
-    worker.start()
-    try:
-        done = cli("erase", "--judge", JUDGE, "-c", curie, "--yes")
-    finally:
-        stop.set()
-        worker.join()
+    done = cli("erase", "--judge", JUDGE, "-c", curie, "--yes")
     assert done.returncode == 0, done.stderr
     assert "1 of feedback_event" in done.stdout
     assert cli("export", "--principal", JUDGE).stdout == ""

@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from engram.config.settings import Settings
 from engram.storage.auth import tenants
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
-from tests.support import databases, state, threads, undo
+from tests.support import databases, state, undo
 from tests.support.command import UNREACHABLE_URL, Cli
 
 
@@ -49,23 +48,14 @@ def test_verdicts_are_revoked_by_their_ids(
     assert f"no feedback {absent} " in cli.fails("revoke", str(absent), "-c", curie)
 
 
+@pytest.mark.usefixtures("working")
 def test_a_judges_verdicts_are_revoked_by_a_job_that_is_followed(
     cli: Cli, application: Application, curie: str, taught: list[int]
 ) -> None:
-    done, stop = [], threading.Event()
-
-    def run_jobs() -> None:
-        while not stop.wait(0.05):
-            application.jobs.runner.run_ready()
-
-    worker = threads.make_thread(run_jobs)
-    worker.start()
-    try:
-        done.append(cli("revoke", "--judge", "careless", "--from", "2020-01-01T00:00:00Z", "-c", curie))
-        done.append(cli("revoke", "--all", "-c", curie))
-    finally:
-        stop.set()
-        worker.join()
+    done = [
+        cli("revoke", "--judge", "careless", "--from", "2020-01-01T00:00:00Z", "-c", curie),
+        cli("revoke", "--all", "-c", curie),
+    ]
     counts = [re.fullmatch(rf"{curie}: (\d+) revoked\n", run.stdout) for run in done]
     assert all(counts), [run.stderr for run in done]
     assert sum(int(match[1]) for match in counts if match) == len(taught)
