@@ -110,7 +110,7 @@ def _read_text(field: str, operator: str, value: Any) -> Condition:
 
 def _read_presence(field: str, operator: str, value: Any) -> Condition:
     if not isinstance(value, bool):
-        raise ValueError(f"{operator} takes true or false")  # noqa: TRY004
+        raise ValueError(f"{operator} takes true or false")  # noqa: TRY004 - bad input
     there = Comparison(field, _PRESENCES[operator])
     return there if value else Negation(there)
 
@@ -133,7 +133,9 @@ _READERS: dict[str, Callable[[str, str, Any], Condition]] = {
 
 def _check_scalar(operator: str, value: Any) -> Scalar:
     if not isinstance(value, str | int | float):
-        raise ValueError(f"{operator} compares with texts, numbers, true and false; for null see $exists")  # noqa: TRY004
+        raise ValueError(  # noqa: TRY004 - bad input
+            f"{operator} compares with texts, numbers, true and false; for null see $exists"
+        )
     return value
 
 
