@@ -3320,6 +3320,16 @@ export interface components {
             source: string;
         };
         /**
+         * DocumentMoveOut
+         * @description A document whose file is the same under another source.
+         */
+        DocumentMoveOut: {
+            /** Before */
+            before: string;
+            /** Source */
+            source: string;
+        };
+        /**
          * DocumentOut
          * @description A document of a collection.
          */
@@ -5856,6 +5866,45 @@ export interface components {
             verdicts: number;
         };
         /**
+         * MoveOut
+         * @description Effect of a verdict on one channel.
+         */
+        MoveOut: {
+            /**
+             * Channel
+             * @enum {string}
+             */
+            channel: "task" | "time" | "recall";
+            /** Gain */
+            gain: number;
+            /** Perplexity After */
+            perplexity_after: number;
+            /** Perplexity Before */
+            perplexity_before: number;
+            /** Residual */
+            residual: number;
+            /**
+             * Similarity After
+             * @description The same after the verdict.
+             */
+            similarity_after: number;
+            /**
+             * Similarity Before
+             * @description Cosine of the memory with the verdict's question, as it was then; of 'recall', the support.
+             */
+            similarity_before: number;
+            /**
+             * Similarity Now
+             * @description The same of the memory as it stands; null for 'recall'.
+             */
+            similarity_now: number | null;
+            /**
+             * Target
+             * @description 1: the verdict supports the sentence, 0: it does not.
+             */
+            target: number;
+        };
+        /**
          * MovedOut
          * @description A channel of a sentence's memory as its last verdict left it.
          */
@@ -7782,7 +7831,7 @@ export interface components {
             /** Judge */
             judge: string;
             /** Moves */
-            moves: components["schemas"]["engram__wings__why__api__memory_schemas__MoveOut"][];
+            moves: components["schemas"]["MoveOut"][];
             /**
              * Query Id
              * Format: uuid
@@ -8392,7 +8441,7 @@ export interface components {
         };
         /**
          * StepsOut
-         * @description What brings the collection in step with the folder. Documents that are in step are not named.
+         * @description Steps that bring the collection in step with the folder. Documents that are in step are not named.
          */
         StepsOut: {
             /**
@@ -8414,7 +8463,7 @@ export interface components {
              * Moved
              * @description Documents that have another source now: `PATCH /documents/{before}` gives it to them.
              */
-            moved: components["schemas"]["engram__api__corpus__document_schemas__MoveOut"][];
+            moved: components["schemas"]["DocumentMoveOut"][];
             /**
              * Upload
              * @description Sources that are new, or whose digest is another one: ingest these.
@@ -8799,55 +8848,6 @@ export interface components {
              * @description Wings that are on. Routes of another wing answer 404.
              */
             wings: string[];
-        };
-        /**
-         * MoveOut
-         * @description A document whose file is the same under another source.
-         */
-        engram__api__corpus__document_schemas__MoveOut: {
-            /** Before */
-            before: string;
-            /** Source */
-            source: string;
-        };
-        /**
-         * MoveOut
-         * @description Effect of a verdict on one channel.
-         */
-        engram__wings__why__api__memory_schemas__MoveOut: {
-            /**
-             * Channel
-             * @enum {string}
-             */
-            channel: "task" | "time" | "recall";
-            /** Gain */
-            gain: number;
-            /** Perplexity After */
-            perplexity_after: number;
-            /** Perplexity Before */
-            perplexity_before: number;
-            /** Residual */
-            residual: number;
-            /**
-             * Similarity After
-             * @description The same after the verdict.
-             */
-            similarity_after: number;
-            /**
-             * Similarity Before
-             * @description Cosine of the memory with the verdict's question, as it was then; of 'recall', the support.
-             */
-            similarity_before: number;
-            /**
-             * Similarity Now
-             * @description The same of the memory as it stands; null for 'recall'.
-             */
-            similarity_now: number | null;
-            /**
-             * Target
-             * @description 1: the verdict supports the sentence, 0: it does not.
-             */
-            target: number;
         };
     };
     responses: never;

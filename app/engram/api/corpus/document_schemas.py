@@ -57,7 +57,7 @@ class ManifestIn(Model):
     documents: list[ListedDocumentIn] = Field(max_length=MAX_DOCUMENTS, description="Each source once.")
 
 
-class MoveOut(ResponseModel):
+class DocumentMoveOut(ResponseModel):
     """A document whose file is the same under another source."""
 
     before: str
@@ -65,10 +65,10 @@ class MoveOut(ResponseModel):
 
 
 class StepsOut(ResponseModel):
-    """What brings the collection in step with the folder. Documents that are in step are not named."""
+    """Steps that bring the collection in step with the folder. Documents that are in step are not named."""
 
     upload: list[str] = Field(description="Sources that are new, or whose digest is another one: ingest these.")
-    moved: list[MoveOut] = Field(
+    moved: list[DocumentMoveOut] = Field(
         description="Documents that have another source now: `PATCH /documents/{before}` gives it to them."
     )
     changed: list[str] = Field(

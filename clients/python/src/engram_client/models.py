@@ -325,6 +325,15 @@ class DifferenceOut(Struct):
     value: float
 
 
+class DocumentMoveOut(Struct):
+    """
+    A document whose file is the same under another source.
+    """
+
+    before: str
+    source: str
+
+
 class DocumentOut(Struct):
     """
     A document of a collection.
@@ -1123,6 +1132,34 @@ class MomentOut(Struct):
     """
 
 
+class MoveOut(Struct):
+    """
+    Effect of a verdict on one channel.
+    """
+
+    channel: Literal["task", "time", "recall"]
+    gain: float
+    perplexity_after: float
+    perplexity_before: float
+    residual: float
+    similarity_after: float
+    """
+    The same after the verdict.
+    """
+    similarity_before: float
+    """
+    Cosine of the memory with the verdict's question, as it was then; of 'recall', the support.
+    """
+    similarity_now: float | None
+    """
+    The same of the memory as it stands; null for 'recall'.
+    """
+    target: int
+    """
+    1: the verdict supports the sentence, 0: it does not.
+    """
+
+
 class MovedOut(Struct):
     """
     A channel of a sentence's memory as its last verdict left it.
@@ -1646,6 +1683,23 @@ class SearchPageOut(Struct):
     object: Literal["vector_store.search_results.page"] = "vector_store.search_results.page"
 
 
+class SentenceEventOut(Struct):
+    """
+    A verdict that counts, and what it did to the sentence.
+    """
+
+    applied_at: str
+    feedback_id: int
+    judge: str
+    moves: list[MoveOut]
+    query_id: str
+    question: str
+    sequence: int
+    """
+    Its place in the order in which verdicts were applied.
+    """
+
+
 class SentenceInfluenceOut(Struct):
     """
     Influence of one verdict on a selected sentence: each number less its value without the verdict.
@@ -1663,6 +1717,36 @@ class SentenceInfluenceOut(Struct):
     """
     Of the sentence in its hop, by what the verdict did to memories.
     """
+
+
+class SentenceMemoryOut(Struct):
+    """
+    Memory of a sentence, and the verdicts behind it.
+    """
+
+    channels: list[ChannelOut]
+    """
+    'time' only of a sentence that speaks of a time.
+    """
+    collection: str
+    history: list[SentenceEventOut]
+    """
+    In the order in which verdicts were applied.
+    """
+    next_after: int | None
+    """
+    Pass as after for the next page; null at the end.
+    """
+    passage_id: str
+    position: int
+    sentence_id: int
+    support_count: int
+    supports: list[QuestionSupportOut]
+    """
+    At most 100, those it supports most surely.
+    """
+    text: str
+    title: str | None
 
 
 class SentenceOut(Struct):
@@ -1820,6 +1904,33 @@ class StandingOut(Struct):
     weight: float
     """
     1 from a mean of 0.75 on: then it counts as every other judge.
+    """
+
+
+class StepsOut(Struct):
+    """
+    Steps that bring the collection in step with the folder. Documents that are in step are not named.
+    """
+
+    changed: list[str]
+    """
+    Sources of the same digest, but another folder or other readers: `PATCH /documents/{source}`.
+    """
+    delete: list[str]
+    """
+    Sources that the folder no longer has: `DELETE /documents/{source}`, after the uploads.
+    """
+    folders: list[str]
+    """
+    Other folders that listed documents came from. Is one an earlier name of this folder? Then ask again with it among `earlier_folders`.
+    """
+    moved: list[DocumentMoveOut]
+    """
+    Documents that have another source now: `PATCH /documents/{before}` gives it to them.
+    """
+    upload: list[str]
+    """
+    Sources that are new, or whose digest is another one: ingest these.
     """
 
 
@@ -2055,43 +2166,6 @@ class WhoOut(Struct):
     wings: list[str]
     """
     Wings that are on. Routes of another wing answer 404.
-    """
-
-
-class EngramApiCorpusDocumentSchemasMoveOut(Struct):
-    """
-    A document whose file is the same under another source.
-    """
-
-    before: str
-    source: str
-
-
-class EngramWingsWhyApiMemorySchemasMoveOut(Struct):
-    """
-    Effect of a verdict on one channel.
-    """
-
-    channel: Literal["task", "time", "recall"]
-    gain: float
-    perplexity_after: float
-    perplexity_before: float
-    residual: float
-    similarity_after: float
-    """
-    The same after the verdict.
-    """
-    similarity_before: float
-    """
-    Cosine of the memory with the verdict's question, as it was then; of 'recall', the support.
-    """
-    similarity_now: float | None
-    """
-    The same of the memory as it stands; null for 'recall'.
-    """
-    target: int
-    """
-    1: the verdict supports the sentence, 0: it does not.
     """
 
 
@@ -2959,53 +3033,6 @@ class RoundOut(Struct):
     warnings: list[SessionWarningOut]
 
 
-class SentenceEventOut(Struct):
-    """
-    A verdict that counts, and what it did to the sentence.
-    """
-
-    applied_at: str
-    feedback_id: int
-    judge: str
-    moves: list[EngramWingsWhyApiMemorySchemasMoveOut]
-    query_id: str
-    question: str
-    sequence: int
-    """
-    Its place in the order in which verdicts were applied.
-    """
-
-
-class SentenceMemoryOut(Struct):
-    """
-    Memory of a sentence, and the verdicts behind it.
-    """
-
-    channels: list[ChannelOut]
-    """
-    'time' only of a sentence that speaks of a time.
-    """
-    collection: str
-    history: list[SentenceEventOut]
-    """
-    In the order in which verdicts were applied.
-    """
-    next_after: int | None
-    """
-    Pass as after for the next page; null at the end.
-    """
-    passage_id: str
-    position: int
-    sentence_id: int
-    support_count: int
-    supports: list[QuestionSupportOut]
-    """
-    At most 100, those it supports most surely.
-    """
-    text: str
-    title: str | None
-
-
 class SessionOut(Struct):
     """
     A session whole.
@@ -3087,33 +3114,6 @@ class SideOut(Struct):
     warnings: list[WarningOut] | None = None
     """
     What the LLM endpoint failed, and was done without it.
-    """
-
-
-class StepsOut(Struct):
-    """
-    What brings the collection in step with the folder. Documents that are in step are not named.
-    """
-
-    changed: list[str]
-    """
-    Sources of the same digest, but another folder or other readers: `PATCH /documents/{source}`.
-    """
-    delete: list[str]
-    """
-    Sources that the folder no longer has: `DELETE /documents/{source}`, after the uploads.
-    """
-    folders: list[str]
-    """
-    Other folders that listed documents came from. Is one an earlier name of this folder? Then ask again with it among `earlier_folders`.
-    """
-    moved: list[EngramApiCorpusDocumentSchemasMoveOut]
-    """
-    Documents that have another source now: `PATCH /documents/{before}` gives it to them.
-    """
-    upload: list[str]
-    """
-    Sources that are new, or whose digest is another one: ingest these.
     """
 
 
