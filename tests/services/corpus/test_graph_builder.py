@@ -9,7 +9,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.providers.language import ANALYSER
-from engram.services.corpus import graph_builder
+from engram.services.corpus import batch_planning, batch_writing
 from engram.services.passage_keys import rekey
 from engram.storage.corpus import graph_writer, staged_lines
 from engram.storage.database import Writer
@@ -193,8 +193,8 @@ class TestTerms:
     def test_they_leave_as_they_came_when_the_analysis_is_another_by_then(
         self, application: Application, curie: str, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(graph_builder, "terms", lambda text, language: text.upper().split())
-        monkeypatch.setattr(graph_builder, "ANALYSER", ANALYSER + 1)
+        monkeypatch.setattr(batch_planning, "terms", lambda text, language: text.upper().split())
+        monkeypatch.setattr(batch_writing, "ANALYSER", ANALYSER + 1)
         ingest(passage("warsaw", "Another Warsaw"))
         assert list(lexical.search(application, curie, {"ANOTHER": 1.0})) == ["warsaw"]
         assert "warsaw" not in lexical.search(application, curie, {"vistula": 1.0, "warsaw": 1.0})
@@ -294,9 +294,9 @@ class TestSmallBatches:
         ("module", "bound", "value", "batches"),
         [
             # Each passage has two or more sentences and names.
-            (graph_builder, "BATCH_ROWS", 1, [[1], [2], [3], [4], [5]]),
-            (graph_builder, "BATCH_CHARACTERS", 1, [[1], [2], [3], [4], [5]]),
-            (graph_builder, "BATCH_TOKENS", 1, [[1], [2], [3], [4], [5]]),
+            (batch_planning, "BATCH_ROWS", 1, [[1], [2], [3], [4], [5]]),
+            (batch_planning, "BATCH_CHARACTERS", 1, [[1], [2], [3], [4], [5]]),
+            (batch_planning, "BATCH_TOKENS", 1, [[1], [2], [3], [4], [5]]),
             (graph_writer, "ROWS", 2, [[1, 2, 3, 4, 5]]),
         ],
     )
@@ -338,7 +338,7 @@ class TestSmallBatches:
     def test_unchanged_passages_are_counted_as_unchanged_across_batches(
         self, application: Application, curie: str, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(graph_builder, "BATCH_ROWS", 1)
+        monkeypatch.setattr(batch_planning, "BATCH_ROWS", 1)
 
         again = ingest(*CURIE, passage("new", "Lund lies in Scania."))
 

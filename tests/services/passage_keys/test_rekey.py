@@ -14,7 +14,7 @@ from engram.composition.container import Application
 from engram.context.errors import ConflictError, IdempotencyConflictError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.providers.language import ANALYSER, terms
-from engram.services.corpus import graph_builder
+from engram.services.corpus import batch_planning, batch_writing
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
@@ -188,8 +188,8 @@ class TestKeys:
             application.corpus.ingest.delete_passage(application.auth.access.scope(corpus), passage["id"])
         assert lexical.load_index(application, corpus) == index
         with monkeypatch.context() as earlier:
-            earlier.setattr(graph_builder, "terms", lambda text, language: text.upper().split())
-            earlier.setattr(graph_builder, "ANALYSER", ANALYSER - 1)
+            earlier.setattr(batch_planning, "terms", lambda text, language: text.upper().split())
+            earlier.setattr(batch_writing, "ANALYSER", ANALYSER - 1)
             ingest(*outdated, into=corpus)
         assert lexical.load_index(application, corpus) != expected
         told: list[int] = []

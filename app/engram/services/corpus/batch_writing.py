@@ -1,0 +1,278 @@
+"""Writing a planned batch of passages, all of it in one transaction."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from engram.providers.language import ANALYSER
+from engram.services.corpus.batch_planning import BatchPlan
+from engram.services.corpus.passage_drafts import collect_surfaces, collect_time_expressions, normalise_names
+from engram.services.corpus.passage_observer import LostSentences, PlacedSentences, TextChange
+from engram.services.jobs.work import Work
+from engram.services.passage_keys.rekey import Rebase
+from engram.storage.corpus import (
+    collections,
+    documents,
+    graph_writer,
+    lexical_index,
+    passages,
+    reader_sets,
+    staged_lines,
+)
+from engram.storage.corpus.graph_writer import SentenceRow
+from engram.storage.corpus.lexical_index import TermCounts
+from engram.storage.corpus.passages import PassageRow, StoredSentence
+from engram.storage.corpus.reader_sets import Readers
+from engram.storage.database import Writer
+from engram.storage.maintenance import staged_embeddings
+
+
+class StaleBatchError(Exception):
+    """The graph changed between planning a batch and writing it."""
+
+
+class BatchWriter:
+    """Writes planned batches of ingest jobs.
+
+    Args:
+        rebase: has what verdicts taught of passage keys follow keys that change.
+    """
+
+    def __init__(self, rebase: Rebase | None) -> None:
+        self._rebase = rebase
+
+    def write(self, writer: Writer, work: Work, plan: BatchPlan) -> None:
+        """Write a batch.
+
+        Raises:
+            StaleBatchError: the graph changed since it was planned.
+        """
+        collection_id = work.job.collection_id
+        if collections.lock_graph_in(writer, collection_id) not in {plan.space, None}:
+            raise StaleBatchError
+        ids = [draft.external_id for draft in plan.drafts]
+        if passages.versions(writer, collection_id, [*plan.versions, *ids]) != plan.versions:
+            raise StaleBatchError
+        named = {draft.document for draft in plan.drafts} | {source for _, source in plan.metadata_only.values()}
+        sources = documents.add_missing(writer, collection_id, {source for source in named if source is not None})
+        placed = {
+            passage: (metadata, None if source is None else sources[source])
+            for passage, (metadata, source) in plan.metadata_only.items()
+        }
+        changed = passages.set_metadata(writer, collection_id, placed) if placed else set()
+        changed |= _set_readers(
+            writer,
+            collection_id,
+            plan,
+            {name: passage for name, (passage, _) in plan.versions.items() if passage in plan.metadata_only},
+        )
+        updated = len(changed)
+        unchanged = len(plan.metadata_only) - updated
+        created = sum(external_id not in plan.versions for external_id in ids)
+        if plan.drafts:
+            placed_drafts = self._write_drafts(writer, collection_id, plan, created, sources)
+            self._rekey_passages(writer, collection_id, [placed_drafts[one] for one in ids if one in plan.versions])
+        staged_lines.take(writer, collection_id, work.job.id, plan.lines)
+        work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
+        if plan.by_rules.sentences:
+            work.warn(writer, "time-by-rules", plan.by_rules.sentences, plan.by_rules.detail)
+        if plan.unknown_languages:
+            count = sum(draft.language in plan.unknown_languages for draft in plan.drafts)
+            work.warn(writer, "unknown-language", count, _describe_unknown(plan.unknown_languages))
+
+    def _write_drafts(
+        self, writer: Writer, collection_id: int, plan: BatchPlan, created: int, sources: Mapping[str, int]
+    ) -> Mapping[str, int]:
+        """Write passages with their sentences, names, times and terms; external id -> passage."""
+        entities = graph_writer.insert_entities(writer, collection_id, plan.names)
+        graph_writer.insert_times(writer, collection_id, list(plan.times.values()))
+        _count_languages(writer, collection_id, plan)
+        placed = passages.upsert(writer, collection_id, _passage_rows(plan, sources))
+        _set_readers(writer, collection_id, plan, placed)  # before rows are written that carry the passage's
+        added, removed_entities = _write_sentences(writer, collection_id, plan, placed)
+        _check_names_and_times(writer, collection_id, plan)
+        length = lexical_index.index(
+            writer,
+            collection_id,
+            [TermCounts(placed[external_id], frequencies) for external_id, frequencies in plan.terms.items()],
+            ANALYSER,
+        )
+        collections.add_counts(
+            writer,
+            collection_id,
+            passages=created,
+            sentences=added,
+            entities=entities - removed_entities,
+            lexical_length=length,
+        )
+        return placed
+
+    def _rekey_passages(self, writer: Writer, collection_id: int, changed: Sequence[int]) -> None:
+        """Have what rests on these passages' keys follow them."""
+        if changed:
+            staged_embeddings.forget_passages(writer, collection_id, changed)
+            if self._rebase is not None:
+                self._rebase(writer, collection_id, changed)
+
+
+@dataclass(slots=True)
+class _MatchedSentences:
+    """Sentences of a batch beside those that are stored: an equal one of the same passage is kept.
+
+    Attributes:
+        ids: external id, position -> sentence, of those that are kept.
+        moved: sentence that is kept -> its position and time expression.
+        links: sentence that is kept -> its normalised names.
+        fresh: rows to insert.
+        fresh_places, fresh_names: external id and position, and the names, of each of ``fresh``.
+        removed: stored sentences that no passage has any more.
+        shrunk: passages that they belong to, in id order.
+    """
+
+    ids: dict[tuple[str, int], int] = field(default_factory=dict)
+    moved: dict[int, tuple[int, str | None]] = field(default_factory=dict)
+    links: dict[int, list[str]] = field(default_factory=dict)
+    fresh: list[SentenceRow] = field(default_factory=list)
+    fresh_places: list[tuple[str, int]] = field(default_factory=list)
+    fresh_names: list[tuple[str, ...]] = field(default_factory=list)
+    removed: list[int] = field(default_factory=list)
+    shrunk: list[int] = field(default_factory=list)
+
+
+def _write_sentences(
+    writer: Writer, collection_id: int, plan: BatchPlan, placed: Mapping[str, int]
+) -> tuple[int, int]:
+    """Write sentences with their names and times, and remove those that are gone.
+
+    Returns:
+        How many sentences there are more than before, and how many names that nothing names any more were removed.
+    """
+    stored = passages.list_sentences(writer, collection_id, placed.values())
+    matched = _match_sentences(plan, placed, stored)
+    lost = LostSentences(matched.removed, _changes(plan, placed, stored, matched.shrunk))
+    for observed in plan.observed:
+        observed.before(writer, lost)
+    orphan_entities, orphan_times = graph_writer.delete_sentences(writer, collection_id, matched.removed)
+    orphan_times += graph_writer.move_sentences(writer, collection_id, matched.moved)
+    inserted = graph_writer.insert_sentences(writer, collection_id, matched.fresh)
+    ids = matched.ids | dict(zip(matched.fresh_places, inserted, strict=True))
+    links = matched.links | {
+        sentence: normalise_names(names) for sentence, names in zip(inserted, matched.fresh_names, strict=True)
+    }
+    orphan_entities += graph_writer.set_links(writer, collection_id, links)
+    for observed in plan.observed:
+        observed.after(writer, lost, PlacedSentences(placed, ids))
+    removed_entities = graph_writer.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
+    return len(matched.fresh) - len(matched.removed), removed_entities
+
+
+def _match_sentences(
+    plan: BatchPlan, placed: Mapping[str, int], stored: Sequence[StoredSentence]
+) -> _MatchedSentences:
+    """Match the sentences of drafts with stored ones by passage and text, each stored one at most once.
+
+    Raises:
+        StaleBatchError: a sentence that was stored when the batch was planned is gone.
+    """
+    matched = _MatchedSentences()
+    left = _group_by_text(stored)
+    for draft in plan.drafts:
+        passage = placed[draft.external_id]
+        for position, sentence in enumerate(draft.sentences):
+            if equal_sentences := left.get((passage, sentence.text)):
+                kept = equal_sentences.pop(0)
+                matched.ids[draft.external_id, position] = kept
+                matched.moved[kept] = (position, sentence.time_expression)
+                matched.links[kept] = normalise_names(sentence.entities)
+                continue
+            vector = plan.texts.get(sentence.text)
+            if vector is None:
+                raise StaleBatchError
+            matched.fresh.append(SentenceRow(passage, position, sentence.text, sentence.time_expression, vector))
+            matched.fresh_places.append((draft.external_id, position))
+            matched.fresh_names.append(sentence.entities)
+    matched.removed = [sentence for ids in left.values() for sentence in ids]
+    matched.shrunk = sorted({passage for (passage, _), ids in left.items() if ids})
+    return matched
+
+
+def _check_names_and_times(writer: Writer, collection_id: int, plan: BatchPlan) -> None:
+    """Check that all names and times of the batch are stored.
+
+    Raises:
+        StaleBatchError: one that was stored when the batch was planned is gone.
+    """
+    names = set(collect_surfaces(plan.drafts))
+    if graph_writer.find_known_names(writer, collection_id, names) != names:
+        raise StaleBatchError
+    expressions = collect_time_expressions(plan.drafts)
+    if graph_writer.find_known_times(writer, collection_id, expressions) != expressions:
+        raise StaleBatchError
+
+
+def _passage_rows(plan: BatchPlan, sources: Mapping[str, int]) -> list[PassageRow]:
+    return [
+        PassageRow(
+            draft.external_id,
+            draft.title,
+            draft.text,
+            draft.language,
+            draft.metadata,
+            draft.content_hash,
+            plan.texts[draft.key_text],
+            None if draft.document is None else sources[draft.document],
+        )
+        for draft in plan.drafts
+    ]
+
+
+def _set_readers(writer: Writer, collection_id: int, plan: BatchPlan, placed: Mapping[str, int]) -> set[int]:
+    """Give passages the readers that their lines name; the passages that had others."""
+    if not placed:
+        return set()
+    passages_by_readers: dict[Readers | None, list[int]] = defaultdict(list)
+    for external_id, passage in placed.items():
+        if external_id in plan.readers:
+            passages_by_readers[plan.readers[external_id]].append(passage)
+    if reader_sets.is_bound(writer, collection_id):
+        for external_id in placed.keys() - plan.readers.keys() - plan.versions.keys():
+            if lists := reader_sets.list_of_siblings(writer, collection_id, external_id):
+                # Part of a document that not everyone may read is for those who may read all of it.
+                shared = set.intersection(*map(set, lists))
+                passages_by_readers[tuple(sorted(shared))].append(placed[external_id])
+    sets = reader_sets.make(writer, collection_id, [one for one in passages_by_readers if one is not None])
+    return {
+        passage
+        for readers, given in passages_by_readers.items()
+        for passage in reader_sets.assign(writer, collection_id, None if readers is None else sets[readers], given)
+    }
+
+
+def _changes(
+    plan: BatchPlan, placed: Mapping[str, int], before: Sequence[StoredSentence], changed: Sequence[int]
+) -> dict[int, TextChange]:
+    """Return the texts of these passages before and after."""
+    texts_before: dict[int, list[str]] = defaultdict(list)
+    for sentence in before:
+        texts_before[sentence.passage_id].append(sentence.text)
+    text_after = {placed[draft.external_id]: f"{draft.title or ''}\n{draft.text}" for draft in plan.drafts}
+    return {passage: TextChange(" ".join(texts_before[passage]), text_after[passage]) for passage in changed}
+
+
+def _describe_unknown(languages: Sequence[str]) -> str:
+    return f"the encoder does not know {', '.join(languages)}: such passages are found by their words only"
+
+
+def _count_languages(writer: Writer, collection_id: int, plan: BatchPlan) -> None:
+    """Count the languages of the batch, in place of those that its passages had; before they are written."""
+    languages = Counter(draft.language for draft in plan.drafts)
+    replaced = [plan.versions[draft.external_id][0] for draft in plan.drafts if draft.external_id in plan.versions]
+    languages.subtract(passages.count_languages(writer, collection_id, replaced))
+    collections.add_languages(writer, collection_id, languages)
+
+
+def _group_by_text(sentences: Sequence[StoredSentence]) -> dict[tuple[int, str], list[int]]:
+    stored: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for sentence in sentences:
+        stored[sentence.passage_id, sentence.text].append(sentence.id)
+    return stored
