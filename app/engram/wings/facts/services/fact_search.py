@@ -9,8 +9,8 @@ from engram.storage.database import Database, Reader
 from engram.wings.facts.core.fact_paths import Path
 from engram.wings.facts.core.linearise import ReadableFact, linearise
 from engram.wings.facts.services.fact_transaction import find_graph_id
-from engram.wings.facts.services.fact_walk import SAME_NAMES, FactPattern, compute_days, find_start, statement, walk
 from engram.wings.facts.services.fact_views import FactCitation, cite
+from engram.wings.facts.services.fact_walk import SAME_NAMES, FactPattern, compute_days, find_start, statement, walk
 from engram.wings.facts.storage import fact_edges, fact_rows
 from engram.wings.facts.storage.fact_edges import Edge, EdgeFilter, NearbyEdges
 from engram.wings.facts.storage.fact_rows import BelievedFact, FactRow, SourceRow
