@@ -6,6 +6,7 @@ import { read, type Schemas } from "../service";
 import { useLoaded, useShared } from "../state";
 import { Await, Bar, counted, Dialog, figure, moment, Problem } from "./basic";
 import type { Fact } from "./neighbourhood";
+import { SourceLine, sourcePath } from "./source";
 import { Table } from "./table";
 import { Term } from "./term";
 
@@ -68,8 +69,9 @@ export function FactDialog({ id, onClose, onSaid }: { id: number; onClose: () =>
               <h3>{counted(data.sources.length, "source")}</h3>
               <ul class="stack close">
                 {data.sources.map((one) => (
-                  <li key={`${one.sentence_id} ${one.source} ${one.learned_at}`}>
-                    <mark>{one.text}</mark> <span class="quiet">{one.source ?? one.passage_id}</span>
+                  <li key={`${one.sentence_id} ${one.stated_by} ${one.learned_at}`}>
+                    <mark>{one.text}</mark> <span class="quiet">{one.source ? sourcePath(one.source) : one.stated_by}</span>
+                    {one.source && <SourceLine source={one.source} />}
                   </li>
                 ))}
               </ul>

@@ -1,12 +1,14 @@
 """What brings documents in step with a folder."""
 
+from collections import Counter
+
 from engram.core.text.document_manifest import HeldDocument, ListedDocument, Move, Steps, compare_documents
 
 HR = ("group:hr",)
 
 
 def compare(listed: list[ListedDocument], held: list[HeldDocument], earlier: tuple[str, ...] = ()) -> Steps:
-    return compare_documents("notes", earlier, listed, held)
+    return compare_documents("notes", earlier, listed, held, Counter(one.folder for one in held if one.folder))
 
 
 def test_new_changed_moved_and_deleted_documents_are_told_apart() -> None:
@@ -52,6 +54,13 @@ def test_only_a_folder_and_its_earlier_names_lose_documents() -> None:
     assert (steps.changed, steps.delete, steps.folders) == (("a.md",), (), ("old",))
     steps = compare(listed, held, ("old",))
     assert (steps.changed, steps.delete, steps.folders) == (("a.md",), ("b.md",), ())
+
+
+def test_a_folder_is_an_earlier_one_if_half_of_it_is_listed_by_source_or_digest() -> None:
+    listed = [ListedDocument("new/a.md", "a"), ListedDocument("b.md", "b2"), ListedDocument("c.md", "c")]
+    renamed = [HeldDocument(f"old/{name}.md", "old", name) for name in "axyz"]
+    assert compare(listed, [*renamed, HeldDocument("b.md", "old", "b")]).folders == ()
+    assert compare(listed, [*renamed[:3], HeldDocument("b.md", "old", "b")]).folders == ("old",)
 
 
 def test_readers_are_compared_where_they_are_named() -> None:

@@ -54,7 +54,7 @@ def test_two_sources_disagree_and_a_verdict_decides(http: TestClient, applicatio
     now = send(http, "POST", "/facts/search", **question)
     assert [(fact["object"], fact["doubted"]) for fact in now["facts"]] == [("Warsaw", False), ("Paris", True)]
     assert now["text"] == "Marie Curie | place of birth: Warsaw [1], Paris (doubted) [2]"
-    assert now["citations"][0]["source"] == "a"
+    assert (now["citations"][0]["stated_by"], now["citations"][0]["source"]) == ("a", None)
     then = send(http, "POST", "/facts/search", **question, as_of=moment)
     assert [fact["doubted"] for fact in then["facts"]] == [False, False]
     shown = http.get(f"/facts/{paris['fact_id']}", params={"collection": there}).json()

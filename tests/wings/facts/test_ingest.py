@@ -8,6 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.services.auth.scope import Scope
+from engram.services.retrieval.passage_source import PassageSource
 from engram.wings.facts.core.beliefs import UNSAID
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.parts import facts_of
@@ -70,13 +71,22 @@ def test_facts_move_with_the_sentences_of_a_document_that_is_cut_anew(
 
 
 def test_a_passage_gives_facts_with_its_sentences(reading: Application, collection: str) -> None:
-    scope = put(reading, collection, LOVELACE)
+    reading.corpus.collection_settings.configure(
+        reading.auth.access.scope(collection), {"link_template": "https://wiki.example.org/{source}#{heading}"}
+    )
+    page = {"source": "people/ada.md", "heading": ["People", "Ada"], "page": 3}
+    scope = put(reading, collection, LOVELACE | {"metadata": page})
     born = facts(reading, collection)["date of birth", "10 December 1815"]
     assert (born["subject"], born["object_kind"]) == ("Ada Lovelace", "date")
     found = facts_of(reading).fact_search.search(scope, FactPattern(question="When was Ada Lovelace born?"))
     assert found.paths[0].facts == (born["id"],)
     assert found.citations[0].passage == "ada"
     assert found.citations[0].text.startswith("Ada Lovelace (10 December 1815")
+    source = PassageSource(
+        "people/ada.md", ("People", "Ada"), 3, "https://wiki.example.org/people/ada.md#Ada", language="en"
+    )
+    assert found.citations[0].source == source
+    assert [one.source for one in facts_of(reading).show.fact(scope, born["id"]).sources] == [source]
     undo.assert_verified(reading, collection)
 
 

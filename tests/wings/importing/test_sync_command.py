@@ -94,8 +94,14 @@ def test_a_renamed_folder_is_the_same_folder(cli: Cli, folder: Path, collection:
     sync(cli, folder, collection)
     renamed = folder.rename(folder.with_name("papers"))
     (renamed / "roads.txt").unlink()
-    names = ["lakes.txt", "rivers.txt", "towns.txt"]
-    assert sync(cli, renamed, collection) == {"files": 3, "changed": names, "deleted": ["roads.txt"]}
+    (renamed / "lakes.txt").write_text("Lake Geneva lies in the Alps.")
+    assert sync(cli, renamed, collection) == {
+        "files": 3,
+        "changed": ["rivers.txt", "towns.txt"],
+        "uploaded": ["lakes.txt"],
+        "deleted": ["roads.txt"],
+        "jobs": [(1, 0)],
+    }
 
 
 def test_a_change_of_readers_alone_is_applied(cli: Cli, folder: Path, collection: str) -> None:

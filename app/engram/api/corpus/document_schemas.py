@@ -78,8 +78,8 @@ class StepsOut(ResponseModel):
         description="Sources that the folder no longer has: `DELETE /documents/{source}`, after the uploads."
     )
     folders: list[str] = Field(
-        description="Other folders that listed documents came from. Is one an earlier name of this folder? Then "
-        "ask again with it among `earlier_folders`."
+        description="Other folders of which at least half the documents are listed, by source or digest. Is one an "
+        "earlier name of this folder? Then ask again with it among `earlier_folders`."
     )
 
 

@@ -1,6 +1,6 @@
 """What brings the documents of a folder in step with a list of what the folder has."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -55,7 +55,7 @@ class Steps:
         moved: new sources whose file the folder had under another source.
         changed: sources whose file is the same, but not its folder or its readers.
         delete: sources that the folder no longer has.
-        folders: other folders that listed documents came from.
+        folders: other folders that at least half of is listed, by source or digest.
     """
 
     upload: tuple[str, ...]
@@ -66,14 +66,19 @@ class Steps:
 
 
 def compare_documents(
-    folder: str, earlier_folders: Collection[str], listed: Sequence[ListedDocument], held: Iterable[HeldDocument]
+    folder: str,
+    earlier_folders: Collection[str],
+    listed: Sequence[ListedDocument],
+    held: Iterable[HeldDocument],
+    sizes: Mapping[str, int],
 ) -> Steps:
     """Compare what a folder has with what the collection has.
 
     Args:
         earlier_folders: folders that this one was before.
         listed: all documents of the folder, each source once.
-        held: the collection's documents of these folders, and those of listed sources.
+        held: the collection's documents of these folders, and those of listed sources or digests.
+        sizes: how many documents the collection has of each folder.
     """
     by_source = {one.source: one for one in held}
     has = {one.source for one in listed}
@@ -90,13 +95,15 @@ def compare_documents(
             upload.append(one.source)
         elif earlier.folder != folder or (one.names_readers and earlier.readers - {one.readers}):
             changed.append(one.source)
-    elsewhere = {one.folder for source, one in by_source.items() if source in has and one.folder is not None}
+    digests = {one.digest for one in listed if one.digest}
+    shared = Counter(one.folder for one in by_source.values() if one.source in has or one.digest in digests)
+    elsewhere = {name for name, size in sizes.items() if name not in folders and 2 * shared[name] >= size > 0}
     return Steps(
         upload=tuple(sorted(upload)),
         moved=tuple(Move(moved[source], source) for source in sorted(moved)),
         changed=tuple(sorted(changed)),
         delete=tuple(sorted(gone.keys() - moved.values())),
-        folders=tuple(sorted(elsewhere - folders)),
+        folders=tuple(sorted(elsewhere)),
     )
 
 

@@ -72,9 +72,12 @@ class DocumentService:
                 scope.collection.id,
                 [folder, *earlier_folders],
                 sources,
+                [one.digest for one in listed if one.digest],
                 with_readers=any(one.names_readers for one in listed),
             )
-        return compare_documents(folder, earlier_folders, listed, held)
+            folders = {one.folder for one in held if one.folder is not None}
+            sizes = document_manifest.count_by_folder(reader, scope.collection.id, folders)
+        return compare_documents(folder, earlier_folders, listed, held, sizes)
 
     def change(self, scope: Scope, source: str, change: DocumentChange) -> int:
         """Change the source, folder or readers of a document in one transaction; nothing is embedded.

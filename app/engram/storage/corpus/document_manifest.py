@@ -1,6 +1,6 @@
 """Documents as the collection has them, for a comparison with what a folder has."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from engram.core.text.document_manifest import HeldDocument
 from engram.storage.corpus.documents import build_visible_condition
@@ -8,9 +8,15 @@ from engram.storage.database import Reader
 
 
 def list_held(
-    reader: Reader, collection_id: int, folders: Sequence[str], sources: Sequence[str], *, with_readers: bool
+    reader: Reader,
+    collection_id: int,
+    folders: Sequence[str],
+    sources: Sequence[str],
+    digests: Sequence[str],
+    *,
+    with_readers: bool,
 ) -> list[HeldDocument]:
-    """Documents that the caller sees, of the folders or with one of the sources; those without a passage too.
+    """Documents that the caller sees, of the folders or with a source or digest; those without a passage too.
 
     Args:
         with_readers: whether to look up who may read them, which reads all of their passages.
@@ -24,12 +30,14 @@ def list_held(
             ) ELSE ARRAY[]::bigint[] END AS reader_sets
         FROM document d
         WHERE d.collection_id = %(collection)s AND {build_visible_condition()}
-          AND (d.folder = ANY (%(folders)s::text[]) OR d.source = ANY (%(sources)s::text[]))
+          AND (d.folder = ANY (%(folders)s::text[]) OR d.source = ANY (%(sources)s::text[])
+               OR d.digest = ANY (%(digests)s::text[]))
         """,
         {
             "collection": collection_id,
             "folders": list(folders),
             "sources": list(sources),
+            "digests": list(digests),
             "with_readers": with_readers,
         },
     )
@@ -46,3 +54,17 @@ def list_held(
         HeldDocument(row.source, row.folder, row.digest, frozenset(readers.get(one) for one in row.reader_sets))
         for row in rows
     ]
+
+
+def count_by_folder(reader: Reader, collection_id: int, folders: Iterable[str]) -> dict[str, int]:
+    """Count the documents that the caller sees of each of the folders."""
+    rows = reader.rows(
+        f"""
+        SELECT d.folder, count(*) AS documents FROM document d
+        WHERE d.collection_id = %(collection)s AND {build_visible_condition()}
+          AND d.folder = ANY (%(folders)s::text[])
+        GROUP BY d.folder
+        """,
+        {"collection": collection_id, "folders": sorted(folders)},
+    )
+    return {row.folder: row.documents for row in rows}

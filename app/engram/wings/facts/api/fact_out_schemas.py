@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.schemas import ResponseModel
 from engram.wings.facts.core.beliefs import LEAST_BELIEF
 from engram.wings.facts.core.claims import ALWAYS, NEVER
@@ -68,7 +69,8 @@ class FactCitationOut(ResponseModel):
 
     passage_id: str | None = Field(validation_alias="passage")
     sentence_id: int | None
-    source: str | None
+    source: PassageSourceOut | None = Field(description="Where the passage comes from; null: the fact was stated.")
+    stated_by: str | None = Field(description="Who stated it; null: a passage says it.")
     text: str
     learned_at: datetime
     withdrawn_at: datetime | None = Field(description="Since when it says so no more: its passage was changed.")

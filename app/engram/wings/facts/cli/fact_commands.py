@@ -53,7 +53,8 @@ def search_facts(
         for fact in result["facts"]:
             say(_line(fact))
         for number, source in enumerate(result["citations"], start=1):
-            say(f"[{number}] {source['source'] or source['passage_id']}: {source['text']}")
+            document = source["source"] and source["source"]["document"]
+            say(f"[{number}] {source['stated_by'] or document}: {source['text']}")
 
 
 @fact_group.command("add")

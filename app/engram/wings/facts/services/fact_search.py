@@ -9,6 +9,7 @@ from engram.storage.database import Database, Reader
 from engram.wings.facts.core.fact_paths import Path
 from engram.wings.facts.core.linearise import ReadableFact, linearise
 from engram.wings.facts.services.fact_transaction import find_graph_id
+from engram.wings.facts.services.fact_views import FactCitation, cite
 from engram.wings.facts.services.fact_walk import SAME_NAMES, FactPattern, compute_days, find_start, statement, walk
 from engram.wings.facts.storage import fact_edges, fact_rows
 from engram.wings.facts.storage.fact_edges import Edge, EdgeFilter, NearbyEdges
@@ -44,7 +45,7 @@ class FactSearchResult:
     facts: dict[int, FactRow] = field(default_factory=dict)
     beliefs: dict[int, float] = field(default_factory=dict)
     text: str = ""
-    citations: list[SourceRow] = field(default_factory=list)
+    citations: list[FactCitation] = field(default_factory=list)
     tokens: int = 0
 
 
@@ -81,7 +82,7 @@ class FactSearch:
                 " ".join(pattern.predicate.casefold().split()) if pattern.predicate else None,
             )
             ranked, edges = walk(_Tables(reader, target, allowed), begin, pattern, dated=days is not None)
-            return _search_result(reader, target, begin.starts, names, ranked, edges, pattern)
+            return _search_result(reader, scope, begin.starts, names, ranked, edges, pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class _Tables:
 
 def _search_result(
     reader: Reader,
-    target: int,
+    scope: Scope,
     starts: Sequence[int],
     names: Mapping[int, str],
     ranked: Sequence[Path],
@@ -108,7 +109,7 @@ def _search_result(
     """The best paths whose facts fit into the budget, as text."""
     chosen = ranked[: pattern.paths]
     ids = list(dict.fromkeys(fact for path in chosen for fact in path.edges))
-    believed = fact_rows.load_believed_facts(reader, target, ids, pattern.as_of)
+    believed = fact_rows.load_believed_facts(reader, scope.collection.id, ids, pattern.as_of)
     result = FactSearchResult({one: names[one] for one in starts if one in names})
     result.beliefs = {fact: one.belief for fact, one in believed.items()}
     believed_ids = [fact for fact in ids if fact in believed]
@@ -116,7 +117,7 @@ def _search_result(
     result.text, result.tokens = text.text, text.tokens
     result.facts = {fact: believed[fact].fact for fact in believed_ids[: text.statement_count]}
     cited = {_find_citation(believed[fact].source): believed[fact].source for fact in result.facts}
-    result.citations = [cited[source] for source in text.sources]  # type: ignore[index]
+    result.citations = cite(reader, scope.collection, [cited[source] for source in text.sources])  # type: ignore[index]
     result.paths = [
         FoundPath(result.starts.get(path.start, ""), path.edges, path.score)
         for path in chosen

@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from engram.context.errors import NotFoundError
 from engram.services.auth.scope import Scope
-from engram.storage.database import Database
+from engram.services.retrieval.passage_source import PassageSource, read_source
+from engram.storage.corpus import passages
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database, Reader
 from engram.wings.facts.services.fact_transaction import find_graph_id
 from engram.wings.facts.storage import belief_groups, fact_edges, fact_rows, predicates
 from engram.wings.facts.storage.fact_edges import EdgeFilter
@@ -14,14 +18,51 @@ from engram.wings.facts.storage.predicates import Predicate
 
 __all__ = [
     "EntityRow",
+    "FactCitation",
     "FactMoveRow",
     "FactRow",
     "FactView",
     "FactViewService",
     "Neighbourhood",
     "Predicate",
-    "SourceRow",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class FactCitation:
+    """Who says a fact: a sentence of a passage with the passage's source, or a statement by ``stated_by``.
+
+    ``withdrawn_at``: since when it says so no more.
+    """
+
+    passage: str | None
+    sentence_id: int | None
+    source: PassageSource | None
+    stated_by: str | None
+    text: str
+    learned_at: datetime
+    withdrawn_at: datetime | None
+
+
+def cite(reader: Reader, collection: Collection, rows: Sequence[SourceRow]) -> list[FactCitation]:
+    """Citations of these sources, in their order."""
+    ids = {row.passage_id for row in rows if row.passage_id is not None}
+    cited = passages.load_by_id(reader, collection.id, sorted(ids))
+    citations = []
+    for row in rows:
+        passage = None if row.passage_id is None else cited.get(row.passage_id)
+        citations.append(
+            FactCitation(
+                passage=None if passage is None else passage.external_id,
+                sentence_id=row.sentence_id,
+                source=None if passage is None else read_source(passage, collection),
+                stated_by=row.stated_by,
+                text=row.text,
+                learned_at=row.learned_at,
+                withdrawn_at=row.withdrawn_at,
+            )
+        )
+    return citations
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +70,7 @@ class FactView:
     """A fact with its sources and all that moved it, in order."""
 
     fact: FactRow
-    sources: Sequence[SourceRow]
+    sources: Sequence[FactCitation]
     history: Sequence[FactMoveRow]
 
 
@@ -64,7 +105,7 @@ class FactViewService:
             bearing = [claim.fact_id for group in groups for claim in group.claims]
             return FactView(
                 fact,
-                fact_rows.sources(reader, target, [fact_id]),
+                cite(reader, scope.collection, fact_rows.sources(reader, target, [fact_id])),
                 fact_rows.moves(reader, target, fact_id, bearing),
             )
 

@@ -38,17 +38,17 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """Source of a fact: a passage's sentence, or a statement, whose ``source`` is its name.
+    """Source of a fact: a passage's sentence, or a statement by ``stated_by``.
 
     ``withdrawn_at``: since when it says so no more.
     """
 
     fact_id: int
     sequence: int
-    passage: str | None
+    passage_id: int | None
     sentence_id: int | None
     statement_id: int | None
-    source: str | None
+    stated_by: str | None
     text: str
     confidence: float
     learned_at: datetime
@@ -119,13 +119,12 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
     """Return the sources of facts, in the order in which they were learned."""
     source_rows = reader.rows(
         f"""
-        SELECT held.fact_id, held.sequence, p.external_id AS passage, held.sentence_id, held.statement_id,
-               said.source, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at,
+        SELECT held.fact_id, held.sequence, held.passage_id, held.sentence_id, held.statement_id,
+               said.source AS stated_by, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at,
                left_by.received_at AS withdrawn_at
         FROM {WANTED_IDS} {join_by_index("fact_source held", "held.fact_id = wanted.id")}
         {join_by_index("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
         {join_by_index("sentence t", "t.id = held.sentence_id", outer=True)}
-        {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
         {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
         ORDER BY held.sequence
         """,
@@ -154,7 +153,7 @@ def load_believed_facts(
         """
     belief_rows = reader.rows(
         f"""
-        SELECT {_FACT}, held.sequence, p.external_id, held.sentence_id, held.statement_id, said.source,
+        SELECT {_FACT}, held.sequence, held.passage_id, held.sentence_id, held.statement_id, said.source,
                coalesce(t.text, said.text), held.confidence, held.learned_at AS said_at, left_by.received_at,
                at.believed
         FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")} {_NAMES}
@@ -165,7 +164,6 @@ def load_believed_facts(
         ) AS held
         {join_by_index("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
         {join_by_index("sentence t", "t.id = held.sentence_id", outer=True)}
-        {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
         {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
         CROSS JOIN LATERAL ({believed}) AS at
         """,

@@ -52,6 +52,43 @@ class SyncReport:
 
 
 @dataclass
+class FolderComparison:
+    """A folder's documents, as the service compares them with those of a collection.
+
+    Attributes:
+        documents: fields ``documents`` of the request: all that the folder has.
+        earlier_folders: folders that it was before, as the first answer shows.
+    """
+
+    folder: str
+    collection: str
+    documents: list[dict[str, Any]]
+    earlier_folders: list[str] = field(default_factory=list)
+
+    def run(self, client: Client) -> dict[str, Any]:
+        """Ask for the steps; all documents are new to a collection that does not exist yet."""
+        try:
+            steps = self._send(client)
+            gone = [folder for folder in steps["folders"] if not Path(folder).is_dir()]
+            if gone:  # the folder was renamed
+                self.earlier_folders += gone
+                steps = self._send(client)
+        except ClientError as error:
+            if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
+                raise
+            new = sorted(one["source"] for one in self.documents if one["digest"] is not None)
+            return {"upload": new, "moved": [], "changed": [], "delete": []}
+        return steps
+
+    def _send(self, client: Client) -> dict[str, Any]:
+        body = {"folder": self.folder, "earlier_folders": self.earlier_folders, "documents": self.documents}
+        steps: dict[str, Any] = client.send(
+            "POST", "/documents:compare", params={"collection": self.collection}, json=body
+        )
+        return steps
+
+
+@dataclass
 class FolderSync:
     """Brings the documents of a folder in step; may run again and again.
 
@@ -84,7 +121,7 @@ class FolderSync:
             ClientError: the service refused something or could not be reached. What was done stays.
             InvalidRequestError: the folder has nothing to import, or its rules of readers cannot be read.
         """
-        from engram.wings.importing.conversion.folder import check_names, list_files
+        from engram.wings.importing.conversion.folder import check_names, escape_name, list_files
 
         listed = list_files([self.folder], self.prefix)
         complain_left_out(listed)
@@ -94,7 +131,8 @@ class FolderSync:
         digests = {name: self._hash(file) for name, file in files.items()}
         report = SyncReport(len(files), failed=sorted(name for name, digest in digests.items() if digest is None))
         manifest = [{"source": name, "digest": digests[name], **readers.find(file)} for name, file in files.items()]
-        steps = self._compare(client, manifest)
+        comparison = FolderComparison(escape_name(str(self.folder)), self.collection, manifest)
+        steps = comparison.run(client)
         renamed = self._move(client, steps["moved"], files, readers, report)
         for name in steps["changed"]:
             self._change(client, name, self._describe(files[name], readers))
@@ -106,7 +144,7 @@ class FolderSync:
                 missing |= dict.fromkeys(steps["delete"])
                 self._upload(client, lines, [files[name] for name in uploads], readers, missing, report)
             if report.jobs and (steps["delete"] or renamed):  # some of them were renamed
-                steps = self._compare(client, manifest)
+                steps = comparison.run(client)
         report.moved = [move for move in report.moved if move["source"] not in report.failed]
         report.is_good &= not report.failed and not listed.unreadable
         self._delete(
@@ -116,41 +154,18 @@ class FolderSync:
 
     def _hash(self, file: "SourceFile") -> str | None:
         """Hash of a file as an import stores it; None, and a line, if it cannot be read."""
-        import hashlib
-
         try:
             state = file.path.stat()
             version = (state.st_mtime_ns, state.st_size)
             known = self._digests.get(file.path)
             if known is not None and known[0] == version:
                 return known[1]
-            with file.path.open("rb") as opened:
-                digest = hashlib.file_digest(opened, "sha256").hexdigest()
+            digest = hash_file(file.path)
         except OSError as error:
             complain_unreadable(file, error)
             return None
         self._digests[file.path] = (version, digest)
         return digest
-
-    def _compare(self, client: Client, manifest: list[dict[str, Any]]) -> dict[str, Any]:
-        """The steps that the service names; all files are new to a collection that does not exist yet."""
-        from engram.wings.importing.conversion.folder import escape_name
-
-        body: dict[str, Any] = {"folder": escape_name(str(self.folder)), "documents": manifest}
-        where = {"collection": self.collection}
-        try:
-            steps: dict[str, Any] = client.send("POST", "/documents:compare", params=where, json=body)
-            gone = [folder for folder in steps["folders"] if not Path(folder).is_dir()]
-            if gone:  # the folder was renamed
-                steps = client.send(
-                    "POST", "/documents:compare", params=where, json=body | {"earlier_folders": gone}
-                )
-        except ClientError as error:
-            if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
-                raise
-            new = sorted(one["source"] for one in manifest if one["digest"] is not None)
-            return {"upload": new, "moved": [], "changed": [], "delete": []}
-        return steps
 
     def _move(
         self,
@@ -222,9 +237,26 @@ class FolderSync:
             complain(f"nothing is deleted, because {reason}; no longer in the folder: {len(sources)} documents")
             return
         for source in sources:
-            try:
-                client.send("DELETE", build_path("documents", source), params={"collection": self.collection})
-            except ClientError as error:
-                if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:  # somebody else deleted it
-                    raise
+            delete_document(client, self.collection, source)
             report.deleted.append(source)
+
+
+def delete_document(client: Client, collection: str, source: str) -> None:
+    """Delete a document, unless somebody else did."""
+    try:
+        client.send("DELETE", build_path("documents", source), params={"collection": collection})
+    except ClientError as error:
+        if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
+            raise
+
+
+def hash_file(path: Path) -> str:
+    """Hash of a file as an import stores it.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    import hashlib
+
+    with path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,16 +1,17 @@
 """The command that makes passages of documents."""
 
+import contextlib
 import io
 import tempfile
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from engram.cli.http_client import Client, ClientError, build_path
+from engram.cli.http_client import Client, ClientError
 from engram.cli.ingest_commands import ingest_stream, is_complete
 from engram.cli.terminal import (
     STOCK,
@@ -37,10 +38,11 @@ from engram.wings.importing.cli.document_lines import (
     check_sizes,
     complain_left_out,
 )
+from engram.wings.importing.cli.folder_sync import FolderComparison, delete_document, hash_file
 
 if TYPE_CHECKING:
     from engram.wings.importing.conversion.folder import SourceFile
-    from engram.wings.importing.conversion.known_documents import Absence, KnownDocument
+    from engram.wings.importing.conversion.known_documents import KnownDocument
 
 PAGE = 1_000
 REPORTS = {
@@ -80,11 +82,9 @@ def import_(
     """
     from engram.wings.importing.conversion.converter import Converter
     from engram.wings.importing.conversion.import_limits import PATIENT
-    from engram.wings.importing.conversion.known_documents import find_absent
 
     check_sizes(size, overlap)
-    files, known, is_whole = _choose_files(paths, source, prefix, None if out else (url, collection))
-    absence = find_absent(known, {file.name: file.folder for file in files})
+    files, is_whole = _choose_files(paths, source, prefix, None if out else (url, collection))
     chosen = ChosenReaders.prepare(readers, paths)
     with tempfile.TemporaryFile() if out is None else out.open("wb") as lines:
         with Converter(PATIENT) as converter:
@@ -97,15 +97,15 @@ def import_(
         )
         good = is_whole and not read.failed
         if out is None and read.passages:
-            for one in (*absence.orphans, *absence.strays):
-                read.write_missing(one.source)
-            lines.seek(0)
+            folders = _ImportedFolders.prepare(collection, files)
             with open_client(url) as client:
+                absent = folders.find_absent(client)
+                for name, digest in absent.items():
+                    read.write_missing(name, digest)
+                lines.seek(0)
                 stream = cast(io.BufferedIOBase, lines)
                 job = ingest_stream(client, stream, "import", collection, quiet=as_json, encoder=encoder)
-                report = (
-                    _settle(client, collection, absence, delete=delete and is_whole) if is_complete(job) else {}
-                )
+                report = folders.settle(client, absent, delete=delete and is_whole) if is_complete(job) else {}
             if as_json:
                 say_json({"jobs": [job], **report, "failed": sorted(read.failed)})
             else:
@@ -117,8 +117,8 @@ def import_(
 
 def _choose_files(
     paths: list[Path], source: str | None, prefix: str, destination: tuple[str | None, str] | None
-) -> tuple[list["SourceFile"], list["KnownDocument"], bool]:
-    """The files, named as their documents, the documents that there are, and whether all folders could be entered.
+) -> tuple[list["SourceFile"], bool]:
+    """The files, named as their documents, and whether all folders could be entered.
 
     Args:
         destination: URL and collection; None: nothing is sent.
@@ -129,19 +129,17 @@ def _choose_files(
     listed = list_files(paths, prefix)
     complain_left_out(listed)
     files = list(listed.sources)
-    known: list[KnownDocument] = []
-    if destination is not None:
-        url, collection = destination
-        with open_client(url) as client:
-            known = _list_documents(client, collection)
     if source is not None:
         if len(paths) != 1 or paths[0].is_dir() or prefix:
             raise InvalidRequestError("--source names the document of one file, without --prefix.")
         files = [replace(files[0], name=escape_name(source))]
-    elif not prefix:
+    elif destination is not None and not prefix and not all(file.folder for file in files):
+        url, collection = destination
+        with open_client(url) as client:
+            known = _list_documents(client, collection)
         files = [file if file.folder else replace(file, name=name_file(file, known)) for file in files]
     check_names(files)
-    return files, known, not listed.unreadable
+    return files, not listed.unreadable
 
 
 def _list_documents(client: Client, collection: str) -> list["KnownDocument"]:
@@ -164,19 +162,47 @@ def _list_documents(client: Client, collection: str) -> list["KnownDocument"]:
             return known
 
 
-def _settle(client: Client, collection: str, absence: "Absence", *, delete: bool) -> dict[str, list[str]]:
-    """What became of documents that the import does not have; orphans are deleted if ``delete``."""
-    absent = (*absence.orphans, *absence.strays)
-    left = {one.source for one in _list_documents(client, collection)} if absent else set()
-    renamed = [one.source for one in absent if one.source not in left]
-    found = {one.folder for one in absence.strays if one.source not in left}
-    own = (*absence.orphans, *(one for one in absence.strays if one.folder in found))
-    orphans = sorted(one.source for one in own if one.source in left)
-    if not delete:
-        return {"renamed": sorted(renamed), "orphans": orphans, "removed": []}
-    for source in orphans:
-        client.send("DELETE", build_path("documents", source), params={"collection": collection})
-    return {"renamed": sorted(renamed), "orphans": [], "removed": orphans}
+@dataclass(frozen=True)
+class _ImportedFolders:
+    """The folders of an import, and the names of all its files."""
+
+    collection: str
+    comparisons: Sequence[FolderComparison]
+    names: Set[str]
+
+    @classmethod
+    def prepare(cls, collection: str, files: Sequence["SourceFile"]) -> "_ImportedFolders":
+        """Hash the files of folders; one that cannot be read has no hash."""
+        documents: dict[str, list[dict[str, Any]]] = {}
+        for file in files:
+            if file.folder is not None:
+                digest = None
+                with contextlib.suppress(OSError):  # the import named it
+                    digest = hash_file(file.path)
+                documents.setdefault(file.folder, []).append({"source": file.name, "digest": digest})
+        comparisons = [FolderComparison(folder, collection, listed) for folder, listed in documents.items()]
+        return cls(collection, comparisons, {file.name for file in files})
+
+    def find_absent(self, client: Client) -> dict[str, str | None]:
+        """Documents that the folders no longer have -> hash of their file, if it has another name now."""
+        absent: dict[str, str | None] = {}
+        for comparison in self.comparisons:
+            steps = comparison.run(client)
+            digests = {one["source"]: one["digest"] for one in comparison.documents}
+            absent |= dict.fromkeys(steps["delete"])
+            absent |= {move["before"]: digests[move["source"]] for move in steps["moved"]}
+        return {source: digest for source, digest in absent.items() if source not in self.names}
+
+    def settle(self, client: Client, absent: Collection[str], *, delete: bool) -> dict[str, list[str]]:
+        """What became of the absent documents; those that no file has are deleted if ``delete``."""
+        left = self.find_absent(client) if absent else {}
+        orphans = sorted(source for source, digest in left.items() if digest is None)
+        report = {"renamed": sorted(set(absent) - left.keys()), "orphans": orphans, "removed": []}
+        if not delete:
+            return report
+        for source in orphans:
+            delete_document(client, self.collection, source)
+        return report | {"orphans": [], "removed": orphans}
 
 
 def _say_report(report: Mapping[str, list[str]]) -> None:
