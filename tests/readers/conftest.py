@@ -17,6 +17,7 @@ from tests.conftest import Heavy
 from tests.readers.leaks import (
     COLLECTION,
     COPY,
+    FACTS,
     PASSAGES,
     SEED,
     Caller,
@@ -94,8 +95,8 @@ def world(put: Put, admin: TestClient) -> World:
     admin.patch(f"/collections/{COLLECTION}", json={"passage_facts": "on"}).raise_for_status()
     put(COLLECTION, *(passage(number, readers) for number, readers in world.readers.items()))
     found = admin.post("/facts/search", json={"collection": COLLECTION, "subject": tokens_of(0)["title"]}).json()
-    print("FOUND", found)
     assert found["facts"]
+    assert all(one["fact_id"] <= FACTS for one in found["facts"])
     for number in world.readers:
         shown = admin.get(f"/passages/{tokens_of(number)['id']}", params={"collection": COLLECTION}).json()
         world.sentences[number] = [sentence["sentence_id"] for sentence in shown["sentences"]]

@@ -27,7 +27,7 @@ EXPLANATION = ("GET", "/collections/{name}/readers")
 """Its `as` is whom it explains, not who asks."""
 PLAIN_QUESTION = "Where did Marie Curie meet somebody on the river?"
 FACTS = 100
-"""Ids of facts and entities that are asked for; a passage states two, and names two."""
+"""Ids of facts and entities that are asked for; a passage states three facts."""
 CHANGED_EVERY = 25
 """Requests after which a passage gets other readers."""
 
@@ -49,8 +49,8 @@ def passage(number: int, readers: Sequence[str] | None) -> dict[str, Any]:
     return {
         "id": own["id"],
         "title": own["title"],
-        "text": f"Marie Curie met {own['name']} in Warsaw. The {own['word']} lies near {own['name']} on the river. "
-        f"{own['title']} was born in {own['name']}. {own['title']} died in Paris.",
+        "text": f"{own['title']} was born in {own['name']}. Marie Curie met {own['name']} in Warsaw. "
+        f"The {own['word']} lies near {own['name']} on the river.",
         "metadata": {"topic": own["value"], "source": f"{own['id']}.pdf"},
         "readers": None if readers is None else list(readers),
     }
