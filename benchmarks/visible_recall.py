@@ -28,6 +28,7 @@ from query_latency import measure_interleaved
 
 TOP_K = 10
 ROWS_PER_WRITE = 5_000
+SENTENCES = 200
 OTHERS = ("group:others",)
 
 
@@ -78,8 +79,33 @@ def fill(app: Application, name: str, held: NDArray[np.float32], readers: Sequen
             collections.add_counts(
                 writer, target, passages=len(held[some]), sentences=0, entities=0, lexical_length=0.0
             )
-    if app.maintenance.indexes.run() is None:
+    add_sentences(app, target)
+    reports = app.maintenance.indexes.run()
+    if reports is None:
         raise SystemExit("another process maintains the indexes")
+    for report in reports:
+        print(f"index {report.index}: {report.recall} of the ten nearest at breadth {report.breadth}")
+
+
+def add_sentences(app: Application, target: int) -> None:
+    """Give passages sentences of other drawn vectors: the recall of the index is measured by searches for these."""
+    with app.database.write() as writer:
+        writer.execute(
+            """
+            INSERT INTO sentence (collection_id, passage_id, position, text, embedding, reader_set_id)
+            SELECT %(c)s, held.id, 0, 'A text.', v, held.reader_set_id
+            FROM unnest(%(vectors)s::vector[]) WITH ORDINALITY AS drawn(v, n)
+            JOIN (
+                SELECT id, reader_set_id, row_number() OVER (ORDER BY id) AS n FROM passage
+                WHERE collection_id = %(c)s ORDER BY id LIMIT %(most)s
+            ) AS held USING (n)
+            """,
+            {
+                "c": target,
+                "vectors": vectors(list(_draw(SENTENCES, app.models.embedder.dimension, 3))),
+                "most": SENTENCES,
+            },
+        )
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from tests.conftest import Heavy
 from tests.readers.leaks import (
     COLLECTION,
     COPY,
+    FACTS,
     PASSAGES,
     SEED,
     Caller,
@@ -90,7 +91,12 @@ def put(keyed: Application, admin: TestClient) -> Put:
 def world(put: Put, admin: TestClient) -> World:
     dice = random.Random(SEED)
     world = World(COLLECTION, {number: draw_readers(dice) for number in range(PASSAGES)})
+    put(COLLECTION, {"id": "first", "text": "Rome lies on the Tiber.", "readers": []})
+    admin.patch(f"/collections/{COLLECTION}", json={"passage_facts": "on"}).raise_for_status()
     put(COLLECTION, *(passage(number, readers) for number, readers in world.readers.items()))
+    found = admin.post("/facts/search", json={"collection": COLLECTION, "subject": tokens_of(0)["title"]}).json()
+    assert found["facts"]
+    assert all(one["fact_id"] <= FACTS for one in found["facts"])
     for number in world.readers:
         shown = admin.get(f"/passages/{tokens_of(number)['id']}", params={"collection": COLLECTION}).json()
         world.sentences[number] = [sentence["sentence_id"] for sentence in shown["sentences"]]
@@ -104,7 +110,7 @@ def copied(world: World, keyed: Application, admin: TestClient) -> World:
     made = admin.post(f"/collections/{COLLECTION}/replay", json=body)
     assert made.status_code == 202, made.text
     keyed.jobs.runner.run_ready()
-    assert admin.get(f"/collections/{COPY}").json()["passage_count"] == PASSAGES
+    assert admin.get(f"/collections/{COPY}").json()["passage_count"] == PASSAGES + 1
     return replace(world, name=COPY, readers=dict(world.readers), queries=[], sessions=[], asked=0)
 
 

@@ -26,6 +26,8 @@ UNTRIED = {("POST", "/passages"), ("POST", "/documents"), ("DELETE", "/access/te
 EXPLANATION = ("GET", "/collections/{name}/readers")
 """Its `as` is whom it explains, not who asks."""
 PLAIN_QUESTION = "Where did Marie Curie meet somebody on the river?"
+FACTS = 100
+"""Ids of facts and entities that are asked for; a passage states three facts."""
 CHANGED_EVERY = 25
 """Requests after which a passage gets other readers."""
 
@@ -47,7 +49,8 @@ def passage(number: int, readers: Sequence[str] | None) -> dict[str, Any]:
     return {
         "id": own["id"],
         "title": own["title"],
-        "text": f"Marie Curie met {own['name']} in Warsaw. The {own['word']} lies near {own['name']} on the river.",
+        "text": f"{own['title']} was born in {own['name']}. Marie Curie met {own['name']} in Warsaw. "
+        f"The {own['word']} lies near {own['name']} on the river.",
         "metadata": {"topic": own["value"], "source": f"{own['id']}.pdf"},
         "readers": None if readers is None else list(readers),
     }
@@ -117,7 +120,7 @@ def draw_request(
     question = dice.choice(asked[:1] if plain else asked)
     body = arguments.get("json")
     if body is not None:
-        _fill(body, dice, world, own, question, dice.choice(world.sentences[number]))
+        _fill(path, body, dice, world, own, question, dice.choice(world.sentences[number]))
         if path == "/query":
             body["include"] = dice.sample(["trace", "entities", "sentences"], dice.randint(0, 3))
             body["top_k"] = dice.choice([1, 5, 50])
@@ -147,7 +150,9 @@ def draw_request(
     url = url.replace("{query_id}", dice.choice(world.queries or [str(uuid4())]))
     url = url.replace("{session_id}", dice.choice(world.sessions or [str(uuid4())]))
     url = url.replace("{sentence_id}", str(dice.choice(world.sentences[number])))
-    for numbered in ("{feedback_id}", "{fact_id}", "{entity_id}", "{event_id}", "{key_id}"):
+    for numbered in ("{fact_id}", "{entity_id}"):
+        url = url.replace(numbered, str(dice.randint(1, FACTS)))
+    for numbered in ("{feedback_id}", "{event_id}", "{key_id}"):
         url = url.replace(numbered, str(dice.randint(1, 60)))
     arguments.setdefault("headers", {})
     arguments["headers"]["idempotency-key"] = str(uuid4())
@@ -175,13 +180,23 @@ def _fields(method: str, path: str) -> Sequence[str]:
 
 
 def _fill(
-    body: dict[str, Any], dice: random.Random, world: World, own: Mapping[str, str], question: str, sentence: int
+    path: str,
+    body: dict[str, Any],
+    dice: random.Random,
+    world: World,
+    own: Mapping[str, str],
+    question: str,
+    sentence: int,
 ) -> None:
     for key in ("query", "question"):
         if key in body:
             body[key] = question
     if "messages" in body:
         body["messages"][0]["content"] = question
+    if path == "/facts/search":
+        body |= dice.choice([{}, {"subject": own["title"]}, {"entities": [own["name"], "Paris"], "max_edges": 3}])
+    if path == "/facts/revise":
+        body["revisions"][0]["fact_id"] = dice.randint(1, FACTS)
     if "documents" in body:
         body["documents"] = [question, "Marie Curie met somebody in Warsaw."]
     for one in body.get("queries", []):

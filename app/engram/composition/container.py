@@ -111,6 +111,7 @@ class Application:
             models,
             self.auth.announce_change,
             self.hooks,
+            self.revocation,
             {
                 wing.name: WingPlaces(
                     [table.name for table in wing.tables],

@@ -173,6 +173,16 @@ class OperationSettings(BaseSettings):
         ),
     )
 
+    keep_verdicts_days: int = Field(
+        default=0,
+        ge=0,
+        le=36_500,
+        description=(
+            "Days that verdicts keep who gave them and the words of their question; after that they go on counting "
+            "under a random judge, as after `engram erase --anonymise`. 0 is for ever."
+        ),
+    )
+
     # Index maintenance
     maintenance_interval_seconds: float = Field(
         default=600.0,

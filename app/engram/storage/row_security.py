@@ -61,7 +61,8 @@ def list_unbound(reader: Reader) -> list[str]:
         SELECT DISTINCT t.relname AS name FROM pg_class t
         JOIN pg_attribute a ON a.attrelid = t.oid AND NOT a.attisdropped
         WHERE t.relnamespace = current_schema()::regnamespace AND t.relkind IN ('r', 'p') AND NOT t.relispartition
-          AND (a.attname IN ('reader_set_id', 'passage_id', 'sentence_id') OR t.relname IN ('entity', 'question'))
+          AND (a.attname IN ('reader_set_id', 'passage_id', 'sentence_id') OR t.relname IN ('entity', 'question')
+               OR t.relname LIKE 'fact%%' AND a.attname = 'collection_id')
           AND NOT EXISTS (
             SELECT FROM pg_policy WHERE polrelid = t.oid AND polname = %(policy)s AND NOT polpermissive
           )

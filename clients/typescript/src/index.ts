@@ -45,6 +45,19 @@ export interface VerdictListOptions {
   collection?: string;
 }
 
+export interface ErasureOptions {
+  /** Keep what the verdicts taught, without the person. */
+  anonymise?: boolean;
+  collection?: string;
+}
+
+export interface SpanOptions extends ErasureOptions {
+  /** From this moment on, as ISO 8601 writes it. */
+  since?: string;
+  /** Before this moment. */
+  before?: string;
+}
+
 export interface EngramOptions {
   /** Where the service is; by default `ENGRAM_URL` of the environment, else `http://127.0.0.1:8000`. */
   url?: string;
@@ -226,6 +239,45 @@ export class Engram {
   revoke(feedbackId: number, collection = this.collection): Promise<Schemas["FeedbackDetail"]> {
     const params = { path: { feedback_id: feedbackId }, query: { collection } };
     return read(this.api.DELETE("/feedback/{feedback_id}", { params }));
+  }
+
+  /** Erase a query with its verdicts and its session, by a job; see `wait`. */
+  eraseQuery(
+    queryId: string,
+    { anonymise, collection = this.collection }: ErasureOptions = {},
+  ): Promise<Schemas["AcceptedJob"]> {
+    const params = { path: { query_id: queryId }, query: { collection, anonymise }, header: once() };
+    return read(this.api.DELETE("/queries/{query_id}", { params }));
+  }
+
+  /** Erase what was asked and judged in a span of time. */
+  eraseQueries({ since, before, anonymise, collection = this.collection }: SpanOptions): Promise<Schemas["AcceptedJob"]> {
+    const params = { query: { collection, from: since, to: before, anonymise }, header: once() };
+    return read(this.api.DELETE("/queries", { params }));
+  }
+
+  /** Erase all that a judge said, and what it taught unless `anonymise`. */
+  eraseJudge(
+    judge: string,
+    { anonymise, collection = this.collection }: ErasureOptions = {},
+  ): Promise<Schemas["AcceptedJob"]> {
+    const params = { path: { name: collection, judge }, query: { anonymise }, header: once() };
+    return read(this.api.DELETE("/collections/{name}/judges/{judge}", { params }));
+  }
+
+  /** Erase all that a principal asked, judged and clicked. */
+  erasePrincipal(
+    principal: string,
+    { anonymise, collection = this.collection }: ErasureOptions = {},
+  ): Promise<Schemas["AcceptedJob"]> {
+    const params = { path: { name: collection, principal }, query: { anonymise }, header: once() };
+    return read(this.api.DELETE("/collections/{name}/principals/{principal}", { params }));
+  }
+
+  /** Receipts of erasures: what was removed, and which backups still have it. */
+  async erasures(collection = this.collection): Promise<Schemas["ErasureOut"][]> {
+    const params = { path: { name: collection } };
+    return (await read<Schemas["ErasuresOut"]>(this.api.GET("/collections/{name}/erasures", { params }))).erasures;
   }
 
   /** What verdicts made of a sentence, and for a question, what that changes. */

@@ -61,6 +61,26 @@ test("a thumb says what the answer used", async () => {
   });
 });
 
+test("it erases a query, a span, a judge and a principal", async () => {
+  const accepted = [202, { job_id: "a", collection: "notes" }];
+  await scripted([accepted, accepted, accepted, accepted, [200, { collection: "notes", erasures: [] }]], async (url, asked) => {
+    const engram = new Engram({ url, collection: "notes" });
+    await engram.eraseQuery("0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11", { anonymise: true });
+    await engram.eraseQueries({ before: "2026-06-01T00:00:00Z" });
+    await engram.eraseJudge("ada", { collection: "other" });
+    assert.equal((await engram.erasePrincipal("ada lovelace")).job_id, "a");
+    assert.deepEqual(await engram.erasures(), []);
+    assert.deepEqual(asked.map((one) => one.url), [
+      "/queries/0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11?collection=notes&anonymise=true",
+      "/queries?collection=notes&to=2026-06-01T00%3A00%3A00Z",
+      "/collections/other/judges/ada",
+      "/collections/notes/principals/ada%20lovelace",
+      "/collections/notes/erasures",
+    ]);
+    assert.equal(new Set(asked.slice(0, 4).map((one) => one.headers["idempotency-key"])).size, 4);
+  });
+});
+
 test("it gives up, and says what was refused", async () => {
   await scripted([[429, { title: "Busy", detail: "later" }, { "retry-after": "0" }]].concat([[429, { title: "Busy" }]]), async (url, asked) => {
     await assert.rejects(new Engram({ url, retries: 1 }).query("x"), { status: 429, title: "Busy" });

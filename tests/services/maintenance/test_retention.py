@@ -30,10 +30,17 @@ def application(own: Servers, settings: Settings, application: Application) -> I
 
 
 def retention(
-    application: Application, *, queries: int = 0, jobs: int = 0, keys: int = 0, audit_bodies: int = 0
+    application: Application,
+    *,
+    queries: int = 0,
+    jobs: int = 0,
+    keys: int = 0,
+    audit_bodies: int = 0,
+    verdicts: int = 0,
 ) -> RetentionService:
     derived = [state.retire for state in application.hooks.derived_states]
-    return RetentionService(application.database, RetentionDays(queries, jobs, keys, audit_bodies), derived)
+    keep = RetentionDays(queries, jobs, keys, audit_bodies, verdicts)
+    return RetentionService(application.database, keep, derived, application.revocation.erase.anonymise_aged)
 
 
 def run(service: RetentionService, now: datetime | None = None) -> RetentionResult:
@@ -208,3 +215,25 @@ def test_a_worker_whose_clock_is_ahead_deletes_nothing(
     assert retired == RetentionResult([], 0, 0)
     assert compute_monday(datetime.now(UTC)) in list_standing(application)
     application.answers.episodes.read(application.auth.access.scope(judged.collection), judged.query_id)
+
+
+def test_old_verdicts_lose_their_judge_and_keep_what_they_taught(
+    application: Application, judged: JudgedQuery
+) -> None:
+    now = datetime.now(UTC)
+    service = retention(application, verdicts=30)
+    before = state.rows(application, judged.collection, "feedback_event")
+    assert run(service, now + timedelta(days=29)).verdicts == 0
+    assert state.rows(application, judged.collection, "feedback_event") == before
+
+    assert run(service, now + timedelta(days=31)).verdicts >= len(before) == 1
+
+    undo.apply(application, judged.collection, [before[0]["id"]])
+    (left,) = state.rows(application, judged.collection, "feedback_event")
+    assert (left["principal"], left["status"]) == ("erased", "applied")
+    assert left["judge"].startswith("erased-")
+    assert state.rows(application, judged.collection, "sentence_memory")
+    asked = state.rows(application, judged.collection, "judged_query")
+    assert QUESTION not in {row["question"] for row in asked}
+    assert run(service, now + timedelta(days=60)).verdicts == 0
+    undo.assert_verified(application, judged.collection)

@@ -141,7 +141,7 @@ def test_fact_of_a_changed_passage_ends_and_stays_in_the_past(reading: Applicati
     assert then.beliefs[now["id"]] == before[BORN]["belief"] > 0.6
     assert "She was born in London." in [source.text for source in then.citations]
     shown = facts_of(reading).show.fact(scope, now["id"])
-    assert [move.kind for move in shown.history] == ["source", "change"]
+    assert [cause.word.kind for cause in shown.history] == ["source", "change"]
     assert shown.sources[0].withdrawn_at is not None
     undo.assert_verified(reading, collection)
 

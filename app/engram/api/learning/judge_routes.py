@@ -17,7 +17,7 @@ JudgePath = Annotated[JudgeName, Path(description="The judge's name.")]
 After = Annotated[Text | None, Query(max_length=200, description="Judges after this name.")]
 
 
-@router.get("/collections/{name}/judges", **operation("List judges", needs(AUDIT), 404))
+@router.get("/collections/{name}/judges", **operation("List judges", needs(AUDIT, readers="bound"), 404))
 def get_judges(scope: PathScope, app: App, after: After = None, limit: Limit = 100) -> JudgesOut:
     """List judges by name, with their number of verdicts, their noises and daily caps."""
     judges = app.learning.judges.page(scope, after or "", limit)

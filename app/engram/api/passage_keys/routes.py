@@ -23,7 +23,9 @@ from engram.services.passage_keys.key_evolution import KeyStanding
 router = APIRouter(tags=["keys"], route_class=PassageRoute)
 
 
-@router.get("/passages/{passage_id:text}/key", **operation("Read a passage's key", needs(READ), 404))
+@router.get(
+    "/passages/{passage_id:text}/key", **operation("Read a passage's key", needs(READ, readers="bound"), 404)
+)
 def get_key(
     passage_id: ExternalIdPath,
     app: App,

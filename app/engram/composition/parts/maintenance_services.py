@@ -7,6 +7,7 @@ from engram.composition.hooks import Hooks
 from engram.composition.local_servers import LocalServers
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
+from engram.composition.parts.revocation_services import RevocationServices
 from engram.composition.servers import Connections, Servers
 from engram.config.settings import Settings
 from engram.services.corpus.collection_removal import RemovalService
@@ -37,6 +38,7 @@ class MaintenanceServices:
     models: Models
     announce_access_change: Callable[[], None]
     hooks: Hooks
+    revocation: RevocationServices
     wing_places: Mapping[str, WingPlaces]
     wings_on: Sequence[str]
     local_servers: LocalServers | None
@@ -63,10 +65,10 @@ class MaintenanceServices:
             settings.keep_jobs_days,
             settings.keep_idempotency_days,
             settings.keep_audit_bodies_days,
+            settings.keep_verdicts_days,
         )
-        return RetentionService(
-            self.connections.database, days, [state.retire for state in self.hooks.derived_states]
-        )
+        retire = [state.retire for state in self.hooks.derived_states]
+        return RetentionService(self.connections.database, days, retire, self.revocation.erase.anonymise_aged)
 
     @locked_property
     def statistics(self) -> StatisticsService:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, get_args
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import structlog
 
@@ -189,13 +189,29 @@ class ErasureService:
             return
         events = erased_log.list_events(writer, collection_id, chosen, current.position, BATCH)
         if events:
-            self._erase_events(writer, work, request, events)
+            self._erase_events(writer, collection_id, name_randomly(work.job.id), request, events)
             work.advance(writer, updated=len(events), position=events[-1])
         else:
             self._finish(writer, work, current, request)
 
-    def _erase_events(self, writer: Writer, work: Work, request: ErasureRequest, events: Sequence[int]) -> None:
-        collection_id, judge = work.job.collection_id, name_randomly(work.job.id)
+    def anonymise_aged(self, before: datetime) -> int:
+        """Anonymise verdicts from before a moment, a batch of one collection at a time; return how many there were.
+
+        A verdict that supports no sentence which still exists is erased. Without receipts: nobody asked for it.
+        """
+        request = ErasureRequest.build("span", before=before, anonymise=True)
+        with self._database.read() as reader:
+            aged = erased_log.find_aged_events(reader, before, BATCH)
+        if aged is None:
+            return 0
+        collection_id, events = aged
+        with self._database.write() as writer:
+            self._erase_events(writer, collection_id, name_randomly(uuid4()), request, events)
+        return len(events)
+
+    def _erase_events(
+        self, writer: Writer, collection_id: int, judge: str, request: ErasureRequest, events: Sequence[int]
+    ) -> None:
         counted = self._revocation.take_back(writer, collection_id, events)
         deleted = list(events)
         if request.anonymise:

@@ -32,33 +32,51 @@ class RetentionDays:
         jobs: jobs that ended, with the lines they rejected.
         keys: first answers of keyed writes other than feedback.
         audit_bodies: what was sent with administrative acts, and from where.
+        verdicts: who gave verdicts, and the words of their questions; what they taught stays.
     """
 
     queries: int
     jobs: int
     keys: int
     audit_bodies: int = 0
+    verdicts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionResult:
-    """Counts of a run: removed weeks of queries by their Mondays, jobs, keys, derived rows, erased audit bodies."""
+    """Counts of a run: removed weeks of queries by their Mondays, jobs, keys, derived rows, erased audit bodies,
+
+    anonymised verdicts.
+    """
 
     weeks: list[date]
     jobs: int
     keys: int
     derived: int = 0
     audit_bodies: int = 0
+    verdicts: int = 0
 
 
 class RetentionService:
     """Removes what was kept long enough, and makes room for the weeks to come."""
 
-    def __init__(self, database: Database, keep: RetentionDays, derived: Sequence[Delete]) -> None:
-        """``derived``: each deletes what is kept as long as answered queries (``DerivedState.retire``)."""
+    def __init__(
+        self,
+        database: Database,
+        keep: RetentionDays,
+        derived: Sequence[Delete],
+        anonymise: Callable[[datetime], int],
+    ) -> None:
+        """Make the service.
+
+        Args:
+            derived: each deletes what is kept as long as answered queries (``DerivedState.retire``).
+            anonymise: anonymises some verdicts from before a moment, and returns how many.
+        """
         self._database = database
         self._keep = keep
         self._derived = derived
+        self._anonymise = anonymise
 
     def run(
         self, now: datetime | None = None, should_stop: Callable[[], bool] = lambda: False
@@ -90,6 +108,7 @@ class RetentionService:
                 self._delete(idempotency.delete_before, now, self._keep.keys, should_stop),
                 sum(self._delete(delete, now, self._keep.queries, should_stop) for delete in self._derived),
                 self._delete(audit_log.strip, now, self._keep.audit_bodies, should_stop),
+                self._anonymise_verdicts(now, should_stop),
             )
         if retired != RetentionResult([], 0, 0):
             log.info(
@@ -99,8 +118,18 @@ class RetentionService:
                 keys=retired.keys,
                 derived=retired.derived,
                 audit_bodies=retired.audit_bodies,
+                verdicts=retired.verdicts,
             )
         return retired
+
+    def _anonymise_verdicts(self, now: datetime, should_stop: Callable[[], bool]) -> int:
+        anonymised = 0
+        while self._keep.verdicts and not should_stop():
+            batch = self._anonymise(now - timedelta(days=self._keep.verdicts))
+            anonymised += batch
+            if not batch:
+                break
+        return anonymised
 
     def _drop_weeks(self, now: datetime, should_stop: Callable[[], bool]) -> list[date]:
         if not self._keep.queries:

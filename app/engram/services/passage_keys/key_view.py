@@ -7,6 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from engram.context.errors import NotFoundError
+from engram.core.auth.access_keys import AUDIT
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
 from engram.core.passage_keys.key_text import KeyBuilding
@@ -90,6 +91,8 @@ class KeyViewService:
     def view(self, scope: Scope, passage: str, limit: int) -> KeyView:
         """The key of the passage with this external id, and the ``limit`` best units of its expansion memory.
 
+        Units and terms are words of questions: where passages have readers, they are left out without ``audit``.
+
         Raises:
             NotFoundError: there is no such passage.
         """
@@ -98,9 +101,14 @@ class KeyViewService:
             key = key_history.find(reader, target.id, passage)
             if key is None:
                 raise NotFoundError(f"There is no passage {passage!r} in collection {target.name!r}.")
+            words = reader.reader_sets is None or scope.is_allowed(AUDIT)
             serving = key_generations.find(reader, target.id, target.key_generation)
-            units, unit_count = key_history.units(reader, target.id, key.passage_id, key.units, limit)
-            terms, term_count = key_history.list_added_terms(reader, target.id, key.passage_id, TERMS)
+            units, unit_count = key_history.units(
+                reader, target.id, key.passage_id, key.units, limit if words else 0
+            )
+            terms, term_count = key_history.list_added_terms(
+                reader, target.id, key.passage_id, TERMS if words else 0
+            )
             sources = key_history.sources(reader, target.id, key.passage_id, [unit.id for unit in units], EVENTS)
         rules = KeyRules(**serving.rules) if serving else self._rules
         behind = {unit: list(group) for unit, group in groupby(sources, key=lambda source: source.unit_id)}

@@ -103,6 +103,20 @@ def list_events(reader: Reader, collection_id: int, selection: Selection, after:
     return [row.id for row in rows]
 
 
+def find_aged_events(reader: Reader, before: datetime, limit: int) -> tuple[int, list[int]] | None:
+    """Find a collection with verdicts from before a moment that still name somebody, and ``limit`` of these."""
+    row = reader.row(
+        """
+        SELECT collection_id, array_agg(id ORDER BY id) AS ids FROM (
+            SELECT collection_id, id FROM feedback_event
+            WHERE received_at < %(before)s AND principal <> %(nobody)s ORDER BY collection_id, id LIMIT %(limit)s
+        ) AS aged GROUP BY collection_id ORDER BY collection_id LIMIT 1
+        """,
+        {"before": before, "nobody": NOBODY, "limit": limit},
+    )
+    return None if row is None else (row.collection_id, list(row.ids))
+
+
 def delete_events(writer: Writer, collection_id: int, events: Sequence[int]) -> int:
     """Delete verdicts that count no more, with what was said in them, and queries that no other verdict judges."""
     parameters = {"collection": collection_id, "events": list(events)}

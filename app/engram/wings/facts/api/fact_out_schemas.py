@@ -11,7 +11,7 @@ from engram.wings.facts.core.beliefs import LEAST_BELIEF
 from engram.wings.facts.core.claims import ALWAYS, NEVER
 from engram.wings.facts.services.fact_search import FactSearchResult
 from engram.wings.facts.services.fact_service import AppliedEvent
-from engram.wings.facts.services.fact_views import FactRow, FactView
+from engram.wings.facts.services.fact_views import FactCause, FactRow, FactView
 from engram.wings.facts.services.text_facts import ExtractedFacts
 
 
@@ -80,18 +80,35 @@ class FactCauseOut(ResponseModel):
     """Something that was said, and what it did to a fact."""
 
     kind: str = Field(description="source, confirm, contradict, or change: a passage says something no more.")
-    by: str | None = Field(validation_alias="judge", description="The source or judge; null: a passage.")
-    passage_id: str | None = Field(validation_alias="passage")
-    event_id: int | None
-    of_fact: int = Field(
-        validation_alias="said_of", description="The fact that it was said of: this one, or one that bears on it."
+    by: str | None = Field(
+        description="The source or judge; null: a passage, or a judge who is not for the caller to know.",
     )
-    supports: bool = Field(validation_alias="target")
+    passage_id: str | None
+    event_id: int | None
+    of_fact: int = Field(description="The fact that it was said of: this one, or one that bears on it.")
+    supports: bool
     text: str | None
     gain: float
     belief: float = Field(description="After it.")
-    perplexity: float = Field(validation_alias="perplexity_after")
+    perplexity: float
     at: datetime
+
+    @classmethod
+    def from_view(cls, cause: FactCause) -> "FactCauseOut":
+        """Build the response from the service's result."""
+        return cls(
+            kind=cause.word.kind,
+            by=cause.word.judge,
+            passage_id=cause.word.passage,
+            event_id=cause.word.event_id,
+            of_fact=cause.word.said_of,
+            supports=bool(cause.move.target),
+            text=cause.word.text,
+            gain=cause.move.gain,
+            belief=cause.move.belief,
+            perplexity=cause.move.perplexity_after,
+            at=cause.at,
+        )
 
 
 class FactDetail(FactOut):
@@ -106,7 +123,7 @@ class FactDetail(FactOut):
         return cls(
             **FactOut.from_service(view.fact).model_dump(),
             sources=view.sources,
-            history=view.history,
+            history=[FactCauseOut.from_view(one) for one in view.history],
         )
 
 

@@ -60,7 +60,7 @@ EntityId = Annotated[int, Path(ge=1, le=MAX_ID)]
 Graph = Annotated[CollectionName | None, Query(description="A graph of its own; by default the collection's.")]
 
 
-@router.post("/facts", **operation("State facts", needs(INGEST, readers="refused"), 404, 502, reads_json=True))
+@router.post("/facts", **operation("State facts", needs(INGEST, readers="bound"), 404, 502, reads_json=True))
 async def post_facts(sent: Posted[FactsIn], app: App, key: OptionalKey, answering: Answering) -> FactsOut:
     """State facts in the name of a source, or a text from which the language model reads facts.
 
@@ -106,7 +106,10 @@ def _take_facts(app: Application, scope: Scope, count: int) -> None:
         app.auth.quotas.take(scope.principal, "facts", count)
 
 
-@router.post("/facts/revise", **operation("Judge facts", needs(JUDGE), 404, 502, reads_json=True, limited=True))
+@router.post(
+    "/facts/revise",
+    **operation("Judge facts", needs(JUDGE, readers="bound"), 404, 502, reads_json=True, limited=True),
+)
 def post_facts_revise(sent: Posted[ReviseIn], app: App, key: RequiredKey) -> FactsOut:
     """Confirm, contradict, supersede or close facts, once under the Idempotency-Key. It never deletes a fact.
 
@@ -126,7 +129,9 @@ def post_facts_revise(sent: Posted[ReviseIn], app: App, key: RequiredKey) -> Fac
     return FactsOut.from_service(body.collection, applied, facts_of(app).show.facts(sent.scope, facts))
 
 
-@router.post("/facts/search", **operation("Search facts", needs(QUERY), 404, reads_json=True, limited=True))
+@router.post(
+    "/facts/search", **operation("Search facts", needs(QUERY, readers="bound"), 404, reads_json=True, limited=True)
+)
 def post_facts_search(sent: Posted[FactSearchIn], app: App) -> FactSearchOut:
     """Find paths of facts from the names in a question, and write them as text with citations.
 
@@ -137,7 +142,7 @@ def post_facts_search(sent: Posted[FactSearchIn], app: App) -> FactSearchOut:
     )
 
 
-@router.get("/facts/{fact_id}", **operation("Read a fact", needs(READ), 404))
+@router.get("/facts/{fact_id}", **operation("Read a fact", needs(READ, readers="bound"), 404))
 def get_fact(fact_id: FactId, app: App, scope: QueryScope) -> FactDetail:
     """Show a fact, its sources, and everything that changed its belief, in order."""
     return FactDetail.from_view(facts_of(app).show.fact(scope, fact_id))
@@ -153,7 +158,7 @@ def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App,
     return EventOut.model_validate(facts_of(app).withdraw.revoke(scope, event_id))
 
 
-@router.get("/entities/{entity_id}", **operation("Read an entity", needs(READ), 404))
+@router.get("/entities/{entity_id}", **operation("Read an entity", needs(READ, readers="bound"), 404))
 def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100) -> FactEntityOut:
     """Show an entity, what was merged into it, and the facts around it, the surest first."""
     return FactEntityOut.from_service(facts_of(app).show.entity(scope, entity_id, limit))
@@ -175,7 +180,7 @@ def post_split(entity_id: EntityId, sent: Posted[SplitIn], app: App) -> FactEnti
     return FactEntityOut.from_service(facts_of(app).show.entity(sent.scope, entity_id, 100))
 
 
-@router.get("/predicates", **operation("List predicates", needs(READ), 404))
+@router.get("/predicates", **operation("List predicates", needs(READ, readers="bound"), 404))
 def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> PredicatesOut:
     """List the functional predicates, declared or learned from counts."""
     predicates = facts_of(app).show.predicates(scope, graph)

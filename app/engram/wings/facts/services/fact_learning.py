@@ -197,11 +197,4 @@ def settle(writer: Writer, collection_id: int, keys: Iterable[GroupKey]) -> None
         groups = belief_groups.groups(writer, collection_id, ordered[start : start + ROWS])
         if groups:
             facts, moves = replay(groups)
-            at = {word.sequence: word.at for group in groups for word in group.words}
-            at |= {
-                w.withdrawn: w.withdrawn_at
-                for group in groups
-                for w in group.words
-                if w.withdrawn_at and w.withdrawn
-            }
-            belief_groups.store(writer, collection_id, facts, moves, at)
+            belief_groups.store(writer, collection_id, facts, moves, belief_groups.list_moments(groups))

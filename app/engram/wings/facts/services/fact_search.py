@@ -8,6 +8,7 @@ from engram.services.auth.scope import Scope
 from engram.storage.database import Database, Reader
 from engram.wings.facts.core.fact_paths import Path
 from engram.wings.facts.core.linearise import ReadableFact, linearise
+from engram.wings.facts.services import visible_beliefs
 from engram.wings.facts.services.fact_transaction import find_graph_id
 from engram.wings.facts.services.fact_views import FactCitation, cite
 from engram.wings.facts.services.fact_walk import SAME_NAMES, FactPattern, compute_days, find_start, statement, walk
@@ -94,7 +95,9 @@ class _Tables:
     allowed: EdgeFilter
 
     def find_edges_around(self, entities: Sequence[int], read: Collection[int], most: int) -> NearbyEdges:
-        return fact_edges.find_around(self.reader, self.collection_id, entities, self.allowed, most, read)
+        return visible_beliefs.find_edges_around(
+            self.reader, self.collection_id, entities, self.allowed, most, read
+        )
 
 
 def _search_result(
@@ -109,7 +112,7 @@ def _search_result(
     """The best paths whose facts fit into the budget, as text."""
     chosen = ranked[: pattern.paths]
     ids = list(dict.fromkeys(fact for path in chosen for fact in path.edges))
-    believed = fact_rows.load_believed_facts(reader, scope.collection.id, ids, pattern.as_of)
+    believed = visible_beliefs.load_believed_facts(reader, scope.collection.id, ids, pattern.as_of)
     result = FactSearchResult({one: names[one] for one in starts if one in names})
     result.beliefs = {fact: one.belief for fact, one in believed.items()}
     believed_ids = [fact for fact in ids if fact in believed]

@@ -1,9 +1,10 @@
 """Facts that callers state, and what they say of facts that are there: each an event of the log, applied once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, NotFoundError
 from engram.core.filter.constants import FilterConstants
 from engram.services.auth.scope import Scope
@@ -111,7 +112,7 @@ class FactsService:
             InvalidRequestError: a fact says nothing, or ends before it begins.
         """
         body = _request_values(stated, source, graph_name, fingerprint)
-        with begin_change(self._database, scope) as (writer, target):
+        with tenancy.allow_all_readers(), begin_change(self._database, scope) as (writer, target):
             author = Author.source(scope, source, fact_learning.as_source(self._constants), key, body)
             known = author.find_repeated_event(writer, target)
             if known is not None:
@@ -119,8 +120,12 @@ class FactsService:
             if passage_id is not None and _find_passage(writer, target, source) != passage_id:
                 raise PassageGoneError(f"The passage {source!r} was deleted meanwhile.")
             applied, new = _state(writer, target, author, stated, graph_name)
-        self._align.join_new(scope.collection, new, applied.event.graph_id)
+        self._join_new(scope, new, applied)
         return applied
+
+    def _join_new(self, scope: Scope, new: Mapping[int, str], stated: AppliedEvent) -> None:
+        with tenancy.allow_all_readers():
+            self._align.join_new(scope.collection, new, stated.event.graph_id)
 
     def find_earlier_statement(
         self, scope: Scope, *, source: str, graph_name: str | None, key: str | None, fingerprint: Any
@@ -145,16 +150,24 @@ class FactsService:
         """Apply what a judge says of facts, all of it or nothing.
 
         Raises:
-            NotFoundError: there is no such fact, or the collection was deleted meanwhile.
+            NotFoundError: there is no such fact that the caller sees, or the collection was deleted meanwhile.
             InvalidRequestError: a fact is to be superseded by itself, or by one of another graph.
             IdempotencyConflictError: the key was used before with another request.
         """
         said_by = scope.judge(judge)
-        with begin_change(self._database, scope) as (writer, target):
+        seen = self._list_seen(scope, revisions)
+        with tenancy.allow_all_readers(), begin_change(self._database, scope) as (writer, target):
             body = [said_by[0], [asdict(one) for one in revisions]]
             author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
             done = _find_repeated_events(writer, target, author)
-            return done or _revise(writer, target, author, revisions)
+            return done or _revise(writer, target, author, revisions, seen=seen)
+
+    def _list_seen(self, scope: Scope, revisions: Sequence[Revision]) -> set[int] | None:
+        """List the named facts that the caller sees; None: it sees every passage."""
+        if tenancy.get_visibility().readers is None:
+            return None
+        with self._database.read() as reader:
+            return set(fact_rows.load_facts(reader, scope.collection.id, _list_named(revisions)))
 
     def find_earlier_correction(
         self, scope: Scope, *, judge: str, key: str, instruction: str, graph_name: str | None
@@ -180,7 +193,7 @@ class FactsService:
         """
         said_by = scope.judge(judge)
         body = [said_by[0], correction.instruction, correction.graph]
-        with begin_change(self._database, scope) as (writer, target):
+        with tenancy.allow_all_readers(), begin_change(self._database, scope) as (writer, target):
             author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
             done = _find_repeated_events(writer, target, author)
             if done:
@@ -194,7 +207,7 @@ class FactsService:
             revisions = [Revision(CONTRADICT, fact, reason=why) for fact in correction.wrong]
             done += _revise(writer, target, author, revisions, first=len(done))
         if new:
-            self._align.join_new(scope.collection, new, done[0].event.graph_id)
+            self._join_new(scope, new, done[0])
         return done
 
 
@@ -242,11 +255,25 @@ def _find_passage(reader: Reader, target: int, source: str) -> int | None:
     return found
 
 
+def _list_named(revisions: Sequence[Revision]) -> set[int]:
+    return {one.fact_id for one in revisions} | {one.by for one in revisions if one.by is not None}
+
+
 def _revise(
-    writer: Writer, target: int, author: Author, revisions: Sequence[Revision], first: int = 0
+    writer: Writer,
+    target: int,
+    author: Author,
+    revisions: Sequence[Revision],
+    first: int = 0,
+    seen: Set[int] | None = None,
 ) -> list[AppliedEvent]:
-    named = {one.fact_id for one in revisions} | {one.by for one in revisions if one.by is not None}
-    facts = fact_rows.load_facts(writer, target, named)
+    """Append what a judge says of facts, and settle them.
+
+    Args:
+        seen: facts that the judge may speak of; None: all.
+    """
+    named = _list_named(revisions)
+    facts = fact_rows.load_facts(writer, target, named if seen is None else named & seen)
     missing = sorted(named - facts.keys())
     if missing:
         raise NotFoundError(f"There is no fact {missing[0]}.")

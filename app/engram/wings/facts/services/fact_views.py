@@ -1,7 +1,7 @@
 """Facts and entities as they stand: who says a fact, what moved it, and what an entity is connected with."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from engram.context.errors import NotFoundError
@@ -10,16 +10,18 @@ from engram.services.retrieval.passage_source import PassageSource, read_source
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
+from engram.wings.facts.core.beliefs import CLOSE, CONFIRM, CONTRADICT, SUPERSEDE, BeliefMove
+from engram.wings.facts.services import visible_beliefs
 from engram.wings.facts.services.fact_transaction import find_graph_id
-from engram.wings.facts.storage import belief_groups, fact_edges, fact_rows, predicates
+from engram.wings.facts.storage import fact_rows, predicates
 from engram.wings.facts.storage.fact_edges import EdgeFilter
-from engram.wings.facts.storage.fact_rows import EntityRow, FactMoveRow, FactRow, SourceRow
+from engram.wings.facts.storage.fact_rows import EntityRow, FactRow, SourceRow, WordRow
 from engram.wings.facts.storage.predicates import Predicate
 
 __all__ = [
     "EntityRow",
+    "FactCause",
     "FactCitation",
-    "FactMoveRow",
     "FactRow",
     "FactView",
     "FactViewService",
@@ -66,12 +68,21 @@ def cite(reader: Reader, collection: Collection, rows: Sequence[SourceRow]) -> l
 
 
 @dataclass(frozen=True, slots=True)
+class FactCause:
+    """Word that moved a fact, of a source of it or of a rival, or of a judge."""
+
+    word: WordRow
+    move: BeliefMove
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class FactView:
     """A fact with its sources and all that moved it, in order."""
 
     fact: FactRow
     sources: Sequence[FactCitation]
-    history: Sequence[FactMoveRow]
+    history: Sequence[FactCause]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,19 +112,25 @@ class FactViewService:
             fact = fact_rows.load_facts(reader, target, [fact_id]).get(fact_id)
             if fact is None:
                 raise NotFoundError(f"There is no fact {fact_id} in collection {scope.collection.name!r}.")
-            groups = belief_groups.groups(reader, target, belief_groups.find_keys(reader, target, [fact_id]))
-            bearing = [claim.fact_id for group in groups for claim in group.claims]
+            beliefs = visible_beliefs.replay_beliefs(reader, target, [fact_id])
+            words = fact_rows.load_words(reader, target, beliefs.facts)
+            if reader.reader_sets is not None:
+                words = {place: _withhold(word, scope) for place, word in words.items()}
             return FactView(
-                fact,
+                beliefs.adapt(fact),
                 cite(reader, scope.collection, fact_rows.sources(reader, target, [fact_id])),
-                fact_rows.moves(reader, target, fact_id, bearing),
+                [
+                    FactCause(words[move.sequence], move, beliefs.moments[move.sequence])
+                    for move in beliefs.moves
+                    if move.fact_id == fact_id
+                ],
             )
 
     def facts(self, scope: Scope, facts: Sequence[int]) -> list[FactRow]:
         """These facts as they stand, in the given order, each once; those that are gone are left out."""
         with self._database.read() as reader:
-            fact_rows_by_id = fact_rows.load_facts(reader, scope.collection.id, facts)
-        return [fact_rows_by_id[fact] for fact in dict.fromkeys(facts) if fact in fact_rows_by_id]
+            rows = visible_beliefs.load_facts(reader, scope.collection.id, facts)
+        return [rows[fact] for fact in dict.fromkeys(facts) if fact in rows]
 
     def entity(self, scope: Scope, entity_id: int, most: int) -> Neighbourhood:
         """An entity with up to ``most`` facts around it in either direction, the surest first.
@@ -129,8 +146,8 @@ class FactViewService:
             root = entity.stands_for or entity.id
             joined = fact_rows.members(reader, target, [root])
             entities = fact_rows.entities(reader, target, [root, *joined])
-            near = fact_edges.find_around(reader, target, [root], EdgeFilter(), most).edges
-            facts = fact_rows.load_facts(reader, target, [edge.id for entity, edge in near if entity == root])
+            near = visible_beliefs.find_edges_around(reader, target, [root], EdgeFilter(), most).edges
+            facts = visible_beliefs.load_facts(reader, target, [edge.id for one, edge in near if one == root])
             return Neighbourhood(
                 entity,
                 None if entity.stands_for is None else entities.get(entity.stands_for),
@@ -144,8 +161,23 @@ class FactViewService:
         Raises:
             NotFoundError: there is no such graph.
         """
+        target = scope.collection.id
         with self._database.read() as reader:
-            predicate_rows = predicates.find(
-                reader, scope.collection.id, find_graph_id(reader, scope.collection.id, graph)
-            )
-        return list(predicate_rows.values())
+            graph_id = find_graph_id(reader, target, graph)
+            known = predicates.find(reader, target, graph_id)
+            if reader.reader_sets is None:
+                return list(known.values())
+            counted = predicates.count(reader, target, graph_id)
+        return [
+            replace(one, subjects=counted[name][0], single=counted[name][1])
+            for name, one in known.items()
+            if name in counted
+        ]
+
+
+def _withhold(word: WordRow, scope: Scope) -> WordRow:
+    """Return a word on a fact without who said it and why, unless the caller did or audits."""
+    by_judge = word.kind in {CONFIRM, CONTRADICT, SUPERSEDE, CLOSE}
+    if not by_judge or word.principal is None or scope.sees(word.principal):
+        return word
+    return replace(word, judge=None, text=None)

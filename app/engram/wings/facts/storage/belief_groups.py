@@ -13,6 +13,7 @@ from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_
 from engram.wings.facts.core.beliefs import BeliefMove, Fact, FactStatement, Group, Kind
 from engram.wings.facts.core.claims import Claim, Days
 from engram.wings.facts.core.functional_predicates import FROM_THE_START
+from engram.wings.facts.storage.fact_rows import choose_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,11 @@ class GroupKey:
 def find_keys(reader: Reader, collection_id: int, fact_ids: Iterable[int]) -> set[GroupKey]:
     """Return the keys of the groups that these facts belong to."""
     is_functional = "coalesce(p.functional, f.predicate = ANY(%(functional)s::text[]))"
+    ends = choose_columns(reader)
     rows = reader.rows(
         f"""
-        SELECT DISTINCT f.graph_id, f.subject_id, f.predicate, {is_functional} AS functional,
-               CASE WHEN {is_functional} THEN 0 ELSE f.object_id END AS object_id,
+        SELECT DISTINCT f.graph_id, f.{ends.subject} AS subject_id, f.predicate, {is_functional} AS functional,
+               CASE WHEN {is_functional} THEN 0 ELSE f.{ends.object} END AS object_id,
                CASE WHEN {is_functional} THEN '' ELSE f.object_key END AS object_key
         FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")}
         {join_by_index("fact_predicate p", "p.graph_id = f.graph_id AND p.predicate = f.predicate", outer=True)}
@@ -68,8 +70,9 @@ def groups(reader: Reader, collection_id: int, keys: Iterable[GroupKey]) -> list
 
 
 def _members(reader: Reader, collection_id: int, keys: Sequence[GroupKey]) -> Sequence[Any]:
-    member = "f.id, f.object_id, f.object_key, f.object_kind, f.valid_from, f.valid_to"
-    by_object = "f.object_id = key.object_id AND f.subject_id = key.subject_id AND f.predicate = key.predicate"
+    ends = choose_columns(reader)
+    member = f"f.id, f.{ends.object} AS object_id, f.object_key, f.object_kind, f.valid_from, f.valid_to"
+    by_subject = f"f.{ends.subject} = key.subject_id AND f.predicate = key.predicate"
     return reader.rows(
         f"""
         WITH key AS MATERIALIZED (
@@ -77,11 +80,11 @@ def _members(reader: Reader, collection_id: int, keys: Sequence[GroupKey]) -> Se
                                  %(keys)s::text[], %(functional)s::boolean[])
                 WITH ORDINALITY AS key(subject_id, predicate, object_id, object_key, functional, n)
         )
-        SELECT key.n, {member} FROM key
-        {join_by_index("fact f", "f.subject_id = key.subject_id AND f.predicate = key.predicate")}
+        SELECT key.n, {member} FROM key {join_by_index("fact f", by_subject)}
         WHERE key.functional OR (key.object_id = 0 AND f.object_key = key.object_key AND f.object_id = 0)
         UNION ALL
-        SELECT key.n, {member} FROM key {join_by_index("fact f", by_object)}
+        SELECT key.n, {member} FROM key
+        {join_by_index("fact f", f"f.{ends.object} = key.object_id AND {by_subject}")}
         WHERE NOT key.functional AND key.object_id <> 0
         """,
         {
@@ -142,7 +145,10 @@ def _load_source_statements(reader: Reader, collection_id: int, fact_ids: Iterab
 
 
 def _load_event_statements(reader: Reader, collection_id: int, fact_ids: Iterable[int]) -> list[FactStatement]:
-    """Load the applied events on these facts as statements; in no order."""
+    """Load the applied events on these facts as statements; in no order.
+
+    Whoever sees some passages only is not told what a judge wrote.
+    """
     rows = reader.rows(
         f"""
         SELECT e.* FROM {WANTED_IDS}
@@ -165,10 +171,17 @@ def _load_event_statements(reader: Reader, collection_id: int, fact_ids: Iterabl
             contested_share=row.contested_share,
             other=row.other_id,
             until=row.valid_until,
-            reason=row.reason,
+            reason=row.reason if reader.reader_sets is None else "closed",
         )
         for row in rows
     ]
+
+
+def list_moments(groups: Iterable[Group]) -> dict[int, datetime]:
+    """List when each thing was said of groups, or withdrawn, by its sequence."""
+    words = [word for group in groups for word in group.words]
+    moments = {word.sequence: word.at for word in words}
+    return moments | {word.withdrawn: word.withdrawn_at for word in words if word.withdrawn and word.withdrawn_at}
 
 
 def _day(moment: datetime) -> str:

@@ -9,6 +9,7 @@ from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 from engram.wings.facts.core.beliefs import UNSAID
+from engram.wings.facts.storage.fact_rows import EntityColumns, FactRow, choose_columns
 
 READ_PER_KEPT = 2
 """Edges of an entity that are read for each that is kept: what is read is bounded, whatever is left out of it."""
@@ -73,9 +74,11 @@ class EdgeFilter:
 
 def starts(reader: Reader, collection_id: int, graph_id: int, names: Iterable[str], most: int) -> list[Start]:
     """The entities of these normalised names, ``most`` of each that lacks its brackets."""
-    of_name = """
-        SELECT coalesce(e.stands_for, e.id) AS id, e.surface FROM fact_entity e
-        WHERE e.collection_id = %(collection)s AND e.graph_id = %(graph)s AND e.{0} = wanted.id
+    entity = choose_columns(reader).entity.format("e")
+    surface = "e.surface" if reader.reader_sets is None else "e.name AS surface"
+    of_name = f"""
+        SELECT {entity} AS id, {surface} FROM fact_entity e
+        WHERE e.collection_id = %(collection)s AND e.graph_id = %(graph)s AND e.{{0}} = wanted.id
     """
     rows = reader.rows(
         f"""
@@ -93,7 +96,7 @@ def starts(reader: Reader, collection_id: int, graph_id: int, names: Iterable[st
 _NAMESAKES = f"""
     SELECT min(other.id) AS id, e.id AS here FROM {WANTED_IDS} {join_by_index("fact_entity e", "e.id = wanted.id")}
     CROSS JOIN LATERAL (
-        SELECT coalesce(n.stands_for, n.id) AS id, n.name = n.bare AS plain FROM fact_entity n
+        SELECT {{0}} AS id, n.name = n.bare AS plain FROM fact_entity n
         WHERE n.collection_id = %(collection)s AND n.graph_id = e.graph_id AND n.bare = e.bare
         LIMIT 4
     ) AS other
@@ -115,19 +118,25 @@ def find_around(
 ) -> NearbyEdges:
     """Facts that begin or end at these entities or their namesakes, up to ``most`` of each and either direction.
 
-    One statement for a step of a walk: what a search waits for is round trips.
+    One statement for a step of a walk: what a search waits for is round trips. For whoever sees some passages only,
+    facts of every belief are found, which all sources led to: see ``wings.facts.services.visible_beliefs``.
 
     Args:
         read: entities that were read before: they may be namesakes, and nothing is read of them.
     """
     start, end = allowed.days or (0, 0)
+    columns = choose_columns(reader)
+    if reader.reader_sets is not None:
+        allowed = EdgeFilter(predicate=allowed.predicate)
     rows = reader.rows(
         f"""
         WITH near AS MATERIALIZED (
-            SELECT wanted.id, 0::bigint AS here FROM {WANTED_IDS} UNION ALL {_NAMESAKES}
+            SELECT wanted.id, 0::bigint AS here FROM {WANTED_IDS}
+            UNION ALL {_NAMESAKES.format(columns.entity.format("n"))}
         )
         SELECT near.id AS entity, near.here, f.* FROM near LEFT JOIN LATERAL (
-            {_build_edge_query("subject_id", allowed)} UNION ALL {_build_edge_query("object_id", allowed)}
+            {_build_edge_query(columns.subject, columns, allowed)}
+            UNION ALL {_build_edge_query(columns.object, columns, allowed)}
         ) AS f ON true
         """,
         {
@@ -151,7 +160,24 @@ def find_around(
     )
 
 
-def _build_edge_query(column: str, allowed: EdgeFilter) -> str:
+def select_edge(row: FactRow, allowed: EdgeFilter) -> Edge | None:
+    """Return a fact as a walk sees it; None if the walk may not take it, by the rule of ``find_around``."""
+    closed = row.closed_at is not None and (allowed.as_of is None or row.closed_at <= allowed.as_of)
+    ends = min(row.valid_to, row.held_until)
+    if row.belief < allowed.min_belief or (allowed.as_of is not None and row.learned_at > allowed.as_of):
+        return None
+    if allowed.days is not None:
+        start, end = allowed.days
+        if row.valid_from >= end or ends <= start or (closed and row.closed_reason == UNSAID):
+            return None
+    until = ends if closed or allowed.as_of is None else row.valid_to
+    return Edge(
+        row.id, row.subject_id, row.predicate, row.object_id, row.object, row.object_kind, row.belief,
+        row.valid_from, until, closed,
+    )  # fmt: skip
+
+
+def _build_edge_query(column: str, columns: EntityColumns, allowed: EdgeFilter) -> str:
     """The facts of an entity ``near`` in one direction, as ``Edge`` has them."""
     condition = "f.belief >= %(belief)s"
     if allowed.as_of is not None:
@@ -168,8 +194,8 @@ def _build_edge_query(column: str, allowed: EdgeFilter) -> str:
         closed += " AND f.closed_at <= %(as_of)s"
         until = f"CASE WHEN {closed} THEN {until} ELSE f.valid_to END"
     return f"""
-        (SELECT f.id, f.subject_id, f.predicate, f.object_id, f.object_text, f.object_kind, f.belief, f.valid_from,
-                {until}, {closed}
+        (SELECT f.id, f.{columns.subject}, f.predicate, f.{columns.object}, f.object_text, f.object_kind, f.belief,
+                f.valid_from, {until}, {closed}
          FROM (
              SELECT f.* FROM fact f WHERE f.collection_id = %(collection)s AND f.{column} = near.id {predicate}
                  AND near.id <> ALL(%(seen)s::bigint[]) LIMIT %(read)s

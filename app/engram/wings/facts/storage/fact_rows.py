@@ -65,20 +65,19 @@ class BelievedFact:
 
 
 @dataclass(frozen=True, slots=True)
-class FactMoveRow:
-    """Move of a fact by a source of it or of a rival, or by an event."""
+class WordRow:
+    """Word on a fact, by a source or an event.
+
+    Attributes:
+        judge: or the statement's source; None: a passage.
+        principal: who brought the event; None: it is a source.
+    """
 
     sequence: int
-    target: int
-    observation_noise: float
-    gain: float
-    belief: float
-    perplexity_before: float
-    perplexity_after: float
-    at: datetime
     event_id: int | None
     kind: str
     judge: str | None
+    principal: str | None
     said_of: int
     passage: str | None
     text: str | None
@@ -96,20 +95,82 @@ class EntityRow:
 
 
 _FACT = """
-    f.id, f.graph_id, f.subject_id, s.surface AS subject, f.predicate, f.object_id,
-    CASE WHEN f.object_id = f.subject_id THEN f.object_text ELSE coalesce(o.surface, f.object_text) END AS object,
-    f.object_kind, f.valid_from, f.valid_to, f.belief, f.perplexity,
-    f.observations, f.held_until, f.closed_at, f.closed_reason, f.superseded_by, f.learned_at
+    f.id, f.graph_id, f.{subject} AS subject_id, {subject_name} AS subject, f.predicate, f.{object} AS object_id,
+    {object_name} AS object, f.object_kind, f.valid_from, f.valid_to, f.belief, f.perplexity,
+    f.observations, f.held_until, f.closed_at, f.closed_reason, f.superseded_by, {learned_at} AS learned_at
 """
-_NAMES = join_by_index("fact_entity s", "s.id = f.subject_id") + join_by_index(
-    "fact_entity o", "o.id = f.object_id", outer=True
+_NAMES = join_by_index("fact_entity s", "s.id = f.{subject}") + join_by_index(
+    "fact_entity o", "o.id = f.{object}", outer=True
 )
+_BY_ALL = {
+    "subject_name": "s.surface",
+    "object_name": """
+        CASE WHEN f.object_id = f.subject_id THEN f.object_text ELSE coalesce(o.surface, f.object_text) END
+    """,
+    "learned_at": "f.learned_at",
+}
+_SEEN = """
+    CROSS JOIN LATERAL (
+        SELECT string_agg(concat_ws(' ', p.title, t.text, said.text), ' ') AS text, min(held.learned_at) AS since
+        FROM fact_source held
+        LEFT JOIN sentence t ON t.collection_id = held.collection_id AND t.id = held.sentence_id
+        LEFT JOIN passage p ON p.collection_id = held.collection_id AND p.id = held.passage_id
+        LEFT JOIN fact_statement said ON said.collection_id = held.collection_id AND said.id = held.statement_id
+        WHERE held.collection_id = f.collection_id AND held.fact_id = f.id
+    ) AS seen
+"""
+_SPELLED = """
+    WHEN strpos(lower(seen.text), lower({0})) > 0
+    THEN substr(seen.text, strpos(lower(seen.text), lower({0})), length({0}))
+"""
+_BY_SOME = {
+    "subject_name": f"CASE {_SPELLED.format('s.surface')} ELSE s.name END",
+    "object_name": f"""
+        CASE {_SPELLED.format("o.surface")} WHEN o.id IS NOT NULL THEN o.name {_SPELLED.format("f.object_text")}
+             WHEN f.object_key ~ '^[0-9]+/[0-9]+$'
+             THEN (date '0001-01-01' + split_part(f.object_key, '/', 1)::int - 1)::text ELSE f.object_key END
+    """,
+    "learned_at": "seen.since",
+}
+"""What callers are shown who see some passages only: names as these spell them, else normalised."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityColumns:
+    """Columns of ``fact`` that hold its entities, and what an entity ``{0}`` counts as."""
+
+    subject: str
+    object: str
+    entity: str
+
+
+def choose_columns(reader: Reader) -> EntityColumns:
+    """Choose how entities are read: as joined, or, for whoever sees some passages only, as sources name them.
+
+    All sources together led to the joins.
+    """
+    if reader.reader_sets is None:
+        return EntityColumns("subject_id", "object_id", "coalesce({0}.stands_for, {0}.id)")
+    return EntityColumns("subject_said", "object_said", "{0}.id")
+
+
+def _build_fact_query(reader: Reader) -> tuple[str, str]:
+    """Return columns and joins of ``FactRow``; the spelling of names too is that of sources that are seen."""
+    columns = choose_columns(reader)
+    ends = {"subject": columns.subject, "object": columns.object}
+    if reader.reader_sets is None:
+        return _FACT.format(**ends, **_BY_ALL), _NAMES.format(**ends)
+    return _FACT.format(**ends, **_BY_SOME), _NAMES.format(**ends) + _SEEN
 
 
 def load_facts(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, FactRow]:
-    """Load these facts; fact -> its row."""
+    """Load these facts; fact -> its row.
+
+    Beliefs are those by all sources: for a caller see ``wings.facts.services.visible_beliefs``.
+    """
+    columns, joins = _build_fact_query(reader)
     fact_rows = reader.rows(
-        f"SELECT {_FACT} FROM {WANTED_IDS} {join_by_index('fact f', 'f.id = wanted.id')} {_NAMES}",
+        f"SELECT {columns} FROM {WANTED_IDS} {join_by_index('fact f', 'f.id = wanted.id')} {joins}",
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
     return {row.id: FactRow(**row._asdict()) for row in fact_rows}
@@ -143,9 +204,10 @@ def load_believed_facts(
     Args:
         as_of: moment of belief and sources; a fact that had no source or no belief by then is left out.
     """
+    columns, joins = _build_fact_query(reader)
     believed = "SELECT f.belief AS believed"
     by_then = "" if as_of is None else "AND held.learned_at <= %(as_of)s"
-    if as_of is not None:
+    if as_of is not None and reader.reader_sets is None:
         believed = """
             SELECT a.belief AS believed FROM fact_audit a
             WHERE a.collection_id = %(collection)s AND a.fact_id = f.id AND a.at <= %(as_of)s
@@ -153,10 +215,10 @@ def load_believed_facts(
         """
     belief_rows = reader.rows(
         f"""
-        SELECT {_FACT}, held.sequence, held.passage_id, held.sentence_id, held.statement_id, said.source,
+        SELECT {columns}, held.sequence, held.passage_id, held.sentence_id, held.statement_id, said.source,
                coalesce(t.text, said.text), held.confidence, held.learned_at AS said_at, left_by.received_at,
                at.believed
-        FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")} {_NAMES}
+        FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")} {joins}
         CROSS JOIN LATERAL (
             SELECT held.* FROM fact_source held
             WHERE held.collection_id = %(collection)s AND held.fact_id = f.id {by_then}
@@ -169,55 +231,50 @@ def load_believed_facts(
         """,
         {"collection": collection_id, "ids": integers(facts), "as_of": as_of},
     )
-    columns = len(fields(FactRow))
+    width = len(fields(FactRow))
     return {
-        row[0]: BelievedFact(FactRow(*row[:columns]), SourceRow(row[0], *row[columns:-1]), row[-1])
+        row[0]: BelievedFact(FactRow(*row[:width]), SourceRow(row[0], *row[width:-1]), row[-1])
         for row in belief_rows
     }
 
 
-def moves(reader: Reader, collection_id: int, fact_id: int, rivals: Iterable[int]) -> list[FactMoveRow]:
-    """Return the moves of a fact, in order.
-
-    Args:
-        rivals: the facts that bear on it, itself among them: what moved it was said of one of them.
-    """
-    move_rows = reader.rows(
+def load_words(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict[int, WordRow]:
+    """Load what was said of these facts; sequence -> the word."""
+    rows = reader.rows(
         f"""
-        WITH said AS MATERIALIZED (
-            SELECT held.sequence, held.fact_id, NULL::bigint AS event_id, 'source' AS kind, said.source AS judge,
-                   p.external_id AS passage, coalesce(t.text, said.text) AS text
-            FROM {WANTED_IDS} {join_by_index("fact_source held", "held.fact_id = wanted.id")}
-            {join_by_index("sentence t", "t.id = held.sentence_id", outer=True)}
-            {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
-            {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
-            UNION ALL
-            SELECT e.sequence, e.fact_id, e.id, e.kind, e.judge, NULL, e.reason
-            FROM {WANTED_IDS} {join_by_index("fact_event e", "e.fact_id = wanted.id")}
-            UNION ALL
-            SELECT DISTINCT ON (e.sequence)
-                   e.sequence, held.fact_id, e.id, e.kind, e.judge, p.external_id, said.text
-            FROM {WANTED_IDS} {join_by_index("fact_source held", "held.fact_id = wanted.id")}
-            {join_by_index("fact_event e", "e.id = held.withdrawn_by")}
-            {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
-            {join_by_index("fact_statement said", "said.id = held.statement_id")}
-        )
-        SELECT a.sequence, a.target, a.observation_noise, a.gain, a.belief, a.perplexity_before, a.perplexity_after,
-               a.at, said.event_id, said.kind, said.judge, said.fact_id AS said_of, said.passage, said.text
-        FROM (SELECT %(fact)s::bigint AS id) AS wanted {join_by_index("fact_audit a", "a.fact_id = wanted.id")}
-        JOIN said USING (sequence) ORDER BY a.sequence
+        SELECT held.sequence, NULL::bigint AS event_id, 'source' AS kind, said.source AS judge,
+               NULL::text AS principal, held.fact_id AS said_of, p.external_id AS passage,
+               coalesce(t.text, said.text) AS text
+        FROM {WANTED_IDS} {join_by_index("fact_source held", "held.fact_id = wanted.id")}
+        {join_by_index("sentence t", "t.id = held.sentence_id", outer=True)}
+        {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
+        {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
+        UNION ALL
+        SELECT e.sequence, e.id, e.kind, e.judge, e.principal, e.fact_id, NULL, e.reason
+        FROM {WANTED_IDS} {join_by_index("fact_event e", "e.fact_id = wanted.id")}
+        UNION ALL
+        SELECT DISTINCT ON (e.sequence)
+               e.sequence, e.id, e.kind, e.judge, e.principal, held.fact_id, p.external_id, said.text
+        FROM {WANTED_IDS} {join_by_index("fact_source held", "held.fact_id = wanted.id")}
+        {join_by_index("fact_event e", "e.id = held.withdrawn_by")}
+        {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
+        {join_by_index("fact_statement said", "said.id = held.statement_id")}
         """,
-        {"collection": collection_id, "ids": sorted({fact_id, *rivals}), "fact": fact_id},
+        {"collection": collection_id, "ids": sorted(set(facts))},
     )
-    return [FactMoveRow(**row._asdict()) for row in move_rows]
+    return {row.sequence: WordRow(**row._asdict()) for row in rows}
 
 
 def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int, EntityRow]:
-    """Load these entities; entity -> its row."""
+    """Load these entities; entity -> its row.
+
+    Whoever sees some passages only sees no joins, and names as they are normalised.
+    """
+    shown = "e.surface, e.stands_for" if reader.reader_sets is None else "e.name AS surface, NULL AS stands_for"
     entity_rows = reader.rows(
         f"""
-        SELECT e.id, e.graph_id, e.name, e.surface, e.stands_for
-        FROM {WANTED_IDS} {join_by_index("fact_entity e", "e.id = wanted.id")}
+        SELECT e.id, e.graph_id, e.name, {shown} FROM {WANTED_IDS}
+        {join_by_index("fact_entity e", "e.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": sorted(set(ids))},
     )
@@ -237,7 +294,9 @@ def list_next_names(reader: Reader, collection_id: int, graph_id: int, after: in
 
 
 def members(reader: Reader, collection_id: int, ids: Iterable[int]) -> list[int]:
-    """List the entities that were joined to one of these."""
+    """List the entities that were joined to one of these; see ``entities``."""
+    if reader.reader_sets is not None:
+        return []
     member_rows = reader.rows(
         f"SELECT e.id FROM {WANTED_IDS} {join_by_index('fact_entity e', 'e.stands_for = wanted.id')} ORDER BY e.id",
         {"collection": collection_id, "ids": sorted(set(ids))},

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import id_rows
 from engram.wings.facts.core.beliefs import UNSAID
+from engram.wings.facts.storage.fact_rows import choose_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,12 @@ def count(reader: Reader, collection_id: int, graph_id: int) -> dict[str, tuple[
     """Predicate -> how many subjects it has, and how many of them have one object at a time.
 
     A subject has several if two of its facts are of different objects and can hold on one day; one without an end
-    ends where the next begins.
+    ends where the next begins. Whoever sees some passages only counts by what their sentences name.
     """
+    ends = choose_columns(reader)
+    is_said = "closed_reason IS DISTINCT FROM %(unsaid)s" if reader.reader_sets is None else "true"
     rows = reader.rows(
-        """
+        f"""
         SELECT predicate, count(*) AS subjects, count(*) FILTER (WHERE NOT several) AS single FROM (
             SELECT subject_id, predicate, coalesce(bool_or(several), false) AS several FROM (
                 SELECT subject_id, predicate,
@@ -55,8 +58,11 @@ def count(reader: Reader, collection_id: int, graph_id: int) -> dict[str, tuple[
                            PARTITION BY subject_id, predicate ORDER BY valid_from, id
                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
                        ) AS several
-                FROM fact WHERE collection_id = %(collection)s AND graph_id = %(graph)s
-                    AND closed_reason IS DISTINCT FROM %(unsaid)s
+                FROM (
+                    SELECT id, {ends.subject} AS subject_id, predicate, {ends.object} AS object_id, object_key,
+                           valid_from, valid_to
+                    FROM fact WHERE collection_id = %(collection)s AND graph_id = %(graph)s AND {is_said}
+                ) AS told
                 WINDOW w AS (PARTITION BY subject_id, predicate ORDER BY valid_from, id)
             ) AS neighbours GROUP BY subject_id, predicate
         ) AS counted GROUP BY predicate

@@ -17,7 +17,8 @@ router = APIRouter(tags=["explanations"], route_class=Route)
 
 
 @router.get(
-    "/sentences/{sentence_id}/memory", **operation("Read a sentence's memory", needs(AUDIT), 404, embeds=True)
+    "/sentences/{sentence_id}/memory",
+    **operation("Read a sentence's memory", needs(AUDIT, readers="bound"), 404, embeds=True),
 )
 def get_sentence_memory(
     sentence_id: Annotated[int, Path(ge=1, le=MAX_ID)],

@@ -16,7 +16,9 @@ router = APIRouter(route_class=FeedbackRoute)
 
 
 @router.get(
-    "/collections/{name}/learned", tags=["explanations"], **operation("Read what was learned", needs(AUDIT), 404)
+    "/collections/{name}/learned",
+    tags=["explanations"],
+    **operation("Read what was learned", needs(AUDIT, readers="bound"), 404),
 )
 def get_learned(
     app: App,
@@ -37,7 +39,9 @@ def get_learned(
 
 
 @router.get(
-    "/feedback/{feedback_id}/without", tags=["feedback"], **operation("Preview a revocation", needs(AUDIT), 404)
+    "/feedback/{feedback_id}/without",
+    tags=["feedback"],
+    **operation("Preview a revocation", needs(AUDIT, readers="bound"), 404),
 )
 def get_preview(app: App, at: VerdictAt) -> PreviewOut:
     """Preview a revocation: each state that the verdict moved, as it is and as it would be.
