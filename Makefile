@@ -23,7 +23,7 @@ PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
 # The pages as a site: docs/, the README and evaluation/measurements. A page or a heading that a link leads to and that is not there is an error.
 SITE := $(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going --conf-dir docs . build/site
 
-.PHONY: run test test-core test-wings check format docs site lock wheels install develop clean console console-test
+.PHONY: run test test-core test-wings check format docs site lock release install develop clean console console-test
 
 run: install
 	@exec $(BIN)/engram up --sample
@@ -85,11 +85,9 @@ lock:
 		--no-header --output-file requirements.lock pyproject.toml -
 	@$(BIN)/python deploy/sbom.py
 
-# One wheel of the service and of each package beside it, in build/wheels.
-wheels: develop
-	@rm -rf build/wheels
-	@$(BIN)/python -m pip --quiet wheel --no-deps --no-build-isolation --wheel-dir build/wheels . $(BESIDE:%=./%)
-	@ls build/wheels
+# What a release publishes, in build/release, and the README's tour with its wheels (RELEASE_ARGS=--no-image: no image).
+release: develop
+	@$(BIN)/python deploy/release.py $(RELEASE_ARGS)
 
 install: $(STAMP)
 

@@ -7,6 +7,8 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 // The API serves what is built here: index.html under /, the rest under /console/.
 export default defineConfig({
   base: "/console/",
+  // Addresses are relative, since a proxy may show the service below a path.
+  experimental: { renderBuiltUrl: (name, { hostType }) => (hostType === "html" ? `console/${name}` : { relative: true }) },
   resolve: {
     alias: { "engram-client": here("../clients/typescript/src/index.ts") },
     dedupe: ["openapi-fetch"],

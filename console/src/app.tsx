@@ -257,7 +257,7 @@ function Foot({ me, leave }: { me: Schemas["WhoOut"]; leave: () => void }) {
           </button>
         )}
       </span>
-      <a href="/docs">API documentation</a>
+      <a href="docs">API documentation</a>
     </footer>
   );
 }

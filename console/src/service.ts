@@ -5,6 +5,9 @@ import { Engram, EngramError, read, type Schemas } from "engram-client";
 export { EngramError, read };
 export type { Engram, Schemas };
 
+/** The service's address: that of this page. A proxy may show both below a path. */
+export const SERVICE = new URL(".", location.href).href.replace(/\/$/, "");
+
 const KEY = "engram.key";
 
 export const key = {
@@ -13,7 +16,7 @@ export const key = {
 };
 
 export function connect(collection: string): Engram {
-  return new Engram({ url: location.origin, key: key.get(), collection, retries: 1, fetch: asked });
+  return new Engram({ url: SERVICE, key: key.get(), collection, retries: 1, fetch: asked });
 }
 
 /** Told where the key that was given does not count any more. */
@@ -32,7 +35,7 @@ export function problem(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A text that is no part of the API's description, such as `/metrics`; empty where it is not shown. */
+/** A text that is no part of the API's description, such as `metrics`; empty where it is not shown. */
 export async function plain(path: string): Promise<string> {
   const held = key.get();
   const answer = await fetch(path, { headers: held === undefined ? {} : { authorization: `Bearer ${held}` } }).catch(() => null);

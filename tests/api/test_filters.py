@@ -1,7 +1,9 @@
 """Filters with operators, as routes take them."""
 
 import json
-from typing import Any
+from functools import partial
+from typing import Any, Literal
+from unicodedata import normalize
 
 import pytest
 from fastapi.testclient import TestClient
@@ -12,6 +14,8 @@ from tests.conftest import CURIE, Ingest
 
 DATES = ("2024-05-01", "2024-05-01T23:00:00-02:00", "2024-05-02T00:30:00Z", "2023-01-01", "soon")
 LONG = 2**63
+JSON = {"content-type": "application/json"}
+Form = Literal["NFC", "NFD"]
 
 
 @pytest.fixture
@@ -77,3 +81,29 @@ def test_a_long_whole_number_of_metadata_is_refused_not_rounded(
     )
     application.jobs.runner.run_ready()
     assert "64 bits" in http.get(lines.json()["status_url"]).text
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("stored_form", ["NFC", "NFD"])
+def test_spelling_of_marks_makes_no_difference(
+    http: TestClient, application: Application, collection: str, stored_form: Form, form: Form
+) -> None:
+    """ "ü" may come as one character or as u and dots: in metadata, filters and the text of a verdict."""
+    stored, asked = (partial(normalize, one) for one in (stored_form, form))
+    sentence = "Ötzi was found by Erika Simon in the Ötztal."
+    passage = {"id": "otzi", "text": stored(sentence), "metadata": {stored("Tal"): stored("Ötztal")}}
+    sent = http.post("/passages", params={"collection": collection}, json={"passages": [passage]})
+    assert sent.status_code == 202
+    application.jobs.runner.run_ready()
+    filters = [{"Tal": "Ötztal"}, {"Tal": {"$starts": "Ö"}}, {"$or": [{"Tal": {"$in": ["Ötztal"]}}]}]
+    for document in filters:
+        body = {"collection": collection, "query": asked("Who found Ötzi?"), "filter": document}
+        composed = http.post("/query", content=asked(json.dumps(body, ensure_ascii=False)).encode(), headers=JSON)
+        assert [hit["passage_id"] for hit in composed.json()["passages"]] == ["otzi"], document
+    verdict = {
+        "collection": collection,
+        "query_id": composed.json()["query_id"],
+        "supporting": [{"passage_id": "otzi", "text": asked(sentence)}],
+    }
+    judged = http.post("/feedback", json=verdict, headers={"idempotency-key": f"{stored_form}{form}"})
+    assert judged.status_code == 200, judged.text

@@ -124,7 +124,7 @@ def test_the_documentation_loads_nothing_from_elsewhere(http: TestClient) -> Non
     loaded = re.findall(r'(?:src|href)="([^"]+)"', page.text)
     assert len(loaded) == 4
     for path in loaded:
-        answer = http.get(path)
+        answer = http.get(f"/{path}")
         assert (answer.status_code, answer.headers["x-content-type-options"]) == (200, "nosniff"), path
     assert "openapi.json" in http.get("/docs/start.js").text
     assert http.get("/docs/../secret").status_code == 404

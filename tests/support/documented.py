@@ -67,16 +67,25 @@ class Reader:
         env: variables of the environment; nothing in it does what the page tells the reader to do.
         data_folder: data folder of the service, for a page that names one.
         shell_state: file that keeps what the page exports, and its aliases, for the next block.
+        python: of another environment, where each block of Python runs by itself; else blocks share this process.
     """
 
     def __init__(
-        self, folder: Path, url: str, env: Mapping[str, str], *, data_folder: Path, shell_state: Path
+        self,
+        folder: Path,
+        url: str,
+        env: Mapping[str, str],
+        *,
+        data_folder: Path,
+        shell_state: Path,
+        python: Path | None = None,
     ) -> None:
         self._folder = folder
         self._url = url
         self._env = dict(env)
         self._data_folder = data_folder
         self._shell_state = shell_state
+        self._python = python
         self._names: dict[str, Any] = {"__name__": "__main__"}
         self.output = ""
 
@@ -122,6 +131,11 @@ class Reader:
         return done.stdout
 
     def _run_python(self, text: str) -> str:
+        if self._python is not None:
+            command = [str(self._python), "-c", text]
+            return subprocess.run(
+                command, cwd=self._folder, env=self._env, capture_output=True, text=True, check=True
+            ).stdout
         printed = io.StringIO()
         with environment(self._env), contextlib.redirect_stdout(printed):
             exec(compile(text, "<page>", "exec"), self._names)

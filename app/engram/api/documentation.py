@@ -14,24 +14,25 @@ ASSETS = {
     "favicon.png": "image/png",
 }
 """Of Swagger UI, as package fastapi-offline brings them."""
-PAGE = f"""<!doctype html>
+PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Engram</title>
-<link rel="icon" href="{PATH}/favicon.png">
-<link rel="stylesheet" href="{PATH}/swagger-ui.css">
+<link rel="icon" href="docs/favicon.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
 </head>
 <body>
 <div id="swagger-ui"></div>
-<script src="{PATH}/swagger-ui-bundle.js"></script>
-<script src="{PATH}/start.js"></script>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
 </body>
 </html>
 """
+"""Its addresses are relative, since a proxy may show the service below a path."""
 START = """SwaggerUIBundle({
-  url: "/openapi.json",
+  url: "openapi.json",
   dom_id: "#swagger-ui",
   deepLinking: true,
   presets: [SwaggerUIBundle.presets.apis],

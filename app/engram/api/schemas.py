@@ -25,6 +25,7 @@ from engram.core.auth.reader_names import PATTERN as READER_PATTERN
 from engram.core.filter.judge_names import MOST_CHARACTERS, PATTERN, normalise_name
 from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
 from engram.core.text.name_pattern import COLLECTION
+from engram.core.text.spelling import compose
 
 MAX_DEPTH = 20
 MAX_VALUES = 1_000
@@ -149,7 +150,8 @@ Text = Annotated[
     AfterValidator(check_storable),
     AfterValidator(check_not_blank),
 ]
-Question = Annotated[Text, Field(max_length=10_000)]
+Question = Annotated[Text, Field(max_length=10_000), AfterValidator(compose)]
+"""As Unicode composes it (NFC)."""
 ExternalId = Annotated[Text, Field(max_length=512)]
 NumberedId = Annotated[ExternalId, BeforeValidator(id_text, json_schema_input_type=ExternalId | StrictInt)]
 """The same, that may come as a number."""

@@ -60,6 +60,11 @@ class Settings(RetrievalSettings, OperationSettings):
     )
     host: str = Field(default="127.0.0.1", description="Address the API listens on.")
     port: int = Field(default=8000, ge=1, le=65535, description="Port the API listens on.")
+    root_path: str = Field(
+        default="",
+        pattern=r"^(/[A-Za-z0-9._~-]+)*$",
+        description="Path below which a proxy shows the service, such as `/engram`. The proxy may remove it.",
+    )
     url: str | None = Field(
         default=None,
         description="Base URL of the service that the command line talks to. Unset: http://HOST:PORT.",

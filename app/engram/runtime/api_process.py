@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
 
 from engram import __version__
 from engram.api import console_files, documentation, error_dialects, problems
@@ -35,6 +36,7 @@ from engram.api.refusals import Refusals
 from engram.api.request_telemetry import HEADER, TelemetryMiddleware
 from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
+from engram.api.root_path import RootPathMiddleware
 from engram.api.throttle import UNLIMITED_PATHS, Bounds, Throttle
 from engram.api.work_threads import WorkThreads
 from engram.composition.container import Application
@@ -84,12 +86,13 @@ def create_app(application: Application | None) -> FastAPI:
         finally:
             await run_in_threadpool(stop)
 
+    settings = Settings(_env_file=None) if application is None else application.settings
     app = FastAPI(
         title="Engram",
         version=__version__,
         description=DESCRIPTION.strip(),
         license_info={"name": "Apache License 2.0", "identifier": "Apache-2.0"},
-        servers=[{"url": "/", "description": "The service that this document comes from."}],
+        servers=[{"url": settings.root_path or "/", "description": "The service that this document comes from."}],
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -98,7 +101,6 @@ def create_app(application: Application | None) -> FastAPI:
     )
     app.state.services = application
     app.state.draining = False
-    settings = Settings(_env_file=None) if application is None else application.settings
     app.state.answering = WorkThreads("engram-questions", settings.max_concurrent_queries)
     app.add_middleware(ClientPresence)
     app.add_middleware(DrainMiddleware)
@@ -152,7 +154,12 @@ def _guard(app: FastAPI, settings: Settings) -> None:
             expose_headers=["location", "ratelimit", "ratelimit-policy", "retry-after", HEADER],
         )
     build = app.build_middleware_stack
-    app.build_middleware_stack = lambda: TelemetryMiddleware(Origins(build(), allowed))  # type: ignore[method-assign]
+
+    def build_guarded() -> ASGIApp:
+        guarded = TelemetryMiddleware(Origins(build(), allowed))
+        return RootPathMiddleware(guarded, settings.root_path) if settings.root_path else guarded
+
+    app.build_middleware_stack = build_guarded  # type: ignore[method-assign]
 
 
 def _place(path: str, parameter: dict[str, Any]) -> tuple[int, bool]:

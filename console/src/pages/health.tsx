@@ -149,7 +149,7 @@ interface Stage {
 /** Mean times by stage, of the metrics of the process that answers; absent where it shows none here. */
 function Stages() {
   const stages = useLoaded<Stage[]>(async () => {
-    const page = await plain("/metrics");
+    const page = await plain("metrics");
     const read_ = (what: string) => new Map([...page.matchAll(new RegExp(`^engram_stage_seconds_${what}\\{stage="([^"]+)"\\} (\\S+)$`, "gm"))].map((found) => [found[1] ?? "", Number(found[2])]));
     const counts = read_("count");
     const sums = read_("sum");

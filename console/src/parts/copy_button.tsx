@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 
-import { key } from "../service";
+import { key, SERVICE } from "../service";
 import { Dialog } from "./basic";
 import { type Question, queryBody } from "./question";
 
@@ -49,7 +49,7 @@ export function CopyButton({ text, label, subject }: Props) {
 export function curlCommand(collection: string, question: Question): string {
   const body = JSON.stringify(queryBody(collection, question)).replaceAll("'", "'\\''");
   return [
-    `curl -sS ${location.origin}/${question.inWords ? "answer" : "query"}`,
+    `curl -sS ${SERVICE}/${question.inWords ? "answer" : "query"}`,
     ...(key.get() === undefined ? [] : ['-H "authorization: Bearer $ENGRAM_ACCESS_KEY"']),
     "-H 'content-type: application/json'",
     `-d '${body}'`,

@@ -11,6 +11,7 @@ def test_readers_are_in_order_and_each_once() -> None:
         "user:bo",
     )
     assert normalise_readers([]) == ()
+    assert normalise_readers(["user:jo\u0308rg", "user:j\u00f6rg"]) == ("user:j\u00f6rg",)
 
 
 @pytest.mark.parametrize(

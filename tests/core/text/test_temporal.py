@@ -51,6 +51,8 @@ def day(text: str) -> date | None:
         ("from Oct 1943 to Jun 1945", "from Oct 1943 to Jun 1945", "1943-10", "1945-7"),
         ("until 2001", "until 2001", "", "2002"),
         ("By the late 1990s it had closed.", "By the late 1990s", "", "2000"),
+        ("as of 2024-06 it is open", "2024-06", "2024-6", "2024-7"),
+        ("the 2005-06 season", "2005-06", "2005", "2007"),
         ("since 1999", "since 1999", "1999", ""),
         ("before 1950", "before 1950", "", "1950"),
         ("after 1950", "after 1950", "1951", ""),
@@ -79,6 +81,16 @@ def test_single_time_expression_is_read(text: str, phrase: str, start: str, end:
         "a Boeing 747 and a 2000 kg load",
         "see page 1203 and pp. 1500-1502",
         "No. 1987 on the list",
+        "The daemon listens on port 1994.",
+        "port: 1994",
+        "ports 1994, 1995 and 1996",
+        "error code 2014, RFC 1918, ISO 2022, PID 1994",
+        "timeout=1994",
+        "timeout = 1994",
+        "a batch size 2048",
+        "It takes 1994 MB, 2048 bytes or 1850 ms.",
+        "a 1920 by 1080 screen",
+        "It costs $ 1994, or 1994 €.",
         "1,998 votes, 1998%, $1998, 1998.5",
         "more than 2000 were sold",
         "up to 1500 tickets",
@@ -126,6 +138,20 @@ def test_constraint_joins_the_phrases_and_spans_their_days() -> None:
 def test_constraint_is_open_where_one_of_its_phrases_is() -> None:
     assert time_constraint("in 1904 and since 1950") == TimeExpression("1904, since 1950", date(1904, 1, 1), None)
     assert time_constraint("nothing") is None
+
+
+def test_another_day_agrees_less_than_a_month_or_year_that_holds_the_day() -> None:
+    stated = ["12 June 2024", "June 2024", "2024", "13 June 2024", "14 June 2024", "12 June 2023"]
+    days = [find_time_expressions(text)[0] for text in stated]
+    starts, ends = (np.array([float(part.toordinal()) for part in parts]) for parts in zip(
+        *((found.start, found.end) for found in days), strict=True
+    ))  # fmt: skip
+    scores = agreement(find_time_expressions("What was decided on 12 June 2024?"), starts, ends)
+    assert scores[0] == 1.0
+    assert list(scores) == sorted(scores, reverse=True)
+    one_day = 365.0 / 366.0  # half agreement lies 365 days apart
+    assert scores[3] == pytest.approx(one_day * (1 + 1 / 2) / 2)
+    assert scores[4] == pytest.approx(365.0 / 367.0 * (1 + 1 / 3) / 2)
 
 
 def test_interval_without_a_day_is_refused() -> None:

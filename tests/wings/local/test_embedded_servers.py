@@ -18,6 +18,7 @@ import sqlalchemy
 from engram.context.errors import ConfigurationError, UnavailableError
 from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from engram.wings.local.servers.child_process import User, spawn
+from engram.wings.local.servers.postgres import _check_may_enter
 
 OWNER = """
 import sys
@@ -260,6 +261,14 @@ def test_waiting_for_another_starter_can_be_interrupted(folder: Path) -> None:
 def test_an_unknown_user_is_named(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match="no-such-user"):
         EmbeddedPostgres(folder / "postgres", run_as="no-such-user").start()
+
+
+@needs_root
+def test_a_folder_that_postgres_may_not_enter_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(ConfigurationError, match=rf"'nobody', who may not enter {tmp_path}.*chmod o\+x"):
+        _check_may_enter(tmp_path, User(65_534, 65_534), "nobody")
+    _check_may_enter(tmp_path, User(tmp_path.stat().st_uid, 65_534), "its owner")
 
 
 SUPERUSER = "import psycopg, sys; psycopg.connect(host=sys.argv[1], port=5432, user='engram', dbname='postgres')"

@@ -1,6 +1,5 @@
 """Documents, passages and collections on the wire."""
 
-import unicodedata
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -34,6 +33,7 @@ from engram.api.schemas import (
 )
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.text.sizes import SENTENCE_CHARACTERS, SENTENCES, TEXT_CHARACTERS
+from engram.core.text.spelling import compose
 
 MAX_PASSAGES = 1_000
 MAX_NOTES = 1_000
@@ -53,7 +53,7 @@ PASSAGE_EXAMPLE: dict[str, JsonValue] = {
 
 def normalise_source(source: str) -> str:
     """The source as Unicode composes it (NFC), so that a name is the same from all file systems."""
-    return unicodedata.normalize("NFC", source)
+    return str(compose(source))
 
 
 DocumentSource = Annotated[Text, Field(max_length=SOURCE_CHARACTERS), AfterValidator(normalise_source)]
@@ -101,8 +101,8 @@ class PassageIn(Model):
         default_factory=dict,
         max_length=MAX_VALUES,
         description=(
-            f"Kept as given, up to {MAX_VALUES} values and {MAX_JSON_BYTES} bytes as JSON; "
-            "queries can filter on it."
+            f"Kept as given, its texts as Unicode composes them (NFC), up to {MAX_VALUES} values and "
+            f"{MAX_JSON_BYTES} bytes as JSON; queries can filter on it."
         ),
     )
     sentences: list[Sentence] | None = Field(
@@ -140,6 +140,7 @@ class PassageIn(Model):
     @model_validator(mode="after")
     def _bound_metadata(self) -> Self:
         """Bound the metadata without its sentences, which have bounds of their own."""
+        self.metadata = compose(self.metadata)
         try:
             check_storable_json(self.metadata)
         except ValueError as error:

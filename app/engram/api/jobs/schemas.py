@@ -16,7 +16,7 @@ class AcceptedJob(BaseModel):
 
     job_id: UUID
     collection: str
-    status_url: str
+    status_url: str = Field(description="Path below the service's address.")
 
 
 class RevocationOut(BaseModel):

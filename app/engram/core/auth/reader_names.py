@@ -1,6 +1,7 @@
 """Names of readers: whom passages let read, and what a caller is among them."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
 
 MOST_READERS = 1_000
@@ -11,12 +12,12 @@ _NAME = re.compile(PATTERN.replace("$", r"\Z"))
 
 
 def normalise_readers(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names in order, each once.
+    """Return the names in order, each once, as Unicode composes them (NFC).
 
     Raises:
         ValueError: one is no name, or there are too many.
     """
-    readers = tuple(sorted(set(names)))
+    readers = tuple(sorted({unicodedata.normalize("NFC", name) for name in names}))
     if len(readers) > MOST_READERS:
         raise ValueError(f"there are at most {MOST_READERS} readers")
     for name in readers:

@@ -13,6 +13,7 @@ from engram.core.text.conditions import (
     Scalar,
     build_comparison,
 )
+from engram.core.text.spelling import compose
 
 LEAST_INTEGER, GREATEST_INTEGER = -(2**63), 2**63 - 1
 
@@ -28,14 +29,15 @@ def read_filter(document: Mapping[str, Any]) -> Condition | None:
     ``{"topic": "space"}`` lets passages through whose metadata contain it. Operators stand below a field of the
     top level, ``{"year": {"$gte": 1990, "$lt": 2000}}``. ``$and`` and ``$or`` join a list of filters, and ``$not``
     turns one around. All parts of an object must hold. Operators follow ``Comparison``: of a list, one element has
-    to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing.
+    to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing. Texts are composed (NFC), as
+    those of metadata are.
 
     Raises:
         ValueError: an operator is unknown, stands in a wrong place or has a value that it does not take; or a whole
             number has more than 64 bits.
     """
     _check_numbers(document)
-    return _read(document) if document else None
+    return _read(compose(dict(document))) if document else None
 
 
 def _read(document: Mapping[str, Any]) -> Condition:

@@ -1,7 +1,8 @@
-"""Comparison of names that differ only in spelling."""
+"""Comparison of texts that differ only in spelling."""
 
 import re
 import unicodedata
+from typing import Any
 
 _WORD = re.compile(r"\w+")
 _NUMERAL = re.compile(r"[ivxlcdm]+")
@@ -11,6 +12,15 @@ _SHORT = 3
 _FIRST_MARKED_SCRIPT = "\u0530"
 """Scripts before it (Latin, Greek, Cyrillic) are read without marks; in others a mark makes another letter."""
 _SOUNDS = (("ph", "f"), ("ck", "k"), ("y", "i"))
+
+
+def compose(value: Any) -> Any:
+    """A JSON value whose texts and keys are as Unicode composes them (NFC): "ü" is one character."""
+    if isinstance(value, str):
+        return value if value.isascii() else unicodedata.normalize("NFC", value)
+    if isinstance(value, dict):
+        return {compose(key): compose(part) for key, part in value.items()}
+    return [compose(part) for part in value] if isinstance(value, list) else value
 
 
 def normalise_spelling(name: str) -> str:

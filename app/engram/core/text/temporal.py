@@ -67,17 +67,25 @@ _STRONG_YEAR = re.compile(
 )
 _DETERMINED_YEAR = re.compile(r"\b(?:the|an?|this|that|his|her|its|their|our)\s+$|['’]s\s+$", re.IGNORECASE)
 _NO_YEAR_BEFORE = re.compile(
-    r"\b(?:pages?|pp?\.|nos?\.|numbers?|over|than|nearly|almost|least|most|some|approximately|roughly|exactly|only"
-    r"|about|(?<!\bprior )(?<!\bup )to|room|flight|route|highway|chapter|item|lot|ports?|codes?|errors?|lines?|rfc"
-    r"|tickets?|extension|build)\s+$",
+    r"\b(?:over|than|nearly|almost|least|most|some|approximately|roughly|exactly|only"
+    r"|about|(?<!\bprior )(?<!\bup )to)\s+$|[=€£¥$]\s*$|\d\s+by\s+$",
     re.IGNORECASE,
 )
+_NUMBERED = re.compile(
+    r"\b(?:pages?|pp?\.|nos?\.|numbers?|room|flight|route|highway|chapter|section|figure|table|item|lot|ports?"
+    r"|codes?|errors?|lines?|rfc|iso|tickets?|issue|extension|build|size|limit|pid|id|value|zip|postcode|returns"
+    r"|timeout|length|width|height)(?:\s*[:#]\s*|\s+)(?:\d+(?:\s*,\s*|\s+(?:and|or|to)\s+))*$",
+    re.IGNORECASE,
+)
+"""A noun that is counted or numbered stands before the number, or before a list of numbers that leads to it."""
 _HEDGED = re.compile(
     r"\b(?:since|until|till|from|by|before|after)\s+(?:at\s+least|about|approximately|roughly)\s+$", re.I
 )
 _COUNTED = re.compile(
     r"\s+(?:people|men|women|children|persons?|square|cubic|feet|ft|km|cm|mm|m|kg|lbs?|mi|mph|hp|votes?|percent"
-    r"|per|million|thousand|hundred|dollars?|euros?|pounds?)\b"
+    r"|per|million|thousand|hundred|dollars?|euros?|pounds?|bytes?|[kmgt]i?b|px|pixels?|ms|hz|[mg]hz|by\s\d+)\b"
+    r"|\s?[€£¥$]",
+    re.IGNORECASE,
 )
 _PLURAL = re.compile(r"\s+(?!was|is|has|his|its|as|this|us|does|series|news|census|across|always)[a-z]+s\b")
 
@@ -166,7 +174,8 @@ def agreement(asked_times: Sequence[TimeExpression], starts: Days, ends: Days) -
 
     Half of it is for meeting: 1 where the intervals share a day, less the farther they lie apart. The other half is
     for a common boundary, because text tells when a state began or ended, and because meeting says little of a
-    sentence that spans a life or a century.
+    sentence that spans a life or a century. Where both name one day and the days differ, the score is lower than
+    that of a month or year that holds the day: another day is another event.
 
     Args:
         asked_times: what a question asks about.
@@ -182,7 +191,9 @@ def agreement(asked_times: Sequence[TimeExpression], starts: Days, ends: Days) -
         apart = np.fmax(np.nan_to_num(starts - end, nan=-1.0), np.nan_to_num(start - ends, nan=-1.0))
         apart = np.maximum(apart + 1.0, 0.0)
         off = np.fmin(np.abs(starts - start), np.abs(ends - end))
-        best = np.fmax(best, (_compute_nearness(apart) + np.nan_to_num(_compute_nearness(off))) / 2.0)
+        agreed = (_compute_nearness(apart) + np.nan_to_num(_compute_nearness(off))) / 2.0
+        one_day = (ends - starts == 1.0) & (end - start == 1.0)
+        best = np.fmax(best, np.where(one_day, agreed * (1.0 + 1.0 / (1.0 + apart)) / 2.0, agreed))
     return np.where(np.isnan(starts) & np.isnan(ends), 0.0, best)
 
 
@@ -220,10 +231,7 @@ def _interval(match: re.Match[str]) -> tuple[date, date] | None:
         year, month, day = match["iso"].split("-")
         return _calendar(int(year), int(month), day)
     if match["season"]:
-        first = int(match["season"][:4])
-        last = first - first % 100 + int(match["season"][-2:])
-        # "1999-00" runs into the next century; what runs backwards, such as "1998-02", is its first year.
-        return _months(first * 12, 24 if (last - first) % 100 == 1 else 12 * max(1, last - first + 1))
+        return _read_season(match["season"])
     if month := match["month"] or match["us_month"]:
         year = match["month_year"] or match["us_year"]
         return _calendar(int(year), month, match["day"] or match["us_day"], part)
@@ -236,6 +244,16 @@ def _interval(match: re.Match[str]) -> tuple[date, date] | None:
         number = int(name[:-2]) if name[0].isdigit() else 10 + _CENTURY_NAMES.split("|").index(name)
         return _months(((number - 1) * 100 + 1) * 12, 1200, part) if 1 <= number <= 21 else None
     return _months(int(match["year"]) * 12, 12, part) if match["year"] else None
+
+
+def _read_season(text: str) -> tuple[date, date]:
+    """A season ("1999-00") or years ("2001-10", "1998/2003"); what runs backwards is a month ("2024-06")."""
+    first, number = int(text[:4]), int(text[-2:])
+    last = first - first % 100 + number
+    if last <= first and text[4] == "-" and 1 <= number <= 12:
+        return _calendar(first, number)
+    # "1999-00" runs into the next century; what else runs backwards is its first year.
+    return _months(first * 12, 24 if (last - first) % 100 == 1 else 12 * max(1, last - first + 1))
 
 
 def _calendar(year: int, month: str | int, day: str | None = None, part: str = "") -> tuple[date, date]:
@@ -260,7 +278,7 @@ def _months(first: int, count: int, part: str = "") -> tuple[date, date]:
 def _is_year(text: str, match: re.Match[str], previous: int) -> bool:
     """Whether a bare number is a year, by its neighbours: "in 1998" is, "1500 people" and "page 1203" are not."""
     number = int(match["year"])
-    before = text[max(0, match.start() - 20) : match.start()]
+    before = text[max(0, match.start() - 30) : match.start()]
     after = text[match.end() : match.end() + 30]
     if before[-1:] in ("-", "–", "—") and before[-2:-1].isalnum():
         return match.start() - 1 == previous or before.lower().endswith(("pre-", "post-", "pre–", "post–"))
@@ -268,7 +286,9 @@ def _is_year(text: str, match: re.Match[str], previous: int) -> bool:
     follows = previous > 0 and match.start() - previous <= _MOST_CHARACTERS_APART
     if match["part"] or (follows and _RANGE.fullmatch(text, previous, match.start())):
         return True
-    if _COUNTED.match(after) or (_NO_YEAR_BEFORE.search(before) and not _HEDGED.search(before)):
+    if _COUNTED.match(after) or _NUMBERED.search(before):
+        return False
+    if _NO_YEAR_BEFORE.search(before) and not _HEDGED.search(before):
         return False
     is_plural, is_round = _PLURAL.match(after) is not None, number % 100 == 0
     listed = follows and _LIST.fullmatch(text, previous, match.start()) is not None

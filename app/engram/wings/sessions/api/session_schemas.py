@@ -399,5 +399,5 @@ class AcceptedSession(BaseModel):
 
     session_id: UUID
     collection: str
-    status_url: str
-    events_url: str
+    status_url: str = Field(description="Path below the service's address.")
+    events_url: str = Field(description="Path below the service's address.")
