@@ -54,7 +54,7 @@ FUNCTIONAL = frozenset(
         "mother",
     }
 )
-"""Of which a subject has one object at a time, as counted over 2WikiMultihopQA (docs/fact-extraction.md): a graph
+"""Of which a subject has one object at a time, as counted over 2WikiMultihopQA (docs/facts.md): a graph
 that begins empty has nothing to count."""
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 """Words have the time of their turn, in seconds from here: a play is the same whenever it is played."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 FUNCTIONAL_FROM = 0.85
-"""A predicate is functional where the lower bound of its belief lies above this (``docs/fact-extraction.md``)."""
+"""A predicate is functional where the lower bound of its belief lies above this (``docs/facts.md``)."""
 FROM_THE_START = frozenset({"based in"})
 """Predicates that are functional until somebody declares otherwise: "moved to" replaces "is based in"."""
 DEVIATIONS = 1.645
