@@ -47,6 +47,20 @@ def test_titles_decide_after_each_ingest(ingest: Ingest, http: TestClient, colle
     assert kind_of(http, collection) == ("general", 0.4000000059604645, None)  # stored in single precision
 
 
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Wartung", "Die Wartung des Geräts ist einmal im Jahr nötig. Sie dauert etwa eine Stunde."),
+        ("保守", "保守 は年に一度必要です。作業は一時間ほどかかります。"),
+    ],
+)
+def test_titles_tell_nothing_where_capitals_tell_no_name(
+    ingest: Ingest, http: TestClient, collection: str, title: str, text: str
+) -> None:
+    ingest({"id": "heading", "title": title, "text": text})
+    assert kind_of(http, collection) == ("general", 0.0, None)
+
+
 def test_a_setting_goes_before_the_titles(ingest: Ingest, http: TestClient, collection: str) -> None:
     ingest(*ARTICLES)
     assert http.patch(f"/collections/{collection}", json={"corpus_kind": "general"}).status_code == 200

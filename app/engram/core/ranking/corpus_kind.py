@@ -9,7 +9,8 @@ Two shares tell the kinds apart. Titles tell before anybody asked: the share of 
 what they describe is .75 (MuSiQue) to .92 (2WikiMultihopQA) in encyclopedias, .43 in a mixed corpus of manuals,
 forum posts and encyclopedia pages (MT-RAG), and .06 at most in documentation, FAQ pages, papers and forums.
 Questions tell better: the share of them with a candidate titled after something that they name is .62 to .96 in
-encyclopedias and .05 at most elsewhere.
+encyclopedias and .05 at most elsewhere. Titles tell nothing where capitals do not set names apart, in scripts without
+capitals and in German. Such a corpus counts as general until it was asked.
 """
 
 import re
@@ -43,10 +44,12 @@ _WORD = re.compile(r"[^\W_][\w'’.-]*|&")
 
 
 def is_name(title: str) -> bool:
-    """Tell whether a title is written like a name: no word but connecting ones begins in lower case."""
+    """Tell whether a title is written like a name: with a capital, and no word but connecting ones in lower case."""
     words = _WORD.findall(title)
-    return 0 < len(words) <= MAX_TITLE_WORDS and not any(
-        word[0].islower() and word not in CONNECTING_WORDS for word in words
+    return (
+        len(words) <= MAX_TITLE_WORDS
+        and any(word[0].isupper() for word in words)
+        and not any(word[0].islower() and word not in CONNECTING_WORDS for word in words)
     )
 
 
@@ -69,7 +72,8 @@ def title_share(passages: Iterable[tuple[str | None, str]]) -> float | None:
     Passages with one title are paragraphs of one page. All of them count if one of them uses the name.
 
     Args:
-        passages: title without a disambiguation, None for an untitled passage, and text of each.
+        passages: title without a disambiguation, None for an untitled passage or a title that tells nothing, and
+            text of each.
     """
     counts: Counter[str] = Counter()
     used: set[str] = set()

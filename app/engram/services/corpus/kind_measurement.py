@@ -7,13 +7,14 @@ Nothing is recorded once verdicts taught the collection's weights: what they tau
 kind. A query costs nothing for it: what is counted are the answers that are kept anyway.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import structlog
 
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS, question_share, title_share
 from engram.core.ranking.passage_scores import FEATURES, names_title
-from engram.providers.language import title_entities
+from engram.providers.language import choose_languages, title_entities
+from engram.providers.language.name_rules import CAPITALISES_NOUNS
 from engram.providers.ranking_prior import RankingPriors
 from engram.storage.corpus import collections, kinds, passages, staged_lines
 from engram.storage.corpus.kinds import KindMeasures, UnmeasuredCollection
@@ -113,8 +114,12 @@ class KindService:
         return changed
 
 
-def _title_share(sample: Iterable[tuple[str | None, str]]) -> float | None:
-    return title_share((_name(title), text) for title, text in sample)
+def _title_share(sample: Sequence[tuple[str | None, str]]) -> float | None:
+    languages = choose_languages([text for _, text in sample])
+    return title_share(
+        (None if language in CAPITALISES_NOUNS else _name(title), text)
+        for (title, text), language in zip(sample, languages, strict=True)
+    )
 
 
 def _name(title: str | None) -> str | None:
