@@ -433,7 +433,7 @@ def main() -> None:
 INTRODUCTION = f"""# Engram beside what you would use instead
 
 Every system was installed from the package index and used as its documentation says, with its defaults. All use
-Engram's encoder, all-MiniLM-L6-v2, and got the same passages. Ingest and queries include embedding. Engram was asked
+Engram's encoder, all-MiniLM-L6-v2, and got the same passages. Ingest and queries include embedding. Engram answered
 over HTTP, the others in the measuring process or in a Postgres of the machine. The last column is after one verdict
 on each of the first {VERDICTS} questions. Engram's disk is its whole database, with an index of entities and a log
 of queries; LangChain's BM25 is in memory. `benchmarks/peers.py` made this page and says how to install the peers.

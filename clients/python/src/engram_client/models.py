@@ -27,6 +27,9 @@ class AcceptedDocument(Struct):
     The document's name, which its passages cite as `metadata.source`; their ids begin with it.
     """
     status_url: str
+    """
+    Path below the service's address.
+    """
 
 
 class AcceptedJob(Struct):
@@ -37,6 +40,9 @@ class AcceptedJob(Struct):
     collection: str
     job_id: str
     status_url: str
+    """
+    Path below the service's address.
+    """
 
 
 class AcceptedSession(Struct):
@@ -46,8 +52,14 @@ class AcceptedSession(Struct):
 
     collection: str
     events_url: str
+    """
+    Path below the service's address.
+    """
     session_id: str
     status_url: str
+    """
+    Path below the service's address.
+    """
 
 
 class AccessKeyOut(Struct):
