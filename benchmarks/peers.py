@@ -1,15 +1,15 @@
 """Engram beside what you would use instead: quality, time and disk, with one encoder on one corpus in one run.
 
     python -m venv build/peers
-    .venv/bin/python -c 'import site; print(site.getsitepackages()[0])' > "$(echo build/peers/lib/*/site-packages)/engram.pth"
+    ls -d $PWD/.venv/lib/*/site-packages > "$(echo build/peers/lib/*/site-packages)/engram.pth"
     build/peers/bin/pip install lancedb qdrant-client chromadb txtai langchain-postgres langchain-community \
         langchain-classic rank-bm25
     build/peers/bin/python benchmarks/peers.py DATASET_DIR --out evaluation/measurements/peers.md
 
 The second line lets the environment of the peers use Engram and its encoder. Each peer is used as its documentation
 says, with its defaults, and gets the title and text of a passage. All embed with the encoder that Engram has by
-default; ingest and queries include it. Engram answers over HTTP, plain pgvector and LangChain ask a Postgres of this
-machine, and the others work in this process.
+default; ingest and queries include it. Engram answers over HTTP, plain pgvector and LangChain ask a Postgres of
+this machine, and the others work in this process.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import platform
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -32,10 +32,10 @@ import numpy as np
 import psycopg
 import Stemmer
 from bm25s import tokenize
-from common import dataset_file, passages, read_jsonl
-from running import Service
 
+from common import dataset_file, passages, read_jsonl
 from engram.providers.embedder import Embedder, load_embedder
+from running import Service
 
 DIMENSIONS, DEPTH, RECALLED = 384, 10, 5
 VERDICTS = 100
@@ -360,7 +360,8 @@ def measure(peer: Peer, task: Task, names: Sequence[str]) -> str:
     if isinstance(peer, EngramPeer):
         learned = learn(peer, task, names) if peer.name.startswith("Engram (") else "the same collection"
     spent = f"{ingest:.0f} s" if not peer.name.startswith("Engram hybrid") else "the same collection"
-    return f"| {peer.name} | {recall:.3f} | {ndcg:.3f} | {1e3 * seconds:.1f} ms | {spent} | {disk / 1e6:.0f} MB | {learned} |\n"
+    figures = f"{recall:.3f} | {ndcg:.3f} | {1e3 * seconds:.1f} ms | {spent} | {disk / 1e6:.0f} MB"
+    return f"| {peer.name} | {figures} | {learned} |\n"
 
 
 def learn(peer: EngramPeer, task: Task, names: Sequence[str]) -> str:
@@ -376,29 +377,27 @@ def learn(peer: EngramPeer, task: Task, names: Sequence[str]) -> str:
 
 def list_peers(service: Service, folder: Path, encoder: Embedder, chosen: Sequence[str]) -> Iterator[Peer]:
     """Make the peers, one after the other, those by name if any are named."""
-    makers = {
-        "engram-hybrid": lambda: EngramPeer(service, folder, encoder, "hybrid"),
+    makers: dict[str, Callable[[], Peer]] = {
         "engram": lambda: EngramPeer(service, folder, encoder, "graph"),
+        "engram-hybrid": lambda: EngramPeer(service, folder, encoder, "hybrid"),
         "lancedb": lambda: LanceDB("LanceDB hybrid", "lancedb", folder, encoder),
         "qdrant": lambda: Qdrant("Qdrant local hybrid", "qdrant-client", folder, encoder),
         "chroma": lambda: Chroma("Chroma", "chromadb", folder, encoder),
         "txtai": lambda: Txtai("txtai hybrid", "txtai", folder, encoder),
-        "langchain": lambda: LangChain(
-            "LangChain PGVector + BM25", "langchain-postgres rank-bm25", folder, encoder
-        ),
+        "langchain": lambda: LangChain("LangChain PGVector + BM25", "langchain-postgres", folder, encoder),
         "pgvector": lambda: PgVector("pgvector", "pgvector", folder, encoder),
     }
-    for name in chosen or ("engram", *(name for name in makers if name != "engram")):
+    for name in chosen or makers:
         yield makers[name]()
 
 
 def describe(task: Task, names: Sequence[str], folder: Path) -> str:
     """What was measured, and where."""
-    load = os.getloadavg()[0]
     return (
         f"{folder.name}: {len(task.corpus)} passages, {len(names)} questions one after the other, "
-        f"{os.cpu_count()} processors ({platform.machine()}), Python {platform.python_version()}. At the end the load "
-        f"of the machine over a minute was {load:.1f}; above 1 it was shared, and times are longer than on a quiet one.\n"
+        f"{os.cpu_count()} processors ({platform.machine()}), Python {platform.python_version()}. The load of the "
+        f"machine over a minute was {os.getloadavg()[0]:.1f} at the end. Above 1 it was shared with other work, so "
+        "times are longer than on a quiet machine.\n"
     )
 
 
@@ -433,11 +432,11 @@ def main() -> None:
 
 INTRODUCTION = f"""# Engram beside what you would use instead
 
-Every system was installed from the package index and used as its documentation says, with its defaults. All use Engram's
-encoder, all-MiniLM-L6-v2, and got the same passages; ingest and queries include embedding. Engram was asked over HTTP, the others
-in the measuring process or in a Postgres of the machine. The last column is after one verdict on each of the first {VERDICTS} questions.
-Engram's disk is its whole database, with an index of entities and a log of queries. LangChain's BM25 is in memory, not on
-disk. Made by `benchmarks/peers.py`, which also says how to install the peers.
+Every system was installed from the package index and used as its documentation says, with its defaults. All use
+Engram's encoder, all-MiniLM-L6-v2, and got the same passages. Ingest and queries include embedding. Engram answered
+over HTTP, the others in the measuring process or in a Postgres of the machine. The last column is after one verdict
+on each of the first {VERDICTS} questions. Engram's disk is its whole database, with an index of entities and a log
+of queries; LangChain's BM25 is in memory. `benchmarks/peers.py` made this page and says how to install the peers.
 
 """
 

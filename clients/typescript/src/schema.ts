@@ -1886,7 +1886,10 @@ export interface components {
              * @description The document's name, which its passages cite as `metadata.source`; their ids begin with it.
              */
             source: string;
-            /** Status Url */
+            /**
+             * Status Url
+             * @description Path below the service's address.
+             */
             status_url: string;
         };
         /**
@@ -1901,7 +1904,10 @@ export interface components {
              * Format: uuid
              */
             job_id: string;
-            /** Status Url */
+            /**
+             * Status Url
+             * @description Path below the service's address.
+             */
             status_url: string;
         };
         /**
@@ -1911,14 +1917,20 @@ export interface components {
         AcceptedSession: {
             /** Collection */
             collection: string;
-            /** Events Url */
+            /**
+             * Events Url
+             * @description Path below the service's address.
+             */
             events_url: string;
             /**
              * Session Id
              * Format: uuid
              */
             session_id: string;
-            /** Status Url */
+            /**
+             * Status Url
+             * @description Path below the service's address.
+             */
             status_url: string;
         };
         /**
@@ -6195,7 +6207,7 @@ export interface components {
             language?: string | null;
             /**
              * Metadata
-             * @description Kept as given, up to 1000 values and 65536 bytes as JSON; queries can filter on it.
+             * @description Kept as given, its texts as Unicode composes them (NFC), up to 1000 values and 65536 bytes as JSON; queries can filter on it.
              */
             metadata?: {
                 [key: string]: unknown;
