@@ -266,7 +266,7 @@ ALTER TABLE entity ALTER COLUMN embedding SET STORAGE MAIN;
 CREATE INDEX entity_collection_id_spelling_idx ON entity (collection_id, spelling);
 CREATE INDEX entity_waiting_idx ON entity (collection_id, id) WHERE embedding IS NULL;
 COMMENT ON COLUMN entity.name IS 'The normalised name; equal names are one entity.';
-COMMENT ON COLUMN entity.spelling IS 'The same for names that differ only in their spelling.';
+COMMENT ON COLUMN entity.spelling IS 'Key that is equal for names that differ only in spelling.';
 COMMENT ON COLUMN entity.embedding IS 'Null until a worker embeds the name after the ingest.';
 
 CREATE TABLE entity_sentence (
@@ -422,7 +422,7 @@ COMMENT ON COLUMN episode.ranked IS 'Best candidates; null if features alone did
 COMMENT ON COLUMN episode.answer_features IS 'Features of the answer: (k,) float32; the first of ranked were shown.';
 COMMENT ON COLUMN episode.best_features IS 'Features of the best candidate: (k,) float32, little-endian.';
 COMMENT ON COLUMN episode.trace_id IS 'The caller''s id of the trace or message that the query belongs to.';
-COMMENT ON COLUMN episode.is_part IS 'Whether it asks for a part of what somebody asked.';
+COMMENT ON COLUMN episode.is_part IS 'Whether a session asked it as a sub-question.';
 COMMENT ON COLUMN episode.reranker IS 'Fingerprint of the belief in the reranker that was used; null: none.';
 COMMENT ON COLUMN episode.reranked IS 'For each candidate its own score and the log odds: (n, 2) float32.';
 COMMENT ON COLUMN episode.space IS 'The collection''s space when the vectors were made.';
@@ -511,7 +511,7 @@ CREATE INDEX feedback_event_pending_idx ON feedback_event (received_at) WHERE st
 COMMENT ON TABLE feedback_event IS 'The log of verdicts: everything learned is a function of it.';
 COMMENT ON COLUMN feedback_event.principal IS 'The principal who made the request.';
 COMMENT ON COLUMN feedback_event.trusted IS 'Whether the principal''s access makes the judge count in full.';
-COMMENT ON COLUMN feedback_event.version IS 'Version of the rules that the verdict is read by.';
+COMMENT ON COLUMN feedback_event.version IS 'Format version of the verdict; other versions are refused.';
 COMMENT ON COLUMN feedback_event.spared IS 'Sentences of passages that helped as a whole, where it is unknown which sentences did.';
 COMMENT ON COLUMN feedback_event.applied_sequence IS 'Order of application; replay follows it.';
 COMMENT ON COLUMN feedback_event.question_id IS 'The question that it taught; null until it is applied.';
@@ -520,7 +520,7 @@ COMMENT ON COLUMN feedback_event.observation_noise_negative IS 'R that its rejec
 COMMENT ON COLUMN feedback_event.process_noise IS 'Q that it was applied with.';
 COMMENT ON COLUMN feedback_event.daily_share IS 'The judge''s daily cap when it was applied.';
 COMMENT ON COLUMN feedback_event.contested_share IS 'The judge''s cap against other judges when it was applied.';
-COMMENT ON COLUMN feedback_event.daily_comparisons IS 'Comparisons of the judge that counted on a day; null: all.';
+COMMENT ON COLUMN feedback_event.daily_comparisons IS 'Limit on the judge''s verdicts of a day that update weights; null: none.';
 COMMENT ON COLUMN feedback_event.standing IS 'Weight of its judge; below 1 for a new judge.';
 COMMENT ON COLUMN feedback_event.rounds IS 'For a session: each round''s features, and the passages found, by ids.';
 COMMENT ON COLUMN feedback_event.rating IS 'The thumb that became the verdict; null if sentences were judged.';
@@ -594,7 +594,8 @@ ALTER TABLE weight_audit ALTER COLUMN information SET STORAGE EXTERNAL;
 ALTER TABLE weight_audit ALTER COLUMN precision SET STORAGE EXTERNAL;
 COMMENT ON TABLE weight_audit IS 'Terms of events in the weights of models.';
 COMMENT ON COLUMN weight_audit.model IS 'The belief that the event adds to.';
-COMMENT ON COLUMN weight_audit.surprise IS 'Probability that the prior gave to what the verdict denies.';
+COMMENT ON COLUMN weight_audit.prior IS 'Fingerprint of the prior that the term adds to.';
+COMMENT ON COLUMN weight_audit.surprise IS '1 - the probability that the prior gave to the verdict.';
 COMMENT ON COLUMN weight_audit.precision IS '(k, k), row by row.';
 COMMENT ON COLUMN weight_audit.counted IS 'False for events after the judge''s daily cap: no sum has them.';
 COMMENT ON COLUMN weight_audit.contested IS 'Whether the verdict goes against other judges.';
@@ -906,6 +907,9 @@ CREATE TABLE key_evolution (
 );
 COMMENT ON TABLE key_evolution IS 'State of a collection''s batches (ERM, Eqs. 9-10). Its row is the lock on all key state.';
 COMMENT ON COLUMN key_evolution.batch_events IS 'Events in the open batch.';
+COMMENT ON COLUMN key_evolution.batch_gain IS 'Highest alignment gain in the open batch.';
+COMMENT ON COLUMN key_evolution.best_gain IS 'Highest batch_gain of a full batch since the last evolution.';
+COMMENT ON COLUMN key_evolution.stale_batches IS 'Full batches in a row without a better gain.';
 COMMENT ON COLUMN key_evolution.waiting IS 'Events that no generation has applied yet.';
 COMMENT ON COLUMN key_evolution.due IS 'Why an evolution is due; null if none is.';
 COMMENT ON COLUMN key_evolution.keys_version IS 'A new value after each change of evolved keys.';

@@ -102,7 +102,7 @@ def send_one_by_one(
 
 
 def say_statuses(page: dict[str, Any]) -> None:
-    """A line for each verdict of the page."""
+    """Print one line per verdict of the page."""
     for event in page["feedback"]:
         say(f"feedback {event['feedback_id']}: {event['status']}")
 

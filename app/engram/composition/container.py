@@ -36,7 +36,7 @@ class Application:
     """Services of one process, each made by its part when first used.
 
     Args:
-        consumer: name of the process among the readers of the wake-up stream.
+        consumer: the name of this process in the consumer group of the wake-up stream.
         wings: wings that there are, on or off; None for the installed ones.
 
     Attributes:
@@ -86,7 +86,7 @@ class Application:
             self.wing_services[wing.name] = wing.attach(self)
 
     def _compose(self) -> None:
-        """Join the parts: each gets the parts whose services it uses. No service is made yet."""
+        """Create the groups of services (``composition/parts``). A service is made on its first use."""
         settings, database, models = self.settings, self.database, self.models
         self.auth = AuthServices(settings, self.connections, models)
         self.retrieval = RetrievalServices(settings, database, models, self.hooks)

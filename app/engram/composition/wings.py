@@ -32,7 +32,7 @@ GROUP = "engram.wings"
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A link of the OpenAPI document: which values of some operations' answers other operations take.
+    """A link of the OpenAPI document: a value in the answer of ``sources`` is a parameter of ``targets``.
 
     Attributes:
         sources: operations whose answers have the values, by their ids.
@@ -51,7 +51,7 @@ class Dialect:
     """Errors as the clients of some paths read them: problem documents with further members.
 
     Attributes:
-        reads: tells whether the clients of a path read the dialect.
+        reads: path -> whether errors on it get the further members.
         problem: schema of its errors.
         build_members: ASGI scope of a request, status, kind and detail of its problem -> the further members.
         statuses: HTTP status -> the one that these clients know instead.
@@ -89,15 +89,15 @@ class Wing:
         needs: names of the wings whose services it uses. They come before it in every order.
         load_routes: imports the wing's routes. Only the API calls it, also for a wing that is off.
         question_rule: changes questions and their answers.
-        make_passage_observer: makes what follows the passages of all collections. The application has no models or
-            services yet: read them later, by a function.
-        derived_state: is copied, verified, cleared and retired with collections.
+        make_passage_observer: makes the ``PassageObserver``. It runs before models and services exist: pass a
+            function that reads them on use, as ``wings/facts/wing.py`` does.
+        derived_state: copies, verifies, clears and retires the wing's rows with those of a collection.
         make_weight_model: makes a model that verdicts teach; called as early as ``make_passage_observer``.
         make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
         job_handlers: kind of job -> function that takes the wing's services and returns the handler of such jobs.
         warm_up: loads what the wing's services need, before the first request.
-        collection_settings: column of the core's table ``collection`` -> function that completes a value. The wing
-            owns the setting; the column is the core's.
+        collection_settings: column of the core's table ``collection`` -> function that validates a new value and
+            fills in defaults.
         tables: of the wing, in the one schema. They exist whether the wing is on or off.
         local_servers: runs Postgres and Redis on this machine where no address of them is configured.
     """
@@ -150,7 +150,7 @@ def order_wings(wings: Iterable[Wing]) -> tuple[Wing, ...]:
 
 
 def load_tables() -> None:
-    """Add the tables of all installed wings to the schema's metadata."""
+    """Import all installed wings, which adds their tables to the schema's metadata."""
     list_installed_wings()
 
 
@@ -180,7 +180,7 @@ def choose_wings(chosen: str, wings: Sequence[Wing]) -> list[Wing]:
 
 
 def check_wing_is_on(name: str, chosen: str) -> None:
-    """Check that a wing is on, for its commands that ask no service.
+    """Check that a wing is on. For commands that work without the API.
 
     Args:
         chosen: as ``choose_wings`` takes it, which chooses of the installed ones.
@@ -205,7 +205,7 @@ def find_local_servers(chosen: str, wings: Sequence[Wing]) -> LocalServers | Non
 
 
 def collect_hooks(wings: Sequence[Wing], installed: Sequence[Wing], application: object) -> Hooks:
-    """Collect what these of the installed wings add to services of the core of an application."""
+    """Collect what the given wings, which are on, add to the core's services."""
     return Hooks(
         question_rules=tuple(wing.question_rule for wing in wings if wing.question_rule is not None),
         collection_settings={

@@ -68,7 +68,7 @@ _observers: list[Observer] = []
 
 @contextmanager
 def observe_sql(observe: Observer) -> Iterator[None]:
-    """Call ``observe`` within the block before each statement that this process sends, in the thread that sends."""
+    """For tests and benchmarks: in the block, call ``observe`` before each statement, in the sending thread."""
     _observers.append(observe)
     try:
         yield
@@ -89,7 +89,7 @@ class Reader:
 
     @property
     def reader_sets(self) -> frozenset[int] | None:
-        """Sets of readers whose passages are seen, besides those without readers; None: all passages are."""
+        """Sets of people (``reader_set``) whose passages are visible, besides those for all; None: all are."""
         sets: frozenset[int] | None = self._connection.info.get(READER_SETS)
         return sets
 
@@ -144,11 +144,10 @@ class Writer(Reader):
 
     @contextmanager
     def ahead(self) -> Iterator[None]:
-        """A block that does not wait for what it has executed: it goes on while Postgres is at that.
+        """Pipeline mode of the driver: statements are sent without waiting for their results.
 
-        What it reads it waits for, and for all before it; so the block does before what is long in Postgres what
-        it has to read, and after it what is long here. A statement that is refused makes a later one raise, or the
-        end of the block.
+        A read waits for itself and all before it. So read first, then send what takes long in Postgres, then
+        compute. A failed statement raises at a later one, or at the end of the block.
         """
         with self._refusals(None), self._driver.pipeline():
             yield
@@ -165,7 +164,7 @@ class Administrator(Reader):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionPool:
-    """Connections that are lent, and how many may be."""
+    """Usage of a connection pool: connections in use, and the most there may be."""
 
     in_use: int
     size: int
@@ -231,7 +230,9 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Reader]:
-        """A reader for the block: on the replica where ``replica.require_position`` says so, as of ``snapshot``.
+        """Open a connection for reads, on which each statement has its own snapshot.
+
+        It goes to the replica if this context requires a position there; the same holds for ``snapshot``.
 
         Raises:
             UnavailableError: Postgres cannot be reached or gave up on the statement.
@@ -247,7 +248,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
-        """A reader all of whose statements see the database as it is now; it locks nothing.
+        """Open a connection for reads, on which all statements share one snapshot; it locks nothing.
 
         The server keeps what is deleted meanwhile until the block ends, so it should end within minutes.
 
@@ -295,7 +296,7 @@ class Database:
 
     @contextmanager
     def write_long(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Writer]:
-        """Open a ``write`` on one snapshot, on its own connection and without a statement timeout.
+        """Open a REPEATABLE READ transaction, on its own connection and without a statement timeout.
 
         For what touches rows that nobody else does: it cannot change what others changed since the block began.
         The server keeps what is deleted meanwhile until the block ends, so it should end within minutes.
@@ -332,7 +333,7 @@ class Database:
 
     @contextmanager
     def hold_lock(self, name: str) -> Iterator[bool]:
-        """Try to be the only process that holds ``name`` for the block; whether it is.
+        """Try to take the advisory lock ``name`` for the block; yield whether this process has it.
 
         The lock lives in its own connection, so a killed process lets go at once. The connection is no pooled
         one, so whoever holds a lock cannot starve the block of connections.
@@ -359,7 +360,7 @@ class Database:
             yield connection
 
     def position(self) -> tuple[int, int]:
-        """Return the server's identity and the length of its log in bytes, which covers every commit so far."""
+        """Return the system identifier and the present WAL position in bytes, which covers every commit so far."""
         with self.read() as reader:
             system, end = reader.row(replica.PRIMARY)
         return system, end
@@ -381,10 +382,10 @@ class Database:
         return address(self._url)
 
     def _serve(self, connection: SqlConnection) -> None:
-        """Have the connection see what may be seen at present, before its transaction begins.
+        """Set tenant and role of the connection, if they differ from its last use, before its transaction begins.
 
-        It stays so when it goes back to the pool: as long as one tenant asks, nothing is sent. For whoever sees
-        only passages of some readers, the sets of readers are looked up each time, since there may be new ones.
+        They stay set in the pool. For whoever sees only passages of some readers, the sets of readers are looked up
+        each time, since there may be new ones.
 
         Raises:
             UnsetTenancyError: no tenancy is set.

@@ -1,1 +1,1 @@
-"""The gain filter: states of what was learned, the step a verdict takes, caps of judges, replay."""
+"""Kalman filter: verdicts, how they update what was learned, daily limits of judges, replay."""

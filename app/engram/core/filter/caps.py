@@ -19,19 +19,19 @@ Floats = NDArray[np.float64]
 LEAST_GAIN = 1e-9
 """A smaller allowed gain is a rounding error and counts as 0."""
 JUDGES = 64
-"""Judges whose last word on one sentence for one question is kept: those who spoke first."""
+"""Largest number of judges whose last judgement of a sentence for a question is kept: the first ones."""
 
 JudgeStatements = tuple[tuple[str, int], ...]
-"""Judge and its last word (1 supported, 0 rejected), in the order in which they first spoke."""
+"""Judge and its last judgement (1 supported, 0 rejected), in the order of first judgements."""
 
 
 @dataclass(frozen=True, slots=True)
 class GainBudget:
-    """Share of the distance between a memory and a judge's verdicts that the judge left open on the last day.
+    """What each judge may still move one state on its last day.
 
     Attributes:
         day: day of the latest verdict, as 2026-05-01; empty before any.
-        remaining_shares: (judge, share of the distance that it left open, in (0, 1]), in the order of judges.
+        remaining_shares: (judge, share of the distance to its verdicts that it left open, in (0, 1]), by judge.
     """
 
     day: str = ""
@@ -76,7 +76,7 @@ def compute_largest_gain(remaining_share: float, share: float) -> float:
 
 
 def compute_largest_gains(remaining_shares: Floats, shares: Floats) -> Floats:
-    """``compute_largest_gain`` of each, (n,), to the bit.
+    """``compute_largest_gain`` of each, (n,), equal to it bit by bit.
 
     Raises:
         ValueError: a value is out of its range.
@@ -88,10 +88,10 @@ def compute_largest_gains(remaining_shares: Floats, shares: Floats) -> Floats:
 
 
 def is_contested(statements: JudgeStatements, judge: str, target: int) -> bool:
-    """Whether a verdict goes against what other judges said of the same sentence for the same question.
+    """Whether a judgement contradicts those of other judges on the same sentence and question.
 
-    It does unless more judges, itself among them, say the same as it. Where as many say one thing as the other,
-    what was said first stands. A new judge outvotes nobody: it counts as none among them.
+    It does unless more judges, its own included, agree with it. In a tie the first judgement stands. A new judge
+    does not count on its own side.
     """
     if not statements:
         return False
@@ -136,7 +136,7 @@ def add_statement(statements: JudgeStatements, judge: str, target: int) -> Judge
 
 
 def find_comparison_cap(cap: int | None, *, contested: bool) -> int | None:
-    """Return how many verdicts of a judge and day may teach weights: 0 for a contested one, None for all."""
+    """Return the limit on a judge's verdicts of a day that teach weights: 0 for a contested one, None: no limit."""
     return 0 if contested else cap
 
 

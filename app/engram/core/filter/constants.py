@@ -12,13 +12,12 @@ class FilterConstants:
 
     Attributes:
         positive, negative, process: R_pos, R_neg and Q (GAM-RAG, Appendix C).
-        share: of the distance to what its verdicts of a day say, how much a judge may close of one memory, in
-            [0, 1].
-        contested: the same where its verdict goes against what other judges said, in [0, 1].
-        comparisons: verdicts of a judge and day that may teach weights; None: all.
+        share: daily cap: largest total move of one memory per judge and day, as a share of the distance to the
+            verdicts, in [0, 1].
+        contested: the same for a verdict that contradicts other judges, in [0, 1].
+        comparisons: limit on a judge's verdicts of a day that teach weights; None: no limit.
         standing: weight of the judge, in (0, 1]; below 1 it is new (see ``judge_standing``).
-        newcomers: what all new judges together may close of the distance between one memory and their verdicts in a
-            day, in [0, 1].
+        newcomers: the daily cap of all new judges together, in [0, 1].
     """
 
     positive: float
@@ -44,7 +43,7 @@ class FilterConstants:
         return replace(self, share=min(self.share, self.contested), comparisons=0)
 
     def observation_noise(self, target: int, confidence: float) -> float:
-        """Observation noise of a verdict: R over the judge's confidence, which lies in (0, 1]."""
+        """Observation noise of a verdict: R / (confidence · standing), both in (0, 1]."""
         return (self.positive if target else self.negative) / (confidence * self.standing)
 
     def name_for_caps(self, judge: str) -> str:

@@ -14,7 +14,7 @@ NO_DAY = -1
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Verdicts on single states, in columns; arrays are (n,).
+    """Moves of single states by verdicts, in columns; arrays are (n,).
 
     Attributes:
         states: place of the state.
@@ -31,8 +31,8 @@ class Verdicts:
 class GainBudgets:
     """Gain budgets of m states.
 
-    There is a slot for each state and judge that left or will leave something of it. A slot counts while its day is
-    that of its state: a new day begins anew.
+    There is a slot for each (state, judge) of the stored budgets and the verdicts. A slot counts while its day is
+    that of its state.
     """
 
     def __init__(self, days: Sequence[str], budgets: Sequence[Mapping[str, float]], verdicts: Verdicts) -> None:
@@ -65,7 +65,7 @@ class GainBudgets:
         return compute_largest_gains(self._find_remaining_shares(wave), self._caps[wave])
 
     def spend(self, wave: Ids, gains: Floats) -> None:
-        """Have these verdicts, each of another state, pull by these gains."""
+        """Record the gains of these verdicts, each of another state."""
         slots, days = self._verdict_slots[wave], self._find_days(wave)
         self._shares[slots] = self._find_remaining_shares(wave) * (1.0 - gains)
         self._slot_days[slots] = days

@@ -1,7 +1,7 @@
 """Names of judges: one judge has one name, and no two names look alike.
 
-What Unicode has of letters that look alike (a Cyrillic "е" in "editor", full-width forms, invisible joiners) cannot
-stand in a name at all; case and repeated spaces make no other judge.
+Only ASCII letters, digits and a few signs are allowed, so a Cyrillic "е" or an invisible joiner cannot imitate
+another name. Case and repeated spaces make no other judge.
 """
 
 import re

@@ -1,9 +1,7 @@
-"""Standing of a judge that is not trusted: a belief in its agreement with established judges.
+"""Weight of a new judge: mean of a Beta distribution over its agreements with established judges.
 
-Where a new judge speaks of what judges in good standing spoke of as well, it agrees or it does not. Each such word
-is a trial of a coin, the belief in which is a Beta distribution: it begins as one agreement in five, and its mean
-is the judge's weight. What both reject tells nothing, since most of any answer is rejected. From ``ESTABLISHED`` on
-a judge counts as every other.
+The prior is one agreement in five. What both judges reject does not count, since most of any answer is rejected.
+From a mean of ``ESTABLISHED`` on a judge counts as every other.
 """
 
 from dataclasses import dataclass

@@ -155,7 +155,7 @@ def update_supports(
 
 
 def _cap_gains(gains: Floats, process_noise: Floats | float, most: Floats | None) -> tuple[Floats, Floats]:
-    """Return the capped gains, and the process noise, lowered as much as each gain.
+    """Return the capped gains, and the process noise scaled by the same factor.
 
     A verdict that may not move a memory must not make it less sure either.
     """

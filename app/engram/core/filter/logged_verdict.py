@@ -61,12 +61,11 @@ class LoggedVerdict:
             where the verdict does not say.
         generation_score: how good the answer was, in [0, 1].
         passages: passages that helped as a whole, in id order.
-        spared: their sentences, of which it is not known which ones helped.
+        spared: all their sentences; not judged unless they are in ``likely``, ``supports`` or ``rejects``.
         likely: of these, those that most likely did, in id order; of a passage with a supported sentence, none.
         expansions: query expansions, for the keys, in the order in which they came.
         confidence: in (0, 1]; divides the observation noise.
-        examined: of each of ``rejects`` with what probability whoever was silent about it looked at it, in (0, 1];
-            empty: all for certain. What is supported was looked at.
+        examined: for each of ``rejects`` the probability that the judge looked at it, in (0, 1]; empty: 1 for all.
         rounds: of the session that it judges, in their order; none where it judges a query alone.
         rating: thumb that the verdict was made of, see ``ratings``; None where sentences were judged.
         reason: that came with the rating.
@@ -120,7 +119,7 @@ class LoggedVerdict:
         return self.generation_score is not None and self.generation_score >= threshold
 
     def targets(self, activated: Sequence[int]) -> dict[int, int]:
-        """Sentence -> y of GAM-RAG, Eq. 10: supported 1, rejected 0, and activated but not named 0 unless partial.
+        """Sentence -> label y (GAM-RAG, Eq. 10): supported 1, rejected 0, activated but not named 0 unless partial.
 
         Of a passage that helped as a whole it is not known which sentences did: only the likely one counts as
         supported, and the others are left alone.

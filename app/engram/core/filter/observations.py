@@ -73,7 +73,7 @@ class Observations:
         return np.unique(self.states)
 
     def budgets(self, states: MemoryRows | SupportRows) -> GainBudgets:
-        """Gain budgets of all states, ready for these observations."""
+        """Build the gain budgets of all states, with the caps of these observations."""
         shares = np.array([[event.share, event.contested_share] for event in self.events], dtype=np.float64)
         shares = shares.reshape(-1, 2)[self.event_places]
         caps = np.where(self.opposed, shares.min(axis=1), shares[:, 0])
@@ -98,7 +98,7 @@ class Directions(NamedTuple):
 def add_judgements(
     statements: list[JudgeStatements], places: Sequence[int], judges: Sequence[str], targets: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Add judgements to what was said, and return which of them contradict other judges, (n,).
+    """Record judgements in ``statements``; return which of them contradict other judges, (n,).
 
     Args:
         statements: by place; changed in place.

@@ -45,7 +45,7 @@ class RatingMeaning:
     generation_success: bool | None = None
 
     def compute_examination(self, rank: int) -> float:
-        """Return the probability that a rating without citations speaks of the passage of a rank, from 1."""
+        """Return the probability that a rating without citations refers to the passage of this rank, from 1."""
         return self.top_probability / rank if rank <= RATED_PASSAGES else 0.0
 
 

@@ -37,7 +37,7 @@ BATCH = 4_000
 
 @dataclass(frozen=True, slots=True)
 class ReplayStep:
-    """One event's say on one state.
+    """One logged update of one state by one event.
 
     Attributes:
         sequence: the event's place in the order of application.
@@ -69,7 +69,7 @@ class ReplayedState(Generic[State]):
 
     Attributes:
         without: the event that is left out; None: it is the state after all of them.
-        corrected: after all of them, audit rows as they ought to read, of those that read otherwise.
+        corrected: recomputed audit rows that differ from the stored ones; empty if an event is left out.
     """
 
     state: State
@@ -84,7 +84,7 @@ Bases = Mapping[tuple[int, str], Vector]
 def memories(
     bases: Bases, steps: Iterable[ReplayStep], without: Container[int] = frozenset()
 ) -> Iterator[ReplayedState[SentenceMemory]]:
-    """The memories that events touched, by sentence and channel: after all events, and without single ones.
+    """Replay memories, by sentence and channel: with all events, and once without each event of ``without``.
 
     Of what has no base there is nothing to replay.
 
@@ -177,7 +177,7 @@ def _move_memories(paths: Mapping[int, _SentencePaths], batch: Sequence[ReplaySt
 
 
 def _hear_sentences(moves: Sequence[tuple[ReplayStep, _SentencePaths, Way]]) -> NDArray[np.bool_]:
-    """Add the steps to what was said of their sentences; which of them contradict other judges, (n,)."""
+    """Record the judgements of the steps; return which of them contradict other judges, (n,)."""
     judged_paths: dict[tuple[int, Way, int], _SentencePaths] = {}
     places: dict[tuple[int, Way, int], int] = {}
     own = []
@@ -197,7 +197,7 @@ def _hear_sentences(moves: Sequence[tuple[ReplayStep, _SentencePaths, Way]]) -> 
 def supports(
     steps: Iterable[ReplayStep], without: Container[int] = frozenset()
 ) -> Iterator[ReplayedState[Support]]:
-    """The supports that events touched, by question and sentence: after all events, and without single ones.
+    """Replay supports, by question and sentence: with all events, and once without each event of ``without``.
 
     Args:
         steps: by question, sentence and sequence.
@@ -244,7 +244,7 @@ def _support_key(step: ReplayStep) -> tuple[int, int]:
 
 
 def find_opposing_events(words: Iterable[SentenceJudgement]) -> set[int]:
-    """The events that go against what other judges said, by words in order of question, sentence and sequence."""
+    """Events that contradict other judges. ``words`` are in order of question, sentence and sequence."""
     opposing_events: set[int] = set()
     for _, of_state in groupby(words, key=lambda word: (word.question_id, word.sentence_id)):
         statements: JudgeStatements = ()

@@ -47,7 +47,7 @@ class MemoryRows:
 
     @classmethod
     def from_rows(cls, rows: Sequence[SentenceMemory]) -> "MemoryRows":
-        """Rows in columns."""
+        """Convert states to columns."""
         return cls(
             sentence_ids=np.array([row.sentence_id for row in rows], dtype=np.int64),
             channels=np.array([CHANNELS.index(row.channel) for row in rows], dtype=np.int64),
@@ -91,7 +91,7 @@ class SupportRows:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Support]) -> "SupportRows":
-        """Rows in columns."""
+        """Convert states to columns."""
         return cls(
             question_ids=np.array([row.question_id for row in rows], dtype=np.int64),
             sentence_ids=np.array([row.sentence_id for row in rows], dtype=np.int64),
@@ -108,7 +108,7 @@ class SupportRows:
 
     @classmethod
     def build_empty(cls, keys: Sequence[tuple[int, int]]) -> "SupportRows":
-        """Rows of (question, sentence) ``keys`` of which nothing was said yet."""
+        """Initial supports of these (question, sentence) keys, before any verdict."""
         count = len(keys)
         ids = np.array(keys, dtype=np.int64).reshape(-1, 2)
         return cls(
@@ -126,7 +126,7 @@ class SupportRows:
         )
 
     def merge(self, other: "SupportRows") -> "SupportRows":
-        """Rows of both, by question and sentence."""
+        """Concatenate both, sorted by (question, sentence)."""
         arrays = {name: np.append(getattr(self, name), getattr(other, name)) for name in _SUPPORT_ARRAYS}
         lists = {name: [*getattr(self, name), *getattr(other, name)] for name in _SUPPORT_LISTS}
         order = np.lexsort((arrays["sentence_ids"], arrays["question_ids"]))

@@ -55,7 +55,8 @@ class Support:
         complete: whether the last verdict claimed to name all evidence.
         pulled: gain budgets of the judges on the last day.
         statements: each judge's last word on the sentence.
-        answered, sufficiency: lower bounds for the sufficiency of an answer, in [0, 1]; see ``sufficiency_memory``.
+        answered: lower bound for the sufficiency of an answer that this evidence leads, in [0, 1].
+        sufficiency: the same for one that all evidence leads; see ``sufficiency_memory``.
     """
 
     question_id: int
@@ -72,7 +73,7 @@ class Support:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """A verdict as learning counts it, without the sentences that it names.
+    """A verdict with the constants by which it is applied, without its sentences.
 
     Attributes:
         question_id: question that the verdict teaches.
@@ -148,7 +149,7 @@ class AuditRows:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Audit]) -> "AuditRows":
-        """Rows in columns."""
+        """Convert audits to columns."""
         return cls(
             np.array([row.event_id for row in rows], dtype=np.int64),
             np.array([row.sentence_id for row in rows], dtype=np.int64),

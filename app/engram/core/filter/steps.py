@@ -20,7 +20,7 @@ NO_PLACE = -1
 
 @dataclass(frozen=True, slots=True)
 class EventStatement:
-    """An event and all that it says.
+    """A verdict as the filter applies it: the event, and the label of each sentence.
 
     Attributes:
         targets: sentence -> y. A sentence without a task memory was deleted and is left alone.

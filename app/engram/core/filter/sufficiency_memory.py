@@ -1,8 +1,7 @@
-"""Sufficiency of answers to a question by the verdicts on it: a state beside each support.
+"""Two lower bounds for the sufficiency of a later answer to the same question, updated with each support.
 
-A verdict that supports a sentence was given on an answer that was sufficient with a known probability. Once that
-evidence leads another answer to the question, this answer is no worse: it has what the judged one had, and the
-evidence. Two numbers follow a support through the log:
+A verdict that supports a sentence was given on an answer that was sufficient with a known probability. A later
+answer that this evidence leads is no worse: it has what the judged one had, and the evidence.
 
     answered    <- max(answered, a)                             a: sufficiency of the judged answer
     sufficiency <- s + K c (1 - s),  s = max(sufficiency, a)    K: gain of the support's own update

@@ -24,7 +24,7 @@ Places = NDArray[np.intp]
 POOL = 4
 """Passages in the pool; from 3 to 6 recall hardly differs."""
 FIFTH = 4
-"""The place, from 0, whose score stands for even odds: five passages are shown."""
+"""Place, from 0, of the passage whose score stands for even odds: five passages are shown."""
 
 NO_GAP = 0.05
 """Length up to which a gap vector is no direction: the sentence has a cosine of .9987 or more with the question."""
@@ -102,7 +102,7 @@ class GapSimilarities:
     Attributes:
         keys: of each candidate's key with the question, (n,).
         sentences: of each member's best sentence with the question, (m,).
-        across: of members' best sentences with candidates' keys, (m, n).
+        across: of each member's best sentence with each candidate's key, (m, n).
     """
 
     keys: Floats
@@ -111,9 +111,9 @@ class GapSimilarities:
 
 
 def gaps(question: Floats, sentences: Floats) -> Floats:
-    """The gap vector of each sentence, q - (q·s) s, as a unit vector: what the question asks beside what it says.
+    """The gap vector of each sentence, q - (q·s) s, as a unit vector: what the sentence leaves of the question.
 
-    A sentence that says all of the question, or all but all of it, leaves no gap.
+    Gap vectors up to ``NO_GAP`` long are left out.
 
     Args:
         question: q, unit length, (d,).
@@ -130,9 +130,9 @@ def gaps(question: Floats, sentences: Floats) -> Floats:
 
 
 def compute_evidence_probabilities(scores: Floats) -> Floats:
-    """Probability that each of the passages is evidence, (n,): the logistic of how far it is above the fifth.
+    """Probability that each passage is evidence, (n,): sigmoid(score - score of the fifth passage).
 
-    With fewer than five the last stands for it. The score is a log-odds already (see ``ranking_weights``).
+    With fewer than five passages the last one is the reference. Scores are log odds (see ``ranking_weights``).
     """
     if not len(scores):
         return scores
@@ -142,7 +142,7 @@ def compute_evidence_probabilities(scores: Floats) -> Floats:
 
 
 def members(passages: NDArray[np.int64], scores: Floats) -> Places:
-    """Places of the pool's members, best first, equal ones in id order."""
+    """Select the pool: places of the ``POOL`` best passages, best first, equal ones in id order."""
     return np.lexsort((passages, -scores))[:POOL]
 
 
@@ -192,9 +192,7 @@ def look(pool: CandidatePool, standing: Floats) -> Floats:
 
 
 def find_completed(pool: CandidatePool, standing: Floats, weights: Sequence[float] | Floats) -> NDArray[np.int64]:
-    """Find the member that each candidate completes, (n,), as its place in ``places``; -1 for none.
-
-    It is the member to which the candidate adds most, if that is above 0.
+    """Find the member to which each candidate adds most, (n,), by its place in ``places``; -1 if it adds nothing.
 
     Args:
         standing: probability that each candidate is evidence, (n,).

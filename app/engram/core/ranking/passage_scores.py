@@ -31,16 +31,15 @@ FIRST_LOOK = (
 
 - similarity: cosine of passage and question.
 - lexical: BM25 score over the number of the question's terms, so that long questions do not count for more.
-- timely: how well the days it speaks of agree with those asked for, in [0, 1].
+- timely: agreement of the days that it names with those that the question names, in [0, 1].
 - title_similarity: cosine of the question and its title, or ``similarity`` if that is more; 0 in encyclopedias.
 - best_sentence: cosine of the question and its best sentence, reached or not; 0 in encyclopedias.
 - evidence: cosine of the question and the passage's best sentence that the hop reached; 0 if it reached none.
 - rank: reciprocal rank of its best sentence among all that the hop reached.
-- share: score of its best sentence over the best score of the hop.
-- titled: activation of the entity its title names over the hop's highest.
+- share: score of its best sentence, divided by the best score of the hop.
+- titled: activation of the entity that its title names, divided by the highest of the hop.
 - titled_similarity: the product of titled and similarity.
-- NAME_untitled: the feature again if no candidate is titled after an entity of the question, else 0: without a
-  title to go by, likeness has to carry more.
+- NAME_untitled: the feature again if no candidate of the query is titled after an entity of the question, else 0.
 """
 FEATURES = (*FIRST_LOOK, *complementarity.SECOND_LOOK_COLUMNS)
 """Columns of a feature matrix: of the first look, and of the second."""
@@ -49,7 +48,7 @@ FEATURES = (*FIRST_LOOK, *complementarity.SECOND_LOOK_COLUMNS)
 def passage_scores(
     similarities: Mapping[int, float], bonuses: Sequence[Mapping[int, float]], prior_weight: float
 ) -> dict[int, float]:
-    """score(p) = α sim(p, Q) + Σ_t log(1 + bonus_t(p)) / t (Eq. 8).
+    """Score passages as published: score(p) = α sim(p, Q) + Σ_t log(1 + bonus_t(p)) / t (Eq. 8; profile ``paper``).
 
     The logarithm and the 1/t discount keep any single hop from dominating.
 
@@ -99,10 +98,6 @@ def passage_features(
 ) -> tuple[Ids, Floats]:
     """Passages in id order, (n,), and their features of the first look, (n, k), in the order of ``FIRST_LOOK``.
 
-    The evidence of Eq. 8 ranks the few passages of the selected sentences and leaves the rest to a weak prior.
-    These features rank all that propagation reached, so evidence that came in fourth is not lost, and a hop with
-    two candidates does not outweigh one with two hundred, as it does where scores are shares of their hop.
-
     Args:
         similarities: passage -> cosine with the question; the passages to rank.
         lexical: passage -> BM25 score per term of the question; 0 for one that shares no term.
@@ -125,7 +120,7 @@ def passage_features(
 
 
 def names_title(features: NDArray[np.floating]) -> bool:
-    """Whether some candidate is titled after an entity of the question. One candidate's features, (k,), tell."""
+    """Whether any candidate is titled after an entity of the question, by the features of one of them, (k,)."""
     untitled = [FIRST_LOOK.index(f"{name}_untitled") for name in UNTITLED_FEATURES]
     return not features[untitled].any()
 
@@ -134,7 +129,7 @@ def add_second_look(first: Floats, pool: CandidatePool | None, weights: Floats) 
     """All features, (n, len(FEATURES)), of candidates with these of the first look.
 
     Args:
-        pool: their pool; None where nothing is looked at again, whose features are 0.
+        pool: their pool; without one the added features are 0.
         weights: of the first look, (len(FIRST_LOOK),).
     """
     if pool is None:

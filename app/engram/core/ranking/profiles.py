@@ -14,7 +14,7 @@ class Policy:
         sentence_memories: whether sentences are weighed by their memories (GAM-RAG, Eq. 4).
         evolved_keys: whether a graph search finds passages by evolved keys (ERM). Strategies that search by keys
             alone always do.
-        gated: the surer, the more. Without it, for ablations, what is learned counts in full, however uncertain.
+        gated: weight what is learned by its certainty. False, for the evaluation only: all of it counts in full.
     """
 
     sentence_memories: bool = True

@@ -16,7 +16,7 @@ class Candidates:
     """The sentences one hop reached; all arrays are (n,), one entry per sentence.
 
     Attributes:
-        sentence_ids: who they are.
+        sentence_ids: their ids.
         passage_ids: the passage that holds each.
         activation: u, the summed activation of the entities that lead here (Eq. 5).
         semantic: cosine of sentence and question, in [-1, 1].
@@ -103,12 +103,12 @@ def select_next_entities(
 
     The mean, not the sum, so that an entity in many middling sentences does not win over one in a good one.
 
-    With ``counts`` the mean is divided by 1 + ln(sentences that name the entity): all names of one sentence have
-    the same mean, and a country leads everywhere where a director leads to a page.
+    With ``counts`` the mean is divided by 1 + ln(sentences that name the entity), which favours rare entities: all
+    names of one sentence have the same mean.
 
     Args:
         sentence_score: activated sentence -> its score in this hop.
-        links: (sentence, entity) pairs of M_ES among the activated sentences.
+        links: (sentence, entity) pairs: the activated sentences and the entities that they mention.
         limit: how many entities are kept (top 5 in Appendix C); ties in id order.
         counts: entity -> sentences that name it, at least 1.
     """

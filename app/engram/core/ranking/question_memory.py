@@ -19,8 +19,8 @@ from engram.core.ranking.same_need import SAME_NEED_SHARE
 Floats = NDArray[np.float64]
 
 DOUBTS = 3.0
-"""Power: a support is wrong with probability (1 - net support)^3. One full verdict of a trusted judge leaves a net
-support of 2/3, so it is right 26 times of 27."""
+"""Exponent: a support is wrong with probability (1 - net support)^3. One full verdict of a trusted judge leaves a
+net support of 2/3, so it is right 26 times of 27."""
 LEAST_PRIOR = SAME_NEED_SHARE
 """A recall of less probability is left out: what is known of the two questions speaks against the same need."""
 EVEN_ODDS = 0.5
@@ -87,10 +87,9 @@ def net_support(support: float, perplexity: float) -> float:
 
 
 def compute_recall_lifts(scores: Floats, priors: Floats) -> Floats:
-    """Lift of each passage's score by recall, (..., n), 0 where its prior is 0.
+    """Increase of each passage's score by recall, (..., n), 0 where its prior is 0.
 
-    A score is the log odds of a passage, up to a constant that puts the fifth at even odds: see
-    ``complementarity.compute_evidence_probabilities``.
+    Scores are log odds relative to the fifth passage, as in ``complementarity.compute_evidence_probabilities``.
 
     Args:
         scores: of all candidates before recall, (..., n), n > 0.
@@ -103,10 +102,9 @@ def compute_recall_lifts(scores: Floats, priors: Floats) -> Floats:
 
 
 def compute_ungated_support(support: float, perplexity: float) -> float:
-    """A support as if it were certain: the share of verdicts that supported, whatever their number.
+    """Divide the certainty 1 - π out of a support: the share of verdicts that supported. For the evaluation only.
 
     A support starts at 0 with perplexity 1, and each verdict y moves it by the gain, s' = (1 - K) s + K y, which
-    shrinks the perplexity by 1 - K as well. So s = (1 - π) · (the mean verdict), but for the process noise: the
-    certainty 1 - π is its gate, taken off here for ablations.
+    shrinks the perplexity by 1 - K as well. So s = (1 - π) · (the mean verdict), but for the process noise.
     """
     return min(1.0, support / (1.0 - perplexity)) if perplexity < 1 else support

@@ -13,9 +13,9 @@ two questions with the same need, and ρ the share of questions whose nearest pa
 
     P(same need) = ρ f1 / (ρ f1 + (1 - ρ) f0)
 
-f0 is a kernel density over the collection's own judged questions beside ``IMAGINED`` imagined ones. f1 is uniform:
-a need can be worded in any way. So an encoder that makes all vectors alike, or a collection whose questions are all
-alike, recalls little until two questions are closer than its different ones ever are.
+f0 is a kernel density over the collection's own judged questions, beside a prior that weighs as much as
+``IMAGINED`` of them. f1 is uniform: a need can be worded in any way. So an encoder that makes all vectors alike, or a collection
+whose questions are all alike, recalls little until two questions are closer than its different ones ever are.
 """
 
 import re
@@ -32,21 +32,21 @@ Vectors = NDArray[np.floating]
 SAME_NEED_SHARE = 0.1
 """ρ: of new questions, the share whose nearest judged question has the same need."""
 MOST_NEAR = 12.0
-"""Nearness in standard units beyond which nothing nearer is told apart; f1 is uniform from 0 up to it."""
+"""Nearness, in standard units, is clipped here; f1 is uniform from 0 up to it."""
 NEARNESS_WIDTH = 0.8
 """Width of the kernel in nearness, in standard units."""
 WORDS_WIDTH = 0.08
 """Width of the kernel in the cosine of words."""
 OTHER_CASE = 0.05
-"""Share of a kernel that lies where figures agree and those of its pair do not, or the other way round."""
+"""Weight of a kernel for pairs whose ``figures_differ`` is not that of the observed pair."""
 FIGURES_DIFFER = 0.03
 """Share of questions with the same need that name different numbers: one in 50 paraphrases of people and models."""
 IMAGINED = 20
-"""Pairs of questions with other evidence that are imagined, as other collections have them."""
+"""Pseudo-count of f0's prior: pairs of questions with other evidence, as other collections have them."""
 IMAGINED_NEARNESS = (3.0, 1.5)
 """Mean and deviation of their nearness, in standard units."""
 ADAPTED_NEARNESS = (2.7, 0.8)
-"""The same in units of the question's own: the largest of a hundred standard normal numbers is about 2.5."""
+"""The same for pairs in two languages, in units of ``adapt_to``: the maximum of 100 normal numbers is about 2.5."""
 IMAGINED_WORDS = 0.15
 """Deviation of the cosine of their words, which has its mode at 0."""
 IMAGINED_FIGURES_DIFFER = 0.3
@@ -82,8 +82,8 @@ class Signals:
         nearness: in standard units of the collection, (n,).
         words: cosine of idf-weighted words, in [0, 1], (n,); NaN where a pair is in two languages.
         figures_differ: whether both name numbers and not the same, (n,).
-        adapted: whether nearness is in units of one of the pair, see ``QuestionUnits.adapt_to``, (n,); None: of no
-            pair.
+        adapted: whether the pair is in two languages, and nearness in units of ``QuestionUnits.adapt_to``, (n,);
+            None: no pair is.
     """
 
     nearness: Floats
@@ -129,10 +129,10 @@ class QuestionUnits:
         return np.asarray((self._stretch_centred(cosines, one, other) - self.mean) / self.deviation)
 
     def adapt_to(self, question: Floats, foreign: Vectors) -> "QuestionUnits":
-        """Units of one question, for comparing it with judged ones in other languages.
+        """Fit the units to the question's cosines with questions in other languages.
 
-        Texts of two languages are less near, and their nearness is less spread. The question's own cosines with
-        these show by how much; the nearest, which may have the same need, is left out.
+        Texts of two languages are less near, and their nearness is less spread. The nearest question, which may
+        have the same need, is left out of the fit.
 
         Args:
             question: unit vector, (d,).
@@ -163,7 +163,7 @@ class QuestionSpread:
     others: Signals
 
     def compare(self, pairs: Signals, identical: NDArray[np.bool_]) -> list[SameNeed]:
-        """Return how sure it is that each pair has the same need: certain of ``identical`` ones, (n,)."""
+        """Return a ``SameNeed`` for each pair. Pairs that are ``identical``, (n,), have probability 1."""
         probabilities = np.where(identical, 1.0, self.compute_same_need(pairs))
         columns = (probabilities, pairs.nearness, np.nan_to_num(pairs.words), pairs.figures_differ)
         return [SameNeed(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
@@ -238,8 +238,8 @@ def measure_spread(
 ) -> QuestionSpread:
     """Measure how near a question comes to the nearest one with other evidence, on a sample of judged questions.
 
-    A new question looks for its nearest among all judged questions, which are more than the sample: the maximum of
-    N / n times as many grows by ln(N / n) times the scale of a Gumbel distribution.
+    For each question of the sample the nearest one without common evidence counts. All judged questions are more
+    than the sample: the maximum of N / n times as many grows by ln(N / n) times the scale of a Gumbel distribution.
 
     Args:
         questions: unit vectors, (n, d).

@@ -87,22 +87,22 @@ SMALLEST_XI = 1e-6
 WITHHELD_SHARE = 0.1
 """Share of the right answers that ``min_sufficiency`` "auto" may withhold."""
 UNCONFIRMED = 8.0
-"""Summed 1/R of confirmations with which the verdicts count half: four, at the default R of 0.5."""
+"""Summed 1/R of confirmations at which all verdicts count half: four, at the default R of 0.5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Triples of a question, and the candidates that lead from its known entities to its unknowns.
+    """Titles and names that link a question to candidates, and these to each other.
 
     A side is a passage of the pool that is titled after something that the question names. What leads on from it is
     titled after something that it names, and not after something that the question names. A side is complete if one
     of the first five leads on from it: who directed both of two films takes two films and two directors.
 
     Attributes:
-        through: things that the question goes through without naming them, see ``question_triples``.
-        compared: whether it asks the same of several that it names, and goes through nothing.
-        about: whether each candidate, the best first, is titled after something that the question names, (n,).
-        named: of each of m sides, whether a candidate is titled after something that it names, (m, n).
+        through: number of unnamed entities between the question's names and its answer, see ``question_triples``.
+        compared: whether the question compares several entities that it names, with no unnamed one between.
+        about: whether each candidate, the best first, is titled after an entity of the question, (n,).
+        named: [i, j]: whether candidate j is titled after an entity that side i names, (m, n).
     """
 
     through: int
@@ -130,7 +130,7 @@ def features(
         scores: of all candidates, the best first, (n,).
         similarity: cosine of each candidate and the question, (n,), in any order.
         shared_new: of the candidates in the order of ``scores``, (n,).
-        covered: see ``covered``.
+        covered: by ``compute_word_coverage``, in [0, 1].
         chain: over the candidates in the order of ``scores``.
         general: whether the corpus is a general one.
 
@@ -200,13 +200,15 @@ def probability(features: Floats, weights: Floats) -> float:
 
 
 def find_level(right: Floats, weights: Floats) -> float:
-    """The highest level below which at most ``WITHHELD_SHARE`` of further right answers are expected, in [0, 1].
+    """Lower conformal quantile of the sufficiency of confirmed answers, in [0, 1].
+
+    At most ``WITHHELD_SHARE`` of further right answers are expected below it.
 
     Of n answers, the k-th lowest has a share k / (n + 1) of further ones of their kind below it on average (Vovk et
     al., 2005). With fewer than nine it is the lowest.
 
     Args:
-        right: features of n > 0 answers that were sufficient, (n, k).
+        right: features of n > 0 answers that verdicts confirmed as sufficient, (n, k).
         weights: (k,).
     """
     odds = np.sort(right @ weights)
@@ -217,11 +219,11 @@ def find_level(right: Floats, weights: Floats) -> float:
 def verdict_outcome(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], first: Collection[int], *, known: bool = True
 ) -> int | None:
-    """Read a verdict's outcome: 1 if the first passages hold all the evidence, 0 if not, None if it is silent.
+    """Label an answer by a complete verdict: 1 if all evidence is in the first passages, 0 if not, None if unknown.
 
-    They do not where it says that retrieval failed, where it supports a passage that is not among them, missed
-    evidence included, or where it rejects, claims to name all evidence and names none. They do where it claims to
-    name all and all of it is among them. A partial verdict on some of them does not say.
+    - 0: retrieval failed; or a supported passage, missed ones included, is not among the first; or the verdict is
+      complete, rejects, and supports nothing.
+    - 1: the verdict is complete, and all that it supports is among the first.
 
     Args:
         named: (passage, y) of the sentences that it speaks of.
@@ -241,12 +243,11 @@ def verdict_outcome(
 def answer_outcome(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], first: Collection[int], *, known: bool = True
 ) -> int | None:
-    """Read what a verdict says of the answer to a question: 1 if it was enough, 0 if not, None if it is silent.
+    """Label an answer by any verdict: 1 if it was enough, 0 if not, None if the verdict does not say.
 
-    Besides what ``verdict_outcome`` reads, a partial verdict says that the answer was enough if all that it
-    supports is among the first passages: somebody who misses evidence names it. A thumb down without a known reason
-    says that it was not. A click says what was looked at, and a partial verdict on a session what its later rounds
-    found: neither says whether the answer was enough.
+    Beyond ``verdict_outcome``, a partial verdict confirms the answer if all that it supports is among the first
+    passages: somebody who misses evidence names it. A thumb down without a known reason denies it. A click
+    (partial, with ``examined``, no rating) and a partial verdict on a session say neither.
 
     Args:
         named, first, known: as of ``verdict_outcome``.
@@ -288,10 +289,10 @@ def observe(features: Floats, outcome: int, prior: Prior, noise: float) -> Weigh
 
 
 def observe_answer(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
-    """Compute the observation of the weights by one verdict on an answer, and count it.
+    """Compute the observation of the weights by one verdict on an answer, with counts.
 
-    Its evidence has a row and a column more than there are features: the last number of ``information`` is what it
-    adds to ``confirmed``, that of ``precision`` what it adds to ``judged``.
+    Its evidence has one row and column more than there are features: the last number of ``information`` is added
+    to ``confirmed``, that of ``precision`` to ``judged``.
 
     Args:
         features, outcome, prior, noise: as of ``observe``.

@@ -89,6 +89,7 @@ class KindService:
             return least <= QUERIES and kinds.count_queries(reader, collection.id, least) == least
 
     def _measure(self, collection_id: int, *, titles: bool, questions: bool) -> bool:
+        """Measure the selected shares and store them; return whether the kind changed."""
         with self._database.read() as reader:
             sample = passages.sample(reader, collection_id, SAMPLE) if titles else []
             best = kinds.load_best_candidates(reader, collection_id, len(FEATURES), QUERIES) if questions else []

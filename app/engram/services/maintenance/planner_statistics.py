@@ -11,13 +11,13 @@ log = structlog.get_logger(__name__)
 
 
 class StatisticsService:
-    """Has tables analysed that outgrew what the planner knows of them."""
+    """Analyses tables that outgrew the planner's statistics."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> list[str]:
-        """Look at all tables; those that were analysed.
+        """ANALYZE the tables that have grown; return their names.
 
         Raises:
             UnavailableError: Postgres cannot be reached, or it was told to stop.

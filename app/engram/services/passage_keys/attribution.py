@@ -102,9 +102,9 @@ class Attribution:
         return {**stored_units, **self.embed_units(collection, new)}, collection.space
 
     def ask_anew(self, collection_id: int, events: Sequence[int]) -> None:
-        """Embed the questions of these events by the collection's encoder where another one did.
+        """Embed the questions of these events again where another encoder than the collection's did.
 
-        They were asked before it changed, and nothing was learned of them yet.
+        Nothing was learned of them yet.
 
         Raises:
             NotFoundError: the collection is gone.

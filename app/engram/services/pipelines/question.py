@@ -1,4 +1,4 @@
-"""A question from its settings to its episode: the order of steps that are code of other rooms."""
+"""Answers one question: applies the collection's settings, retrieves, builds the answer, stores the episode."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -58,7 +58,7 @@ class QuestionPipeline:
         self._durable = durable
 
     def serve(self, query: Query) -> Answer:
-        """Answer a question as its collection is set.
+        """Apply the settings of the collection and the rules of wings to the query, then answer it.
 
         Raises:
             NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``answer``.
@@ -66,11 +66,11 @@ class QuestionPipeline:
         return self.answer(self.prepare(query))
 
     def answer(self, query: Query, profile: Profile | None = None, *, explained: bool = True) -> Answer:
-        """Answer a question as it stands, whatever its collection is set to, and keep the episode.
+        """Answer a query without applying settings, and store the episode.
 
         Args:
             profile: constants in place of those that the query names.
-            explained: whether a trace says which verdicts moved what was found; it takes longer than finding it.
+            explained: whether a trace says which verdicts changed the result. This takes longer than retrieval.
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
@@ -94,7 +94,7 @@ class QuestionPipeline:
         )
 
     def prepare(self, query: Query) -> Query:
-        """The query as the settings of its collection have it. In shadow there is no memory, whatever it says."""
+        """Apply the settings of the collection (``shadow`` turns memory off) and the rules of wings."""
         if query.scope.collection.serving == "shadow":
             query = replace(query, memory="off", shadow=True)
         for rule in self._rules:
@@ -102,14 +102,14 @@ class QuestionPipeline:
         return query
 
     def _find(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
-        """Retrieve, and trace the retrieval, with explanations if asked for."""
+        """Run the retrieval and build its trace. Where explanations are wanted, the explainer does both."""
         if self._explainer is not None and explained and "trace" in plan.query.include:
             return self._explainer.find(self._retrieve, plan)
         retrieved = self._retrieve.find(plan)
         return retrieved, answer_presentation.trace(retrieved)
 
     def keep(self, collection_id: int, episode: EpisodeRow) -> None:
-        """Keep an episode; the first of a week makes the week's partition if no worker has.
+        """Insert the episode. If the partition of its week is missing, create it and insert again.
 
         Raises:
             NotFoundError: the collection is gone.

@@ -1,4 +1,4 @@
-"""A verdict from the log to what it teaches: the order of steps that are code of other rooms.
+"""Applies a batch of logged verdicts in one transaction.
 
 Before that, ``Intake`` resolves what a verdict names, and logs it. ``LearningService`` decides which verdicts are
 learned together, and what becomes of those that cannot be.
@@ -35,7 +35,7 @@ class TakenError(Exception):
 
 
 class OtherSpaceError(Exception):
-    """The collection has changed to another vector space since vectors were read or made for these events."""
+    """The collection's vector space changed after the vectors of these events were computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +43,10 @@ class VerdictPipeline:
     """Learns from logged verdicts: each once, a batch in one transaction with its audit.
 
     Attributes:
-        noise: how much each verdict counts.
-        rule: moves memories and supports.
-        weights: what verdicts say of sufficiency and of the weights of wings.
-        attribution: which passages each expansion helped to find.
+        noise: chooses the constants by which each verdict is applied.
+        rule: computes how memories and supports move.
+        weights: computes what verdicts add to the weights of sufficiency and of wings.
+        attribution: credits expansions with the passages that they helped to find.
         evolve: makes passage keys of expansions.
     """
 
@@ -61,7 +61,7 @@ class VerdictPipeline:
         """Learn those of the events that still wait; return how many they were.
 
         Args:
-            alone: give up while another worker learns this collection, instead of waiting for it.
+            alone: whether to give up while another worker applies events to this collection, instead of waiting.
 
         Raises:
             TakenError: ``alone``, and another worker learns this collection.
@@ -95,7 +95,7 @@ class VerdictPipeline:
         return len(pending)
 
     def _evolve_if_due(self, collection_id: int) -> None:
-        """Let the keys evolve if it is due. If that fails, they stay due, and the events stay applied."""
+        """Evolve the passage keys if that is due. A failure is logged, and the evolution stays due."""
         try:
             with stage("evolve"):
                 self.evolve.evolve_if_due(collection_id)

@@ -71,7 +71,7 @@ class Query:
         collapse_duplicates: whether passages with nearly the text of a better one are left out; None for the
             profile's default.
         trace_id: the caller's id of the trace or message that the question belongs to; scores find it by that.
-        is_part: whether it asks for a part of what somebody asked; a judge of answers leaves it out.
+        is_part: whether a session asks it as a sub-question; a judge of answers leaves it out.
     """
 
     text: str

@@ -39,7 +39,7 @@ def read_evidence(row: Any) -> WeightEvidence:
 
 
 def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[Audit]]:
-    """Event -> what it did, sentence by sentence and channel by channel."""
+    """Load the audits of events: event -> audits in order of sentence and channel."""
     rows = reader.rows(
         f"""
         SELECT {AUDIT_COLUMNS} FROM {WANTED_IDS} {join_by_index("memory_audit audit", "audit.event_id = wanted.id")}

@@ -37,7 +37,7 @@ ENTITY_STATEMENT = """
 
 
 def build_called_parameters(names: Sequence[str]) -> dict[str, list[str]]:
-    """Normalised names as ``ENTITY_STATEMENT`` takes them."""
+    """Parameters of ``ENTITY_STATEMENT``: normalised names and their spelling keys."""
     return {"names": list(names), "spellings": [normalise_spelling(name) for name in names]}
 
 

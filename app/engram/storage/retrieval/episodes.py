@@ -42,7 +42,7 @@ class EpisodeRow:
         principal: whose request it was.
         space: of the collection's, that its vectors are of.
         trace_id: the caller's id of the trace that it belongs to; None for none.
-        is_part: whether it asks for a part of what somebody asked.
+        is_part: whether a session asked it as a sub-question.
     """
 
     id: UUID

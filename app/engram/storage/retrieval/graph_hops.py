@@ -36,7 +36,7 @@ DAYS = "t.starts_on - DATE '0001-01-01' + 1 AS starts, t.ends_on - DATE '0001-01
 _LINKED_SENTENCE = join_by_index("sentence s", "s.id = l.sentence_id")
 
 _GATED = "coalesce({channel}.perplexity, 1)"
-# A row that no verdict has moved yet knows nothing, gated or not.
+# For the evaluation: full weight, whatever the certainty, once a verdict has moved the row.
 _UNGATED = "(CASE WHEN {channel}.update_count > 0 THEN 0 ELSE 1 END)::float8"
 _VECTORS = {"task": "q", "time": "q_time"}
 """Channel -> the parameter that its memories are compared with."""
@@ -61,9 +61,9 @@ class HopResult:
     """Candidates and evidence that one hop reaches.
 
     Attributes:
-        candidates: all of it.
-        evidence: the best of it as they can be read, see ``read``; by time, which is compared elsewhere, others may
-            be better.
+        candidates: all sentences reached.
+        evidence: text and entities of the best ones in SQL order, and of the recalled. Agreement in time, which is
+            computed later, can change the order.
         counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
     """
 
@@ -121,7 +121,7 @@ def find_linked_sentences(
     Args:
         near: passages near the question, where the collection is large: an entity that more than ``HUB`` sentences
             name contributes those of these passages, not its oldest.
-        read: how many of the best are read, besides the recalled.
+        read: of how many of the best texts are loaded, besides the recalled.
     """
     row = reader.row(
         build_reach_query(focus, build_link_query(focus, _GIVEN, None if near is None else id_rows("near"))),
@@ -150,7 +150,7 @@ def build_link_parameters(focus: Focus, read: int, recalled: Sequence[int], **mo
 
 
 def build_link_query(focus: Focus, entity_rows: str, near: str | None) -> str:
-    """Return SQL for the table ``candidates``: sentences linked to the entities.
+    """Return the CTEs that end in ``candidates``: sentences linked to the entities.
 
     Args:
         entity_rows: rows ``given(entity_id, score)``.
@@ -193,7 +193,7 @@ def find_all_sentences(
     Args:
         passages: look only into these passages; None for the whole collection.
         recalled: sentences that are candidates in any case.
-        read: how many of the best are read, besides the recalled.
+        read: of how many of the best texts are loaded, besides the recalled.
     """
     if passages is not None:
         source = f"{id_rows('passages')} {join_by_index('sentence s', 's.passage_id = wanted.id')}"
@@ -253,7 +253,7 @@ _READ = f"{as_rows(_TEXTS)} AS texts, {as_rows(_NAMED)} AS links"
 
 
 def build_reach_query(focus: Focus, candidates: str, *, before: str = "", besides: str = "") -> str:
-    """The statement of what is found as ``candidates``, in columns of one piece, and of how the best of it read.
+    """Build SQL for all ``candidates``, each column one binary array, and texts and entities of the best as JSON.
 
     Args:
         before: tables that these are made from, each with a comma after it.
@@ -278,7 +278,7 @@ def read_reach(focus: Focus, row: Any) -> HopResult:
 def evidence(
     reader: Reader, collection: Collection, sentences: Sequence[int], most: int
 ) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
-    """The given sentences as they can be read; and entity -> how many sentences name it, counted up to ``most``."""
+    """Load text, passage and entities of sentences; and entity -> sentences that name it, at most ``most``."""
     row = reader.row(
         f"WITH chosen AS MATERIALIZED (SELECT wanted.id FROM {WANTED_IDS}), {_LINKS} SELECT {_READ}",
         {"collection": collection.id, "ids": integers(sentences), "hub_limit": most},

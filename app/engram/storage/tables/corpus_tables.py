@@ -253,7 +253,7 @@ entity = Table(
     build_id_column(),
     require("name", Text, comment="The normalised name; equal names are one entity."),
     require("surface", Text),
-    require("spelling", Text, comment="The same for names that differ only in their spelling."),
+    require("spelling", Text, comment="Key that is equal for names that differ only in spelling."),
     build_vector_column(
         "embedding", nullable=True, comment="Null until a worker embeds the name after the ingest."
     ),

@@ -79,7 +79,7 @@ feedback_event = Table(
     require(
         "trusted", Boolean, default="true", comment="Whether the principal's access makes the judge count in full."
     ),
-    require("version", SmallInteger, comment="Version of the rules that the verdict is read by."),
+    require("version", SmallInteger, comment="Format version of the verdict; other versions are refused."),
     require("partial", Boolean),
     Column("retrieval_success", Boolean),
     Column("generation_success", Boolean),
@@ -102,7 +102,11 @@ feedback_event = Table(
     Column("process_noise", Double, comment="Q that it was applied with."),
     Column("daily_share", Double, comment="The judge's daily cap when it was applied."),
     Column("contested_share", Double, comment="The judge's cap against other judges when it was applied."),
-    Column("daily_comparisons", Integer, comment="Comparisons of the judge that counted on a day; null: all."),
+    Column(
+        "daily_comparisons",
+        Integer,
+        comment="Limit on the judge's verdicts of a day that update weights; null: none.",
+    ),
     Column("standing", Double, comment="Weight of its judge; below 1 for a new judge."),
     Column("revoked_at", TIMESTAMP(timezone=True)),
     Column("rounds", JSONB, comment="For a session: each round's features, and the passages found, by ids."),
@@ -207,9 +211,9 @@ weight_audit = Table(
     build_inherited_collection_column(),
     require("event_id", BigInteger),
     require("model", Text, comment="The belief that the event adds to."),
-    require("prior", Text),
+    require("prior", Text, comment="Fingerprint of the prior that the term adds to."),
     require("observation_noise", Double),
-    require("surprise", Double, comment="Probability that the prior gave to what the verdict denies."),
+    require("surprise", Double, comment="1 - the probability that the prior gave to the verdict."),
     require("information", ARRAY(Double), storage="EXTERNAL"),
     require("precision", ARRAY(Double), storage="EXTERNAL", comment="(k, k), row by row."),
     require(

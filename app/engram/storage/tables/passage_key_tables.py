@@ -153,9 +153,11 @@ key_evolution = Table(
     metadata,
     build_collection_column(),
     require("batch_events", Integer, default="0", comment="Events in the open batch."),
-    require("batch_gain", Double, default="0"),
-    require("best_gain", Double, default="0"),
-    require("stale_batches", Integer, default="0"),
+    require("batch_gain", Double, default="0", comment="Highest alignment gain in the open batch."),
+    require(
+        "best_gain", Double, default="0", comment="Highest batch_gain of a full batch since the last evolution."
+    ),
+    require("stale_batches", Integer, default="0", comment="Full batches in a row without a better gain."),
     require("waiting", BigInteger, default="0", comment="Events that no generation has applied yet."),
     Column("due", Text, comment="Why an evolution is due; null if none is."),
     require(

@@ -42,7 +42,7 @@ def build_question_columns() -> list[Column[Any]]:
 
 
 def build_teaching_columns() -> list[Column[Any]]:
-    """Build the columns of what a verdict on the answer teaches of sufficiency."""
+    """Build the columns from which a later verdict updates sufficiency."""
     return [
         Column("ranked", ARRAY(BigInteger), comment="Best candidates; null if features alone did not rank them."),
         Column(
@@ -85,7 +85,7 @@ episode = Table(
     *build_teaching_columns(),
     Column("best_features", LargeBinary, comment="Features of the best candidate: (k,) float32, little-endian."),
     Column("trace_id", Text, comment="The caller's id of the trace or message that the query belongs to."),
-    require("is_part", Boolean, default="false", comment="Whether it asks for a part of what somebody asked."),
+    require("is_part", Boolean, default="false", comment="Whether a session asked it as a sub-question."),
     *build_reranker_columns(),
     build_space_column(),
     build_timestamp_column("created_at"),

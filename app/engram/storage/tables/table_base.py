@@ -93,7 +93,7 @@ def build_vector_column(name: str, *, nullable: bool = False, comment: str | Non
 
 
 def build_parent_key(parent: str, column: str, *, parent_column: str = "id") -> ForeignKeyConstraint:
-    """Build a reference to a row of the same collection, with which this row is deleted."""
+    """Build the foreign key (collection_id, column) with ON DELETE CASCADE."""
     return ForeignKeyConstraint(
         ["collection_id", column], [f"{parent}.collection_id", f"{parent}.{parent_column}"], ondelete="CASCADE"
     )

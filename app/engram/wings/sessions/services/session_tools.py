@@ -153,7 +153,7 @@ class StepMeter:
         return allowed
 
     def note_sentences(self, sentences: Iterable[int]) -> None:
-        """Note sentences that the step goes by."""
+        """Record sentences that the step has read."""
         with self._lock:
             self._sentences.update(sentences)
 

@@ -81,7 +81,7 @@ def _groups(tree: Tree[BranchState]) -> list[list[BranchState]]:
 
 
 def _support(group: Sequence[BranchState]) -> tuple[float, int]:
-    """The sum of ratings, and how many gave it."""
+    """The sum of ratings, and the number of conclusions, rated or not."""
     return sum(one.rating or 0.0 for one in group), len(group)
 
 

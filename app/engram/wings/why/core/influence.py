@@ -74,9 +74,9 @@ def compute_scores(candidates: Candidates, states: Mapping[tuple[int, str], tupl
 def compute_features(
     features: Floats, passages: Ids, hops: Sequence[HopReach], pool: CandidatePool | None, first: Floats
 ) -> Floats:
-    """Features, (n, k), as they were if the hops had reached sentences in this order and with these scores.
+    """Recompute features, (n, k), for changed hop scores.
 
-    The members of the pool are left as they are; how far each is believed is not.
+    Title activations are read from the old matrix. The pool keeps its members; their probabilities change.
 
     Args:
         features: as ``passage_scores.add_second_look`` made them.

@@ -57,7 +57,7 @@ class FoundKeys:
 
 
 def read(reader: Reader, focus: Focus, passages: Sequence[int], most: int) -> FoundKeys:
-    """The evolved keys of those of the passages that were found by one, with ``most`` verdicts of each unit."""
+    """For passages found by an evolved key: the key, its units, and up to ``most`` verdicts per unit."""
     keys = log.list_served_keys(reader, focus, passages) if focus.evolved else []
     if not keys:
         return FoundKeys()

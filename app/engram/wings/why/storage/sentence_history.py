@@ -58,7 +58,7 @@ class MemoryMoveRow:
 
 
 def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSentence | None:
-    """Load a sentence and where it stands; None if it does not exist."""
+    """Load a sentence with its passage; None if it does not exist."""
     row = reader.row(
         f"""
         SELECT s.id, s.text, s.position, p.external_id AS passage_id, p.title
