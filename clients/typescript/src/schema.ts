@@ -3964,8 +3964,13 @@ export interface components {
             passage_id: string | null;
             /** Sentence Id */
             sentence_id: number | null;
-            /** Source */
-            source: string | null;
+            /** @description Where the passage comes from; null: the fact was stated. */
+            source: components["schemas"]["PassageSourceOut"] | null;
+            /**
+             * Stated By
+             * @description Who stated it; null: a passage says it.
+             */
+            stated_by: string | null;
             /** Text */
             text: string;
             /**
@@ -8468,7 +8473,7 @@ export interface components {
             delete: string[];
             /**
              * Folders
-             * @description Other folders that listed documents came from. Is one an earlier name of this folder? Then ask again with it among `earlier_folders`.
+             * @description Other folders of which at least half the documents are listed, by source or digest. Is one an earlier name of this folder? Then ask again with it among `earlier_folders`.
              */
             folders: string[];
             /**

@@ -26,7 +26,7 @@ QUOTE_CHARACTERS = 700
 """A quote leaves out neighbours beyond this, and rows of a table that is one sentence."""
 COMPARED_SENTENCES = 300
 """Sentences whose words are compared with the question's: those nearest to it."""
-WORD_SHARE_WEIGHT = 0.75
+WORD_SHARE_WEIGHT = 0.5
 """What having all of the question's words counts, beside a cosine of 1."""
 RECALL_WEIGHT = 2.0
 """What a recall prior of 1 counts: more than all else together."""
