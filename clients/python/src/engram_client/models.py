@@ -533,7 +533,7 @@ class FactCauseOut(Struct):
     """
     by: str | None
     """
-    The source or judge; null: a passage.
+    The source or judge; null: a passage, or a judge who is not for the caller to know.
     """
     event_id: int | None
     gain: float
