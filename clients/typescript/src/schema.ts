@@ -3912,7 +3912,7 @@ export interface components {
             belief: number;
             /**
              * By
-             * @description The source or judge; null: a passage.
+             * @description The source or judge; null: a passage, or a judge who is not for the caller to know.
              */
             by: string | null;
             /** Event Id */
