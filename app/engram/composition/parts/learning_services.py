@@ -16,7 +16,7 @@ from engram.services.learning.llm_judge import JudgeService
 from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.learning.verdict_listing import VerdictListing
-from engram.services.pipelines.verdict import VerdictPipeline
+from engram.services.learning.verdict_pipeline import VerdictPipeline
 from engram.storage.database import Database
 from engram.storage.wake_stream import WakeStream
 

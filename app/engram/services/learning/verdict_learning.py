@@ -10,7 +10,7 @@ from engram.context.errors import (
     UnavailableError,
     is_out_of_reach,
 )
-from engram.services.pipelines.verdict import OtherSpaceError, TakenError, VerdictPipeline
+from engram.services.learning.verdict_pipeline import OtherSpaceError, TakenError, VerdictPipeline
 from engram.storage.database import Database
 from engram.storage.feedback_log import feedback_events
 from engram.telemetry import metrics
