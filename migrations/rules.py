@@ -60,9 +60,8 @@ ROW_SECURITY = """
 # that they name, names by a sentence that has them, past questions by a sentence that they taught. Facts are seen
 # by a source that is seen; what is said of facts, by facts that are seen; stored moves of beliefs, which all
 # sources made, by nobody. The sets are those that the connection was given; without any, only passages without
-# readers are there. A table that a wing adds is bound as well. The role is named in the condition: a policy of a role
-# could not
-# be restored without it.
+# readers are there. A table that a wing adds is bound as well. The role is named in the condition: a policy of a
+# role could not be restored without it.
 READERS = """
     DO $$ DECLARE
         bound record;
