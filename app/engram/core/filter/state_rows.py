@@ -107,7 +107,7 @@ class SupportRows:
         )
 
     @classmethod
-    def build_empty(cls, keys: Sequence[tuple[int, int]]) -> "SupportRows":
+    def build_initial(cls, keys: Sequence[tuple[int, int]]) -> "SupportRows":
         """Initial supports of these (question, sentence) keys, before any verdict."""
         count = len(keys)
         ids = np.array(keys, dtype=np.int64).reshape(-1, 2)
