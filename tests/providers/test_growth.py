@@ -32,7 +32,7 @@ NAMES = ["The ", "the a ", "'s", "’s ", "'s) ", "(the ", "the ('", ", .", "x (
 MARKS = ["\u0301\u0316", "\u0f73", "\uff9e\u093c", "a\u0301\u0316"]
 """Marks that have to change places, and two that are made of such."""
 TIMES = ["1998 ", "in 1998, ", "from 1998 to 2003 ", "since at least 1998 ", "early ", "1 ", "May, 5 ", "1998-99"]
-SENTENCES = [". ", "...", ".\n", "\n\n", '. "', "No. ", "J. R. ", "。", "e.g. x! "]
+SENTENCES = [". ", "...", ".\n", "\n\n", '. "', "No. ", "J. R. ", "。", "e.g. x! ", "บ ", "(บ ", "บ  "]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_numbers_that_are_no_years_after_a_year_and_a_gap() -> None:
 
 @pytest.mark.parametrize("piece", SENTENCES)
 def test_the_ends_of_sentences(piece: str) -> None:
-    for language in ("en", "de", "zh"):
+    for language in ("en", "de", "th", "zh"):
         assert growth(partial(split_sentences, language=language), piece, 4_000) < MOST_GROWTH
 
 

@@ -15,7 +15,12 @@ from structlog.testing import capture_logs
 from engram.context.errors import ConfigurationError
 from engram.providers.language import Language, PassageText, load_language, normalise_entity
 from engram.providers.language.rule_language import RuleLanguage
-from engram.providers.language.sentence_splitter import STRETCH, split_sentences
+from engram.providers.language.sentence_splitter import (
+    CLAUSE_CHARACTERS,
+    STRETCH,
+    WIDE_CLAUSE_CHARACTERS,
+    split_sentences,
+)
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +116,18 @@ def test_sentences_of_other_languages_end_where_a_reader_would_say(language: str
     ]
 
 
-def test_thai_is_split_at_empty_lines_only() -> None:
+def test_short_thai_is_split_at_empty_lines_only() -> None:
     assert split_sentences("บ้านเก่า ปีค.ศ.1345 เขาซื้อ\n\nผลไม้", "th") == ["บ้านเก่า ปีค.ศ.1345 เขาซื้อ", "ผลไม้"]
+
+
+def test_long_thai_is_split_at_spaces_that_a_reader_may_take_for_ends() -> None:
+    first = "นอกจากนี้ไลน์ของทีมแพนเธอร์สยังมี จาเรด อัลเลน (ซึ่งเป็นดีเฟนซีฟเอนด์ ผู้ช่ำช่อง) ที่เคยเข้าร่วมในโปรโบว์ล 5 ครั้ง"
+    second = "เบื้องหลังพวกเขา ไลน์แบคเกอร์สองในสามคนของทีมแพนเธอร์ส"
+    third = "ก็ได้รับเลือกให้เล่นในโปรโบว์ลด้วยเช่นกัน"
+    assert len(first) >= CLAUSE_CHARACTERS > len(second) >= WIDE_CLAUSE_CHARACTERS
+    assert split_sentences(f"{first} {second}  {third}", "th") == [first, second, third]
+    assert split_sentences(f"{second} {third}", "th") == [f"{second} {third}"]
+    assert split_sentences(f"({first} {third})", "th") == [f"({first} {third})"]  # inside brackets
 
 
 def test_a_text_of_an_unknown_language_is_read_as_it_is_recognised() -> None:

@@ -8,10 +8,15 @@ names what is hidden and to the same request that names what there never was.
 
 import json
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
 
 import pytest
 
+from tests.api import operations
 from tests.readers.conftest import Client, Put
 from tests.readers.leaks import (
     PLAIN_QUESTION,
@@ -84,3 +89,58 @@ def test_an_answer_has_the_passages_that_it_had_without_the_hidden_ones(
         found.append(shown if strategy == "dense" else set(shown))  # word statistics are of all passages
     assert found[0] == found[1]
     assert len(found[0]) == sum(map(ana.sees, readers.values()))
+
+
+IDS = re.compile(r"(^|_)(id|ids|ms|seconds|created|created_at)$")
+ASKED = {"/query", "/query/compare", "/queries:batch", "/expand", "/v1/rerank", "/retrieval", "/facts/search"}
+
+
+def list_counts(value: Any, path: str = "") -> Iterator[tuple[str, int]]:
+    """Whole numbers and lengths of lists in an answer, by where they stand."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            if not IDS.search(key):
+                yield from list_counts(one, f"{path}.{key}")
+    elif isinstance(value, list):
+        yield path, len(value)
+        for one in value:
+            yield from list_counts(one, f"{path}[]")
+    elif isinstance(value, int):
+        yield path, value
+
+
+def test_every_count_is_that_of_a_collection_without_the_hidden_passages(put: Put, client: Client) -> None:
+    shown = [passage(number, None) for number in range(200, 206)]
+    hidden = [passage(number, ["group:a"]) for number in range(206, 212)]
+    copies = [one | {"id": f"copy-{one['id']}", "readers": ["group:a"]} for one in shown]
+    put("counts-all", *hidden, *copies, *shown)
+    put("counts-seen", *shown)
+    member, stranger = client("group:a"), client(scopes=["query", "read", "judge", "llm"])
+    found = member.post("/query", json={"query": PLAIN_QUESTION, "collection": "counts-all"}).json()
+    named = [{"passage_id": hidden[0]["id"], "text": hidden[0]["text"].split(". ")[-1]}]
+    verdict = {"query_id": found["query_id"], "collection": "counts-all", "supporting": named, "wait": True}
+    given = member.post("/feedback", json=verdict, headers={"idempotency-key": str(uuid4())})
+    assert given.status_code == 200, given.text
+    told, compared = [], 0
+    for method, path in operations.OPERATIONS:
+        if method != "GET" and path not in ASKED:
+            continue
+        counts = []
+        for name in ("counts-all", "counts-seen"):
+            arguments = json.loads(json.dumps(operations.well_formed(method, path, name), default=str))
+            if path == "/queries:batch":
+                for one in arguments["json"]["queries"]:
+                    one["collection"] = name
+            if path in ("/query", "/query/compare"):
+                arguments["json"] |= {"top_k": 50, "query": PLAIN_QUESTION}
+            if "passage_id" in arguments.get("params", {}):
+                arguments["params"]["passage_id"] = shown[0]["id"]
+            url = path.replace("{name}", name).replace("{passage_id}", quote(str(shown[0]["id"])))
+            answer = stranger.request(method, operations.url(url), **arguments)
+            is_json = "json" in answer.headers["content-type"]
+            counts.append((answer.status_code, list(list_counts(answer.json())) if is_json else []))
+        compared += counts[0][0] == 200
+        if counts[0] != counts[1]:
+            told.append((method, path, *counts))
+    assert told == []
+    assert compared > 15

@@ -1886,7 +1886,10 @@ export interface components {
              * @description The document's name, which its passages cite as `metadata.source`; their ids begin with it.
              */
             source: string;
-            /** Status Url */
+            /**
+             * Status Url
+             * @description Path below the service's address.
+             */
             status_url: string;
         };
         /**
@@ -1901,7 +1904,10 @@ export interface components {
              * Format: uuid
              */
             job_id: string;
-            /** Status Url */
+            /**
+             * Status Url
+             * @description Path below the service's address.
+             */
             status_url: string;
         };
         /**
@@ -1911,14 +1917,20 @@ export interface components {
         AcceptedSession: {
             /** Collection */
             collection: string;
-            /** Events Url */
+            /**
+             * Events Url
+             * @description Path below the service's address.
+             */
             events_url: string;
             /**
              * Session Id
              * Format: uuid
              */
             session_id: string;
-            /** Status Url */
+            /**
+             * Status Url
+             * @description Path below the service's address.
+             */
             status_url: string;
         };
         /**
@@ -3900,7 +3912,7 @@ export interface components {
             belief: number;
             /**
              * By
-             * @description The source or judge; null: a passage.
+             * @description The source or judge; null: a passage, or a judge who is not for the caller to know.
              */
             by: string | null;
             /** Event Id */
@@ -3952,8 +3964,13 @@ export interface components {
             passage_id: string | null;
             /** Sentence Id */
             sentence_id: number | null;
-            /** Source */
-            source: string | null;
+            /** @description Where the passage comes from; null: the fact was stated. */
+            source: components["schemas"]["PassageSourceOut"] | null;
+            /**
+             * Stated By
+             * @description Who stated it; null: a passage says it.
+             */
+            stated_by: string | null;
             /** Text */
             text: string;
             /**
@@ -6195,7 +6212,7 @@ export interface components {
             language?: string | null;
             /**
              * Metadata
-             * @description Kept as given, up to 1000 values and 65536 bytes as JSON; queries can filter on it.
+             * @description Kept as given, its texts as Unicode composes them (NFC), up to 1000 values and 65536 bytes as JSON; queries can filter on it.
              */
             metadata?: {
                 [key: string]: unknown;
@@ -8456,7 +8473,7 @@ export interface components {
             delete: string[];
             /**
              * Folders
-             * @description Other folders that listed documents came from. Is one an earlier name of this folder? Then ask again with it among `earlier_folders`.
+             * @description Other folders of which at least half the documents are listed, by source or digest. Is one an earlier name of this folder? Then ask again with it among `earlier_folders`.
              */
             folders: string[];
             /**

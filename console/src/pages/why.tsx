@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { answerById, latestAnswer } from "../parts/answer_state";
 import { Await, Choice, counted, Empty, figure, Head, moment, Panel, percent } from "../parts/basic";
-import { Causes, Factors, ofSufficiency, ofPassage, SentenceFactors } from "../parts/factors";
+import { Causes, Factors, ofSufficiency, ofPassage, points, SentenceFactors } from "../parts/factors";
 import { GraphView } from "../parts/graph";
 import { path } from "../parts/path";
 import { memoryEffect, rankReason } from "../parts/rank_reason";
@@ -80,6 +80,9 @@ export function Why() {
   );
 }
 
+/** Sentences of a passage in sight; the others can be unfolded. */
+const SENTENCES = 2;
+
 function summaryOf(explained: Explained): string {
   const at = "created_at" in explained ? `${moment(String(explained.created_at))}, ` : "";
   const arm = `profile ${explained.profile}, memory ${explained.memory === "read" ? "on" : "off"}`;
@@ -135,9 +138,17 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
           {selected.length > 0 && (
             <Panel title="Its sentences" note="score = activation × meaning × memory × time">
               <div class="stack">
-                {selected.map(({ hop, sentence }) => (
+                {selected.slice(0, SENTENCES).map(({ hop, sentence }) => (
                   <SentenceFactors key={`${hop} ${sentence.sentence_id}`} hop={hop} sentence={sentence} />
                 ))}
+                {selected.length > SENTENCES && (
+                  <details>
+                    <summary>{selected.length - SENTENCES} more</summary>
+                    {selected.slice(SENTENCES).map(({ hop, sentence }) => (
+                      <SentenceFactors key={`${hop} ${sentence.sentence_id}`} hop={hop} sentence={sentence} />
+                    ))}
+                  </details>
+                )}
               </div>
             </Panel>
           )}
@@ -147,15 +158,24 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
       {trace.sufficiency && Object.keys(trace.sufficiency.features).length > 0 && (
         <Panel
           title="Is the evidence enough?"
-          note={<><Term name="sufficiency">sufficiency</Term> {percent(trace.sufficiency.probability)}; the factors add up to log odds</>}
+          note={<><Term name="sufficiency">sufficiency</Term> {percent(trace.sufficiency.probability)}</>}
         >
           <div class="stack">
-            <Factors features={trace.sufficiency.features} />
             {trace.sufficiency.vouched > 0 && <p>Verdicts on similar past questions alone give {percent(trace.sufficiency.vouched)}.</p>}
             {(trace.sufficiency.remembered ?? 0) > 0 && (
               <p>Verdicts on the evidence among the first five give at least {percent(trace.sufficiency.remembered ?? 0)}.</p>
             )}
-            <Causes causes={(trace.sufficiency.influences ?? []).map(ofSufficiency)} cut={trace.sufficiency.influences_cut ?? false} nothing="No verdict moved this probability." />
+            <Causes
+              causes={(trace.sufficiency.influences ?? []).map(ofSufficiency)}
+              cut={trace.sufficiency.influences_cut ?? false}
+              nothing="No verdict moved this probability."
+              show={points}
+            />
+            <details>
+              <summary>What it is computed from</summary>
+              <p class="quiet">These add up to log odds, not to a probability: 0 stands for 50%, 2 for 88%, −2 for 12%.</p>
+              <Factors features={trace.sufficiency.features} />
+            </details>
           </div>
         </Panel>
       )}

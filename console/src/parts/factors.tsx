@@ -14,6 +14,9 @@ interface Factor {
   adds: number;
 }
 
+/** Factors in sight; the smaller ones can be unfolded, since a page of twenty says less. */
+const SHOWN = 6;
+
 /** What each feature adds; the features' sum, and what recall adds, is the score. */
 export function Factors({ features, recall = 0 }: { features: Record<string, Schemas["FeatureTraceOut"]>; recall?: number }) {
   const rows: Factor[] = Object.entries(features).map(([feature, { value, weight }]) => ({ feature, value, weight, adds: value * weight }));
@@ -21,10 +24,11 @@ export function Factors({ features, recall = 0 }: { features: Record<string, Sch
   rows.sort((one, other) => Math.abs(other.adds) - Math.abs(one.adds));
   const most = Math.max(...rows.map((one) => Math.abs(one.adds)), 1e-9);
   const least = rows.some((one) => one.adds < 0) ? -most : 0;
-  return (
+  const smaller = rows.splice(SHOWN);
+  const table = (shown: readonly Factor[]) => (
     <Table
       class="factors"
-      rows={rows}
+      rows={shown}
       by={(one) => one.feature}
       columns={[
         { title: "Factor", heads: true, cell: ({ feature }) => <FactorName feature={feature} /> },
@@ -42,6 +46,17 @@ export function Factors({ features, recall = 0 }: { features: Record<string, Sch
         },
       ]}
     />
+  );
+  return (
+    <>
+      {table(rows)}
+      {smaller.length > 0 && (
+        <details>
+          <summary>{counted(smaller.length, "smaller factor")}</summary>
+          {table(smaller)}
+        </details>
+      )}
+    </>
   );
 }
 
@@ -102,8 +117,16 @@ interface Cause {
   parts: string;
 }
 
+interface CausesProps {
+  causes: readonly Cause[];
+  cut: boolean;
+  nothing: string;
+  /** Writes how much a verdict moved it. */
+  show?: (amount: number) => string;
+}
+
 /** The verdicts behind something, each with how much it moved it. */
-export function Causes({ causes, cut, nothing }: { causes: readonly Cause[]; cut: boolean; nothing: string }) {
+export function Causes({ causes, cut, nothing, show = (amount) => signed(amount, 3) }: CausesProps) {
   if (causes.length === 0) return <p class="quiet">{nothing}</p>;
   const most = Math.max(...causes.map((one) => Math.abs(one.amount)), 1e-9);
   return (
@@ -120,7 +143,7 @@ export function Causes({ causes, cut, nothing }: { causes: readonly Cause[]; cut
               </small>
             </span>
             <Bar value={one.amount} least={-most} most={most} tone={one.amount < 0 ? "bad" : "good"} />
-            <span class="number">{signed(one.amount, 3)}</span>
+            <span class="number">{show(one.amount)}</span>
           </li>
         ))}
       </ol>
@@ -139,5 +162,8 @@ export function ofPassage(one: Schemas["PassageInfluenceOut"], textSince?: strin
   ];
   return { ...one, amount: one.score, parts: parts.filter(Boolean).join(", ") };
 }
+
+/** A change of a probability in points: "+12 points" from 50% to 62%. */
+export const points = (amount: number): string => `${signed(100 * amount, 1)} points`;
 
 export const ofSufficiency = (one: Schemas["SufficiencyInfluenceOut"]): Cause => ({ ...one, amount: one.probability, parts: "" });

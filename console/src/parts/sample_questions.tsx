@@ -1,4 +1,4 @@
-/** Links for an empty page: questions to the sample collection, and titles of the collection's own passages. */
+/** Links for an empty page: questions of the sample, where it is looked at; elsewhere titles of the collection's passages. */
 
 import { read, type Schemas } from "../service";
 import { address, SAMPLE, useLoaded, useShared } from "../state";
@@ -20,26 +20,21 @@ interface Props {
 }
 
 export function SampleQuestions({ page }: Props) {
-  const { collection, collections } = useShared();
-  const hasSample = collection === SAMPLE || collections.includes(SAMPLE);
+  const { collection } = useShared();
+  if (collection !== SAMPLE) return <Titles page={page} />;
   return (
-    <>
-      {collection !== SAMPLE && <Titles page={page} />}
-      {hasSample && (
-        <div class="samples">
-          <p>{page === "facts" ? "Names in the sample collection:" : "Ask the sample collection:"}</p>
-          <ul>
-            {(page === "facts" ? NAMES : QUESTIONS).map((question) => (
-              <li key={question}>
-                <a class="button" href={address(page, "", { c: SAMPLE, q: question })}>
-                  {question}
-                </a>
-              </li>
-            ))}
-          </ul>
-        </div>
-      )}
-    </>
+    <div class="samples">
+      <p>{page === "facts" ? "Names in the sample collection:" : "Ask the sample collection:"}</p>
+      <ul>
+        {(page === "facts" ? NAMES : QUESTIONS).map((question) => (
+          <li key={question}>
+            <a class="button" href={address(page, "", { c: SAMPLE, q: question })}>
+              {question}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </div>
   );
 }
 

@@ -40,7 +40,7 @@ def passage(first: int, texts: list[str], recall: float = 0.0, **metadata: Any) 
 
 
 def ask(answer: Any, terms: set[str], similarities: dict[int, float]) -> Quotations:
-    return quote(answer, terms, similarities)
+    return quote(answer, {"en": terms}, similarities)
 
 
 def test_the_row_that_has_the_code_is_quoted_and_not_one_that_only_resembles_the_question() -> None:
@@ -64,8 +64,8 @@ def test_a_date_in_another_calendar_is_no_missing_code() -> None:
     said = ["島は静かです。", "平成八年四月に船が就航しました。"]
     asked = time_constraint("1996年4月に何がありましたか。")
     answer = QuotableAnswer(replace(passage(1, said), language="ja"))
-    named = quote(answer, {"1996", "4", "月"}, {2: 0.5}, asked).probability
-    other = quote(answer, {"1997", "4", "月"}, {2: 0.5}, time_constraint("1997年4月")).probability
+    named = quote(answer, {"ja": {"1996", "4", "月"}}, {2: 0.5}, asked).probability
+    other = quote(answer, {"ja": {"1997", "4", "月"}}, {2: 0.5}, time_constraint("1997年4月")).probability
     assert named is not None
     assert other is not None
     assert other < named

@@ -97,6 +97,17 @@ def test_text_of_any_common_encoding(encoding: str) -> None:
     assert [block.text for block in document.blocks] == words.split("\r\n\r\n")
 
 
+def test_pages_fields_and_drawn_lines_separate_paragraphs() -> None:
+    words = "The truck arrives\non Friday.\n-- \nName: Ann Lee\nPhone: 555\fThe next page."
+    document = prose.text("mail.txt", words.encode(), LIMITS)
+    assert [block.text for block in document.blocks] == [
+        "The truck arrives on Friday.",
+        "Name: Ann Lee",
+        "Phone: 555",
+        "The next page.",
+    ]
+
+
 def test_bytes_that_are_no_text_are_refused() -> None:
     with pytest.raises(UnreadableError, match=r"noise\.txt"):
         prose.text("noise.txt", bytes(range(128, 256)) * 8 + b"\x00\x81\x8d" * 50, LIMITS)

@@ -85,6 +85,13 @@ def test_page_numbers_and_repeated_lines_go_with_a_note(form: str) -> None:
     assert document.notes == ('a.pdf: left out what pages repeat: page numbers, "Annual report"',)
 
 
+def test_a_line_with_the_pages_number_and_their_count_is_a_running_head() -> None:
+    pages = [[f"{name} is a town.", f"Acme {n} of 5 - confidential"] for n, name in enumerate(TOWNS, 1)]
+    assert texts(read(pages)) == [f"{name} is a town." for name in TOWNS]
+    lots = [[f"{name} is a town.", f"Lot {n} of 7 sold"] for n, name in enumerate(TOWNS, 1)]
+    assert lines(read(lots)).count(" of 7 sold") == 5
+
+
 def test_a_sentence_that_pages_end_with_is_no_running_head() -> None:
     document = read([[f"{name} paid.", "Thank you for your order."] for name in TOWNS])
     assert lines(document).count("Thank you for your order.") == 5
@@ -96,6 +103,8 @@ def test_a_sentence_that_pages_end_with_is_no_running_head() -> None:
         (["The state-of-the-", "art pump runs."], "state-of-the-art pump", ""),
         (["It is called num-", "ber one."], "called number one", ""),
         (["It is well-", "known here."], "well-known here", "A well-known pump."),
+        (["It is well-", "known here."], "well-known here", ""),
+        (["Spas sell well-", "ness here."], "sell wellness here", ""),
         (["See the infor-", "mation panel."], "the information panel", "Read the information."),
         (["Ask Jean-", "Paul first."], "Ask Jean-Paul first", ""),
         (["Read pages 10-", "12 first."], "pages 10-12 first", ""),

@@ -136,6 +136,17 @@ def write(rows: list[list[Any]]) -> list[str]:
         ),
         ([["Name", "Ann"], ["Age", "30"], ["City", "Rome"]], ["Name | Ann", "Age | 30", "City | Rome"]),
         ([["Revenue", "100"], ["Cost", ""], ["Profit", "50"]], ["Revenue | 100", "Cost", "Profit | 50"]),
+        (
+            [
+                ["Sales"],
+                ["Printed in May"],
+                ["Region", "Q1", "Q1", "Note"],
+                ["North", "5", "7", "ok"],
+                ["South", "", "3"],
+            ],
+            ["Sales", "Printed in May", "Region | Q1 | Q1 | Note", "Region: North | Q1: 5 | Q1: 7 | Note: ok"],
+        ),
+        ([["yes", "yes", "no"], ["no", "yes", "yes"]], ["yes | yes | no", "no | yes | yes"]),
         ([["North", "Cable", "", "3"], ["", "Hub", "", "7"]], ["North | Cable | 3", "| Hub | 7"]),
         ([["only"]], ["only"]),
     ],

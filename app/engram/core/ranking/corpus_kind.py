@@ -9,8 +9,8 @@ Two shares tell the kinds apart. Titles tell before anybody asked: the share of 
 what they describe is .75 (MuSiQue) to .92 (2WikiMultihopQA) in encyclopedias, .43 in a mixed corpus of manuals,
 forum posts and encyclopedia pages (MT-RAG), and .06 at most in documentation, FAQ pages, papers and forums.
 Questions tell better: the share of them with a candidate titled after something that they name is .62 to .96 in
-encyclopedias and .05 at most elsewhere. Titles tell nothing where capitals do not set names apart, in scripts without
-capitals and in German. Such a corpus counts as general until it was asked.
+encyclopedias and .05 at most elsewhere. Titles tell nothing where capitals do not set names apart: in scripts without
+them, and in German. Such a corpus counts as general until it was asked.
 """
 
 import re
@@ -44,7 +44,7 @@ _WORD = re.compile(r"[^\W_][\w'’.-]*|&")
 
 
 def is_name(title: str) -> bool:
-    """Tell whether a title is written like a name: with a capital, and no word but connecting ones in lower case."""
+    """Tell whether a title is written like a name: with capitals, and no word but connecting ones without."""
     words = _WORD.findall(title)
     return (
         len(words) <= MAX_TITLE_WORDS

@@ -18,7 +18,7 @@ ENGLISH = "en"
 CASELESS = frozenset("ar bn fa gu he hi ja ka km kn ko lo ml mr my ne pa si ta te th ur zh".split())
 """Languages whose scripts have no capitals."""
 CAPITALISES_NOUNS = frozenset({"de"})
-"""Languages in which a capital tells no name."""
+"""Languages in which a capital tells no name, and after an ordinal begins a noun: "im 19. Jahrhundert"."""
 POSSIBLE_NAMES = 2_000
 """Possible names of a question at most, all of which one statement looks up."""
 LONGEST_NAME_WORDS = 5

@@ -6,13 +6,14 @@ stop.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import sentencex
 
 from engram.core.text.sizes import SENTENCES
 from engram.providers.language.language_detection import detect_language
+from engram.providers.language.name_rules import CAPITALISES_NOUNS
 from engram.providers.language.name_words import FUNCTION_WORDS
 
 # A full stop after one of these never ends a sentence: a name or a number follows.
@@ -42,15 +43,21 @@ STRETCH = 2_000
 _CUT = re.compile(r"[。！？।॥۔؟]|[.!?]\s|\n")
 _FIGURE_BEGINS = re.compile(r"(?<=[。！？])(?=\d)")
 """An end that sentencex leaves open: "图书馆成立。1987年搬到人民路。"."""
-_CAPITALISES_NOUNS = frozenset({"de"})
-"""Languages in which a capital after an ordinal begins a noun: "im 19. Jahrhundert"."""
+_UNMARKED = frozenset({"lo", "th"})
+"""Languages without marks between sentences: a space ends a clause or a sentence."""
+_CLAUSE_END = re.compile(r"(?<=[\u0e01-\u0eff]) ++(?=[\u0e01-\u0e2e\u0e30-\u0e45\u0e81-\u0edf])")
+"""Space between Thai or Lao words, but not before a mark of repetition or abbreviation."""
+CLAUSE_CHARACTERS = 110
+"""Characters of Thai and Lao from which on the next clause begins a new sentence. Translated sentences have 137."""
+WIDE_CLAUSE_CHARACTERS = 40
+"""The same before several spaces, which some writers put between sentences only."""
 
 
 def split_sentences(text: str, language: str | None = None) -> list[str]:
     """Sentences of ``text`` without the white space around them; blank text has none.
 
-    What comes after all but one of ``SENTENCES`` is the last one: that much is no prose. Thai has no marks between
-    sentences, so its text is split at blank lines and foreign marks only.
+    What comes after all but one of ``SENTENCES`` is the last one: that much is no prose. Thai and Lao have no marks
+    between sentences, so clauses are joined to about the length of one.
 
     Args:
         language: ISO 639 code. None: as it is recognised, and English where the text is too short to tell.
@@ -59,7 +66,7 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
         language = detect_language(text) or "en"
     sentences: list[str] = []
     start = 0
-    for end in _english_ends(text) if language == "en" else _library_ends(text, language):
+    for end in _find_ends(text, language):
         if sentence := text[start:end].strip():
             sentences.append(sentence)
         start = end
@@ -68,6 +75,28 @@ def split_sentences(text: str, language: str | None = None) -> list[str]:
     if rest := text[start:].strip():
         sentences.append(rest)
     return sentences
+
+
+def _find_ends(text: str, language: str) -> Iterator[int]:
+    if language == "en":
+        return _english_ends(text)
+    ends = _library_ends(text, language)
+    return _clause_ends(text, ends) if language in _UNMARKED else ends
+
+
+def _clause_ends(text: str, ends: Iterable[int]) -> Iterator[int]:
+    """These ends, and between them ends of clauses that are long enough, but not in short brackets."""
+    begin = 0
+    for end in chain(ends, [len(text)]):
+        for match in _CLAUSE_END.finditer(text, begin, end):
+            piece = text[begin : match.start()]
+            least = CLAUSE_CHARACTERS if len(match.group()) == 1 else WIDE_CLAUSE_CHARACTERS
+            closed = piece.count("(") == piece.count(")") or len(piece) > 3 * CLAUSE_CHARACTERS
+            if len(piece) >= least and closed:
+                begin = match.end()
+                yield begin
+        begin = end
+        yield end
 
 
 def _english_ends(text: str) -> Iterator[int]:
@@ -110,7 +139,7 @@ def _goes_on(before: str, after: str, language: str) -> bool:
     if not trimmed.endswith("."):
         return False
     is_initial = _INITIAL_END.search(trimmed) is not None and trimmed[-2].isupper()
-    is_ordinal = language in _CAPITALISES_NOUNS and _ORDINAL_END.search(trimmed) is not None
+    is_ordinal = language in CAPITALISES_NOUNS and _ORDINAL_END.search(trimmed) is not None
     return is_initial or is_ordinal or (trimmed == before and not after[:1].isspace())
 
 

@@ -27,6 +27,9 @@ class AcceptedDocument(Struct):
     The document's name, which its passages cite as `metadata.source`; their ids begin with it.
     """
     status_url: str
+    """
+    Path below the service's address.
+    """
 
 
 class AcceptedJob(Struct):
@@ -37,6 +40,9 @@ class AcceptedJob(Struct):
     collection: str
     job_id: str
     status_url: str
+    """
+    Path below the service's address.
+    """
 
 
 class AcceptedSession(Struct):
@@ -46,8 +52,14 @@ class AcceptedSession(Struct):
 
     collection: str
     events_url: str
+    """
+    Path below the service's address.
+    """
     session_id: str
     status_url: str
+    """
+    Path below the service's address.
+    """
 
 
 class AccessKeyOut(Struct):
@@ -533,7 +545,7 @@ class FactCauseOut(Struct):
     """
     by: str | None
     """
-    The source or judge; null: a passage.
+    The source or judge; null: a passage, or a judge who is not for the caller to know.
     """
     event_id: int | None
     gain: float
@@ -559,59 +571,6 @@ class FactChangeOut(Struct):
     after: float
     before: float
     fact_id: int
-
-
-class FactCitationOut(Struct):
-    """
-    Source of a fact: a sentence of a passage, or a stated sentence.
-    """
-
-    learned_at: str
-    passage_id: str | None
-    sentence_id: int | None
-    source: str | None
-    text: str
-    withdrawn_at: str | None
-    """
-    Since when it says so no more: its passage was changed.
-    """
-
-
-class FactDetail(Struct):
-    """
-    A fact, who says it, and what moved it.
-    """
-
-    belief: float
-    """
-    From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
-    """
-    closed_at: str | None
-    closed_reason: str | None
-    doubted: bool
-    fact_id: int
-    held_until: str | None
-    """
-    The same, by what ended it since.
-    """
-    history: list[FactCauseOut]
-    learned_at: str
-    object: str
-    object_entity_id: int | None
-    object_kind: str
-    perplexity: float
-    """
-    How little is known: 1 before anything was said.
-    """
-    predicate: str
-    sources: list[FactCitationOut]
-    subject: EntityRef
-    superseded_by: int | None
-    valid_from: str | None
-    valid_to: str | None
-    """
-    First day on which it no longer holds, by itself.
-    """
 
 
 class FactOut(Struct):
@@ -1922,7 +1881,7 @@ class StepsOut(Struct):
     """
     folders: list[str]
     """
-    Other folders that listed documents came from. Is one an earlier name of this folder? Then ask again with it among `earlier_folders`.
+    Other folders of which at least half the documents are listed, by source or digest. Is one an earlier name of this folder? Then ask again with it among `earlier_folders`.
     """
     moved: list[DocumentMoveOut]
     """
@@ -2420,6 +2379,66 @@ class ExpandOut(Struct):
     warnings: list[WarningOut] | None = None
     """
     Methods that the endpoint failed; if it failed all, the answer is 502.
+    """
+
+
+class FactCitationOut(Struct):
+    """
+    Source of a fact: a sentence of a passage, or a stated sentence.
+    """
+
+    learned_at: str
+    passage_id: str | None
+    sentence_id: int | None
+    source: PassageSourceOut | None
+    """
+    Where the passage comes from; null: the fact was stated.
+    """
+    stated_by: str | None
+    """
+    Who stated it; null: a passage says it.
+    """
+    text: str
+    withdrawn_at: str | None
+    """
+    Since when it says so no more: its passage was changed.
+    """
+
+
+class FactDetail(Struct):
+    """
+    A fact, who says it, and what moved it.
+    """
+
+    belief: float
+    """
+    From 0, surely wrong, to 1, surely right; below 0.5 it is doubted.
+    """
+    closed_at: str | None
+    closed_reason: str | None
+    doubted: bool
+    fact_id: int
+    held_until: str | None
+    """
+    The same, by what ended it since.
+    """
+    history: list[FactCauseOut]
+    learned_at: str
+    object: str
+    object_entity_id: int | None
+    object_kind: str
+    perplexity: float
+    """
+    How little is known: 1 before anything was said.
+    """
+    predicate: str
+    sources: list[FactCitationOut]
+    subject: EntityRef
+    superseded_by: int | None
+    valid_from: str | None
+    valid_to: str | None
+    """
+    First day on which it no longer holds, by itself.
     """
 
 

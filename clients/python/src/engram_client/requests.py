@@ -653,7 +653,7 @@ class PassageIn(TypedDict):
     """
     metadata: NotRequired[dict[str, Any]]
     """
-    Kept as given, up to 1000 values and 65536 bytes as JSON; queries can filter on it.
+    Kept as given, its texts as Unicode composes them (NFC), up to 1000 values and 65536 bytes as JSON; queries can filter on it.
     """
     readers: NotRequired[list[Reader] | None]
     """

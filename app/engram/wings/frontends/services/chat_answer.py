@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from engram.context.errors import LlmError
 from engram.core.auth.access_keys import LLM
+from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.text.temporal import time_constraint
-from engram.providers.language import question_terms
+from engram.providers.language import terms
 from engram.providers.llm import Llm
 from engram.services.answers.worded_answer import AnswerService, Citation, WordedAnswer
 from engram.services.encoders.encoder import Encoder
@@ -119,9 +122,16 @@ class ChatService:
             return Quotations((), None)
         vector = self._encoder.embed_questions(collection, [retrieval.query])[0]
         with self._database.snapshot() as reader:
-            similarities = sentence_likeness.compare(reader, collection.id, vector, sentences)
-        terms = question_terms(retrieval.query, collection.languages).keys()
-        return quote(retrieval, terms, similarities, time_constraint(retrieval.query))
+            cosines = sentence_likeness.compare(reader, collection.id, vector, sentences)
+        rescaled = rescale_cosines(
+            np.array(list(cosines.values())), self._encoder.measure_unrelated_cosine(collection)
+        )
+        similarities = dict(zip(cosines, rescaled.tolist(), strict=True))
+        by_language = {
+            language: frozenset(terms(retrieval.query, language))
+            for language in {passage.language for passage in retrieval.passages}
+        }
+        return quote(retrieval, by_language, similarities, time_constraint(retrieval.query))
 
 
 def _restate(llm: Llm, question: str, earlier: Sequence[ChatTurn]) -> tuple[str, tuple[Fallback, ...]]:

@@ -57,22 +57,25 @@ class FolderComparison:
 
     Attributes:
         documents: fields ``documents`` of the request: all that the folder has.
-        earlier_folders: folders that it was before, as the first answer shows.
     """
 
     folder: str
     collection: str
     documents: list[dict[str, Any]]
-    earlier_folders: list[str] = field(default_factory=list)
 
     def run(self, client: Client) -> dict[str, Any]:
-        """Ask for the steps; all documents are new to a collection that does not exist yet."""
+        """Ask for the steps; all documents are new to a collection that does not exist yet.
+
+        Documents that a folder with an earlier name no longer has become this folder's, so that they are named or
+        deleted now or later.
+        """
         try:
-            steps = self._send(client)
+            steps = self._send(client, [])
             gone = [folder for folder in steps["folders"] if not Path(folder).is_dir()]
             if gone:  # the folder was renamed
-                self.earlier_folders += gone
-                steps = self._send(client)
+                steps = self._send(client, gone)
+                for source in [*steps["delete"], *(move["before"] for move in steps["moved"])]:
+                    change_document(client, self.collection, source, {"folder": self.folder})
         except ClientError as error:
             if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
                 raise
@@ -80,8 +83,8 @@ class FolderComparison:
             return {"upload": new, "moved": [], "changed": [], "delete": []}
         return steps
 
-    def _send(self, client: Client) -> dict[str, Any]:
-        body = {"folder": self.folder, "earlier_folders": self.earlier_folders, "documents": self.documents}
+    def _send(self, client: Client, earlier_folders: list[str]) -> dict[str, Any]:
+        body = {"folder": self.folder, "earlier_folders": earlier_folders, "documents": self.documents}
         steps: dict[str, Any] = client.send(
             "POST", "/documents:compare", params={"collection": self.collection}, json=body
         )
@@ -135,7 +138,7 @@ class FolderSync:
         steps = comparison.run(client)
         renamed = self._move(client, steps["moved"], files, readers, report)
         for name in steps["changed"]:
-            self._change(client, name, self._describe(files[name], readers))
+            change_document(client, self.collection, name, self._describe(files[name], readers))
             report.changed.append(name)
         uploads = sorted([*steps["upload"], *renamed.values()])
         if uploads:
@@ -183,7 +186,8 @@ class FolderSync:
         for move in moves:
             before, name = move["before"], move["source"]
             if before.rpartition("/")[2] == name.rpartition("/")[2]:
-                self._change(client, before, {"source": name, **self._describe(files[name], readers)})
+                change = {"source": name, **self._describe(files[name], readers)}
+                change_document(client, self.collection, before, change)
             else:
                 renamed[before] = name
             report.moved.append(move)
@@ -191,9 +195,6 @@ class FolderSync:
 
     def _describe(self, file: "SourceFile", readers: ChosenReaders) -> dict[str, Any]:
         return {"folder": file.folder, **readers.find(file)}
-
-    def _change(self, client: Client, name: str, change: dict[str, Any]) -> None:
-        client.send("PATCH", build_path("documents", name), params={"collection": self.collection}, json=change)
 
     def _upload(
         self,
@@ -239,6 +240,11 @@ class FolderSync:
         for source in sources:
             delete_document(client, self.collection, source)
             report.deleted.append(source)
+
+
+def change_document(client: Client, collection: str, source: str, change: dict[str, Any]) -> None:
+    """Change the source, folder or readers of a document."""
+    client.send("PATCH", build_path("documents", source), params={"collection": collection}, json=change)
 
 
 def delete_document(client: Client, collection: str, source: str) -> None:

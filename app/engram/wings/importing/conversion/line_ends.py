@@ -6,6 +6,7 @@ from collections.abc import Sequence
 MARK = "\x02"
 """What stands in the place of a hyphen and the line end after it."""
 _CUT = re.compile(r"([\w-]*\w)(?:\x02|-\n)(\w+)")
+_COMPOUND = re.compile(r"(?:well|self)-(?!less|ness|same|spring)\w{4,}", re.IGNORECASE)
 _WORD = re.compile(r"\w+(?:-\w+)*")
 
 
@@ -13,8 +14,8 @@ def join_words(pages: Sequence[str]) -> list[str]:
     """Join the words that a hyphen cuts at the end of a line, as the rest of the document spells them.
 
     The hyphen is the word's own if the document has the word with it inside a line, if another hyphen stands in the
-    word ("state-of-the-art"), if a capital or a figure follows, or if both parts are words of the document and the
-    joined word is none.
+    word ("state-of-the-art"), if a capital or a figure follows, if both parts are words of the document and the
+    joined word is none, or after "well" and "self".
     """
     if not any(map(_CUT.search, pages)):
         return list(pages)
@@ -30,6 +31,7 @@ def join_words(pages: Sequence[str]) -> list[str]:
             "-" in first
             or not rest[0].islower()
             or hyphened.casefold() in known
+            or _COMPOUND.fullmatch(hyphened) is not None
             or {first.casefold(), rest.casefold()} <= parts
         )
         return hyphened if compound else joined

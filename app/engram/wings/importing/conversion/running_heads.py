@@ -9,6 +9,7 @@ from engram.wings.importing.conversion.notes import list_some
 _NUMBER = re.compile(r"\d+")
 _ONLY_NUMBER = re.compile(r"[^\w]*\d+[^\w]*")
 _NUMBER_OF = re.compile(r"[^\d]*\d+[^\d]{1,6}\d+[^\w]*")
+_OF_TOTAL = re.compile(r"\b(\d+)(\D{1,6})(\d+)\b")
 _LABELLED = re.compile(r"[^\W\d]+[.:]? \d+")
 _ENDS = (".", "!", "?", ";", ":")
 _EDGE_LINES = 2
@@ -19,9 +20,10 @@ Place = tuple[int, int]  # page, line
 def drop_running_heads(source: str, pages: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     """Return the pages without what they repeat, and a note that says what that was.
 
-    Of each page one page number goes, and at each end one line that most pages share letter for letter. A page
-    number is a line that has nothing but a number which counts up with the pages, with a total or a word ("Page 3
-    of 12") if it is the page's own number. All other numbers are text, since they are what such pages differ in.
+    Of each page one page number goes, and at each end one line that most pages share letter for letter. "3 of
+    12" may stand in it, with the page's own number and the total. A page number is a line that has nothing but a
+    number which counts up with the pages, with a total or a word ("Page 3 of 12") if it is the page's own number.
+    All other numbers are text, since they are what such pages differ in.
     """
     lines = [page.split("\n") for page in pages]
     numbers = _find_page_numbers(lines)
@@ -84,7 +86,7 @@ def _find_heads(pages: Sequence[Sequence[str]], numbers: set[Place]) -> dict[Pla
         ]
         for bottom, outer in ((False, lines[:1]), (True, lines[-1:] if len(lines) > 1 else [])):
             for line, text in outer:
-                places[bottom, text].append((at, line))
+                places[bottom, _hide_number(text, at + 1, len(pages))].append((at, line))
     heads: dict[Place, str] = {}
     for (bottom, text), listed in places.items():
         if len(listed) <= max(2, len(pages) / 2):
@@ -97,3 +99,10 @@ def _find_heads(pages: Sequence[Sequence[str]], numbers: set[Place]) -> dict[Pla
         if not text.endswith(_ENDS) and not value and any(map(str.isalpha, text)):
             heads |= dict.fromkeys(listed, text)
     return heads
+
+
+def _hide_number(text: str, page: int, count: int) -> str:
+    """The text with a mark for the page's own number where the number of pages follows it."""
+    return _OF_TOTAL.sub(
+        lambda at: f"#{at[2]}{at[3]}" if (at[1], at[3]) == (str(page), str(count)) else at[0], text
+    )

@@ -146,13 +146,13 @@ def _spread_merged(source: str, rows: dict[int, Row], marks: _Marks) -> None:
 def _names(table: list[Row]) -> list[str] | None:
     """The names of the columns if each row of a table is a record; None for other tables, and for forms.
 
-    A form has two columns whose second one holds figures and words, and no name of those that records have.
+    A form has two columns whose second one holds figures and words, and none named as ids and texts are.
     """
     names = column_names(_texts(table[0])) if len(table) > 1 else None
     if names is None or len(names) < 2 or any(len(row) > len(names) for row in table):
         return None
     values = [text for row in table[1:] for text in _texts(row)[1:] if text]
-    known = {name.casefold() for name in names} & {*records.IDS, *records.TITLES, *records.TEXTS}
+    known = {name.casefold() for name in names} & {*records.IDS, *records.TEXTS}
     form = len(names) == 2 and not known and 0 < sum(map(is_figure, values)) < len(values)
     return None if form else names
 

@@ -67,8 +67,9 @@ def write_table(grid: Grid, header_rows: int | None = None) -> Iterator[TableLin
         header_rows = sum(bool(_filled(row)) for row in grid[:header_rows])
     grid = _drop_empty(grid)
     if header_rows is None:
-        while len(grid) > 1 and _is_title(grid[0]) and not _is_title(grid[1]):
-            yield TableLine(_first_text(grid.pop(0)))
+        top = next((at for at, row in enumerate(grid) if not _is_title(row)), 0)
+        yield from (TableLine(_first_text(row)) for row in grid[:top])
+        grid = grid[top:]
         header_rows = _count_header_rows(grid)
     names = name_columns(grid[:header_rows])
     header = SEPARATOR.join(filter(None, names))
@@ -200,7 +201,7 @@ def looks_like_header(first: Sequence[Cell | None], rows: Grid, *, named: bool =
         named: whether figures in it are parts of names, as in "2023 Q1".
     """
     cells, names = _filled(first), [text.casefold() for text in _texts(first)]
-    if len(first) < 2 or not all(names[1:]) or len(set(names)) < len(names):
+    if len(first) < 2 or not all(names[1:]):
         return False
     if rows and all(cell.strong for cell in cells):
         return not all(cell.strong for cell in _filled(rows[0]))
@@ -212,9 +213,13 @@ def looks_like_header(first: Sequence[Cell | None], rows: Grid, *, named: bool =
         below = [row[at] for row in texts if at < len(row) and row[at]]
         if names[at] and len(below) >= (1 if wide else 2) and all(map(is_figure, below)):
             return True
-    return wide and all(
-        name and len(name) <= _NAME_CHARACTERS and not name.endswith(":") and not any(map(str.isdigit, name))
-        for name in names
+    return (
+        wide
+        and len(set(names)) == len(names)
+        and all(
+            name and len(name) <= _NAME_CHARACTERS and not name.endswith(":") and not any(map(str.isdigit, name))
+            for name in names
+        )
     )
 
 
