@@ -14,7 +14,7 @@ from engram.core.filter.states import CHANNELS, SentenceMemory, Support, Vector
 Ids = NDArray[np.int64]
 RemainingShares = Mapping[str, float]
 """Judge -> the share of the distance that it left open, see ``caps.GainBudget``."""
-_NO_SHARES: RemainingShares = {}
+NO_SHARES: RemainingShares = {}
 _SUPPORT_ARRAYS = (
     "question_ids",
     "sentence_ids",
@@ -119,7 +119,7 @@ class SupportRows:
             update_counts=np.zeros(count, dtype=np.int64),
             complete=np.zeros(count, dtype=np.bool_),
             days=[UNTOUCHED.day] * count,
-            remaining_shares=[_NO_SHARES] * count,
+            remaining_shares=[NO_SHARES] * count,
             statements=[()] * count,
             answered=np.zeros(count),
             sufficiency=np.zeros(count),

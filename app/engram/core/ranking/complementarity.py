@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.ranking_weights import sigmoid
 from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
 
 Floats = NDArray[np.float64]
@@ -129,6 +130,11 @@ def compute_gaps(question: Floats, sentences: Floats) -> Floats:
     return directions
 
 
+def find_reference_score(scores: Floats) -> Floats:
+    """Score of the fifth passage, or of the last of fewer, which stands for even odds; (..., n), n > 0 -> (...)."""
+    return np.asarray(np.sort(scores, axis=-1)[..., -min(EVIDENCE_PASSAGES, scores.shape[-1])])
+
+
 def compute_evidence_probabilities(scores: Floats) -> Floats:
     """Probability that each passage is evidence, (n,): sigmoid(score - score of the fifth passage).
 
@@ -136,9 +142,7 @@ def compute_evidence_probabilities(scores: Floats) -> Floats:
     """
     if not len(scores):
         return scores
-    last = np.sort(scores)[::-1][min(EVIDENCE_PASSAGES - 1, len(scores) - 1)]
-    probability: Floats = np.exp(-np.logaddexp(0.0, last - scores))
-    return probability
+    return sigmoid(scores - find_reference_score(scores))
 
 
 def select_pool(passages: NDArray[np.int64], scores: Floats) -> Places:

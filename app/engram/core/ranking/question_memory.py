@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
+from engram.core.ranking.complementarity import find_reference_score
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def compute_recall_lifts(scores: Floats, priors: Floats) -> Floats:
         scores: of all candidates before recall, (..., n), n > 0.
         priors: probability of each by recall, in [0, 1], (n,).
     """
-    fifth = np.sort(scores, axis=-1)[..., ::-1][..., min(EVIDENCE_PASSAGES - 1, scores.shape[-1] - 1)][..., None]
+    fifth = find_reference_score(scores)[..., None]
     denied = np.log1p(-np.minimum(priors, MOST_CERTAIN)) - np.logaddexp(0.0, scores - fifth)
     lifted = fifth + np.log(-np.expm1(denied)) - denied
     return np.where(priors > 0, np.maximum(lifted - scores, 0.0), 0.0)

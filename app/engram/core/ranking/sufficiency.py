@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.ratings import REASONS
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation, posterior
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation, posterior, sigmoid
 
 BACKGROUND_RANK = 10
 """Rank, from 1, of the passage that stands for those that are merely on the subject."""
@@ -170,7 +170,7 @@ def _rival(scores: Floats, chain: Chain) -> float:
     leading = np.flatnonzero(chain.leading[:, EVIDENCE_PASSAGES:].any(axis=0))
     if not len(leading):
         return 0.0
-    return float(np.exp(-np.logaddexp(0.0, scores[EVIDENCE_PASSAGES - 1] - scores[EVIDENCE_PASSAGES + leading[0]])))
+    return float(sigmoid(scores[EVIDENCE_PASSAGES + leading[0]] - scores[EVIDENCE_PASSAGES - 1]))
 
 
 def _mass(scores: Floats) -> float:
@@ -199,7 +199,7 @@ def compute_word_coverage(
 
 def probability(features: Floats, weights: Floats) -> float:
     """Return the probability that the first five hold all the evidence, in [0, 1]."""
-    return float(np.exp(-np.logaddexp(0.0, -(features @ weights))))
+    return float(sigmoid(features @ weights))
 
 
 def compute_withholding_threshold(right: Floats, weights: Floats) -> float:
@@ -216,7 +216,7 @@ def compute_withholding_threshold(right: Floats, weights: Floats) -> float:
     """
     odds = np.sort(right @ weights)
     lowest = odds[max(int(WITHHELD_SHARE * (len(odds) + 1)) - 1, 0)]
-    return float(np.exp(-np.logaddexp(0.0, -lowest)))
+    return float(sigmoid(lowest))
 
 
 def label_evidence(
