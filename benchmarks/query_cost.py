@@ -46,7 +46,7 @@ STAGES: tuple[tuple[Any, str, str], ...] = (
     (retrieval_service, "_align_mentions", "align"),
     (passage_ranking, "_candidates", "candidates"),
     (passage_ranking, "_compute_base_features", "base ranking"),
-    (passage_ranking, "look_again", "complementarity"),
+    (passage_ranking, "build_reranking_pool", "complementarity"),
     (passage_ranking, "estimate_sufficiency", "sufficiency"),
     (passage_ranking, "_compute_beliefs", "weights"),
     (retrieval_service, "rank", "rank, the rest"),

@@ -181,7 +181,7 @@ def measure_learning_waits(app: Application, collection: str) -> Iterator[list[f
             began, held = time.perf_counter(), False
             while not held:  # whoever has waited too long is sent away and, like a worker, comes again
                 with suppress(UnavailableError), app.database.write() as writer:
-                    collections.lock_learning(writer, target, alone=False)
+                    collections.lock_learning(writer, target, exclusive=False)
                     held = True
             waits.append(time.perf_counter() - began)
 

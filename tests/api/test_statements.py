@@ -50,8 +50,8 @@ LOOK = 1
 @pytest.mark.parametrize(
     ("arm", "hops", "statements"),
     [
-        # What is recalled and the first hop are read with the names, and learned weights with the second look. Here
-        # something is recalled, which joins the first hop: it is made again.
+        # What is recalled and the first hop are read with the names, and learned weights with the pool's links.
+        # Here something is recalled, which joins the first hop: it is made again.
         ({"profile": "default", "memory": "read"}, 3, OPENED + 3 * HOP + FOUND + COMPARED + LOOK + TEXTS),
         ({"profile": "default", "memory": "off"}, 3, OPENED + 2 * HOP + FOUND + COMPARED + LOOK + TEXTS),
         ({"profile": "paper", "memory": "read"}, 3, OPENED + 2 * HOP + KEYS + TEXTS),

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.ranking.ranking_weights import Prior, build_empty_evidence, posterior
-from engram.core.ranking.sufficiency import FEATURES, observe
+from engram.core.ranking.sufficiency import FEATURES, build_observation
 from engram_evaluation.logistic_fit import calibrate, find_lowest_level, fit_logistic, fit_network, loosen_prior
 
 SIZE = len(FEATURES)
@@ -78,7 +78,9 @@ class TestLoosened:
         x = np.append(1.0, np.full(SIZE - 1, 0.1))
         moved = {}
         for name, prior in (("tight", self.PRIOR), ("loose", loosen_prior(self.PRIOR, 0.5, 0.0))):
-            seen = sum((observe(x, 0, prior, 0.5).evidence for _ in range(10)), build_empty_evidence(SIZE))
+            seen = sum(
+                (build_observation(x, 0, prior, 0.5).evidence for _ in range(10)), build_empty_evidence(SIZE)
+            )
             moved[name] = posterior(prior, seen).mean - prior.mean
         assert moved["loose"][0] < 3 * moved["tight"][0] < 0
         assert np.abs(moved["loose"][1:]).max() < np.abs(moved["tight"][1:]).max()

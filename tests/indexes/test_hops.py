@@ -130,7 +130,7 @@ def test_a_hub_contributes_what_is_near_and_others_all(
     for number in range(4):
         text = "Ada Lovelace wrote. " + ("London is wet." if number < 2 else "It rained.")
         ingest({"id": f"p{number}", "text": text, "metadata": {"even": number % 2 == 0}}, into=collection)
-    monkeypatch.setattr(graph_hops, "HUB", 2)
+    monkeypatch.setattr(graph_hops, "HUB_THRESHOLD", 2)
     of = {number: list(state.sentences(application, collection, f"p{number}").values()) for number in range(4)}
     with application.database.read() as reader:
         corpus = collections.find(reader, collection)
@@ -176,7 +176,7 @@ def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
         found = entity_lookup.find_called_entities(reader, corpus, names)
 
         def count_evidence(most: int, *wanted: int) -> dict[int, int]:
-            return graph_hops.evidence(reader, corpus, wanted, most)[1]
+            return graph_hops.load_sentences(reader, corpus, wanted, most)[1]
 
         ada, babbage, london = (found[name][0] for name in names)
         assert count_evidence(1000, *ids) == {ada: 3, babbage: 2, london: 3}

@@ -13,7 +13,7 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
-from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
+from engram.core.ranking.passage_scores import BASE_FEATURES, FEATURES
 from engram.core.ranking.ranking_weights import Prior
 from engram.providers.ranking_prior import SHIPPED_FILE, RankingPrior, from_json, load_priors
 from engram_evaluation.prior_files import format_ranking
@@ -34,13 +34,14 @@ def draw_sufficiency_prior(seed: int = 0) -> Prior:
     return Prior(draw.normal(size=LITTLE), root @ root.T + np.eye(LITTLE))
 
 
-def draw_first_look(seed: int = 0) -> NDArray[np.float64]:
-    return np.random.default_rng(seed).normal(size=len(FIRST_LOOK))
+def draw_base_weights(seed: int = 0) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).normal(size=len(BASE_FEATURES))
 
 
 def content(**changed: Any) -> dict[str, Any]:
     return (
-        format_ranking(draw_first_look(), draw_prior(), ("one", "other"), draw_sufficiency_prior(), 0.25) | changed
+        format_ranking(draw_base_weights(), draw_prior(), ("one", "other"), draw_sufficiency_prior(), 0.25)
+        | changed
     )
 
 
@@ -59,13 +60,13 @@ def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
     read = load_general(
         write(
             tmp_path / "prior.json",
-            format_ranking(draw_first_look(), prior, ("one", "other"), draw_sufficiency_prior(), 0.25),
+            format_ranking(draw_base_weights(), prior, ("one", "other"), draw_sufficiency_prior(), 0.25),
         )
     )
 
     np.testing.assert_allclose(read.prior.mean, prior.mean, rtol=1e-5)
     np.testing.assert_allclose(read.prior.precision, prior.precision, rtol=1e-5)
-    np.testing.assert_allclose(read.first, draw_first_look(), rtol=1e-5)
+    np.testing.assert_allclose(read.base_weights, draw_base_weights(), rtol=1e-5)
     np.testing.assert_allclose(read.sufficiency.mean, draw_sufficiency_prior().mean, rtol=1e-5)
     np.testing.assert_allclose(read.sufficiency.precision, draw_sufficiency_prior().precision, rtol=1e-5)
     assert read.fitted == ("one", "other")
@@ -77,14 +78,16 @@ def test_rounding_is_done_once(tmp_path: Path) -> None:
     second = load_general(
         write(
             tmp_path / "second.json",
-            format_ranking(first.first, first.prior, first.fitted, first.sufficiency, first.sufficiency_level),
+            format_ranking(
+                first.base_weights, first.prior, first.fitted, first.sufficiency, first.sufficiency_level
+            ),
         )
     )
 
     assert second.name == first.name
     assert second.sufficiency_name == first.sufficiency_name
     np.testing.assert_array_equal(second.sufficiency.precision, first.sufficiency.precision)
-    np.testing.assert_array_equal(second.first, first.first)
+    np.testing.assert_array_equal(second.base_weights, first.base_weights)
     np.testing.assert_array_equal(second.prior.mean, first.prior.mean)
     np.testing.assert_array_equal(second.prior.precision, first.prior.precision)
 
@@ -96,7 +99,7 @@ def test_the_name_is_that_of_the_numbers() -> None:
     firmer = Prior(draw_prior().mean, 2.0 * draw_prior().precision)
 
     assert from_json(content(fitted=["elsewhere"])).name == name
-    others = [(draw_first_look(), other), (draw_first_look(), firmer), (draw_first_look(1), draw_prior())]
+    others = [(draw_base_weights(), other), (draw_base_weights(), firmer), (draw_base_weights(1), draw_prior())]
     assert (
         len(
             {
@@ -113,8 +116,8 @@ def test_the_name_is_that_of_the_numbers() -> None:
 
 def test_sufficiency_name_depends_on_both_priors() -> None:
     read = from_json(content())
-    refitted = from_json(format_ranking(draw_first_look(), draw_prior(), (), draw_sufficiency_prior(1), 0.25))
-    reranked = from_json(format_ranking(draw_first_look(), draw_prior(1), (), draw_sufficiency_prior(), 0.25))
+    refitted = from_json(format_ranking(draw_base_weights(), draw_prior(), (), draw_sufficiency_prior(1), 0.25))
+    reranked = from_json(format_ranking(draw_base_weights(), draw_prior(1), (), draw_sufficiency_prior(), 0.25))
 
     assert refitted.name == read.name
     assert len({read.sufficiency_name, refitted.sufficiency_name, reranked.sufficiency_name}) == 3
@@ -129,7 +132,7 @@ def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
 
 
 def test_each_kind_of_corpus_has_its_own_weights(tmp_path: Path) -> None:
-    other = format_ranking(draw_first_look(1), draw_prior(1), ("third",), draw_sufficiency_prior(1), 0.25)
+    other = format_ranking(draw_base_weights(1), draw_prior(1), ("third",), draw_sufficiency_prior(1), 0.25)
     priors = load_priors(write(tmp_path / "priors.json", other))
 
     assert priors.select_kind("encyclopedic").fitted == ("one", "other")
@@ -194,7 +197,7 @@ def replace_content(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
         ({name: value for name, value in content().items() if name != "first_look"}, "first_look"),
         (
             replace_content("first_look", lambda first: first[:-1]),
-            f"its first look needs {len(FIRST_LOOK)} numbers",
+            f"its base weights need {len(BASE_FEATURES)} numbers",
         ),
         (replace_content("first_look", lambda first: [*first[:-1], float("inf")]), "must be finite"),
         (replace_content("precision", lambda rows: rows[:-1]), f"a precision of {SIZE} x {SIZE}"),

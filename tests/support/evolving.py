@@ -103,7 +103,7 @@ def services(
         validation or application.models.expansion_validation,
     )
     evolve = KeyEvolutionService(application.database, learning.rules)
-    pipeline = replace(application.learning.pipeline, attribution=attribution, evolve=evolve)
+    pipeline = replace(application.learning.pipeline, attribution=attribution, key_evolution=evolve)
     return LearningService(application.database, pipeline, max_attempts=5), evolve
 
 

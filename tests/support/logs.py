@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
 from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, Vector
-from engram.core.filter.steps import EventStatement
+from engram.core.filter.steps import LabelledEvent
 from tests.support.row_engine import RowEngine, apply_by_rows
 
 DIMENSION = 6
@@ -71,8 +71,8 @@ class Verdict:
     def noise(self) -> tuple[float, float]:
         return 1.0 / self.confidence, 0.5 / self.confidence
 
-    def as_statement(self) -> EventStatement:
-        return EventStatement(self.event, self.targets, self.directions, self.noise, self.examined)
+    def as_statement(self) -> LabelledEvent:
+        return LabelledEvent(self.event, self.targets, self.directions, self.noise, self.examined)
 
 
 @st.composite

@@ -17,7 +17,7 @@ from engram.core.filter.states import (
     Support,
     Vector,
 )
-from engram.core.filter.steps import EventStatement
+from engram.core.filter.steps import LabelledEvent
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class RowEngine:
         """Begin with memories that no event moved."""
         return cls({key: SentenceMemory(*key, vector) for key, vector in bases.items()}, {}, [], set())
 
-    def apply(self, statement: EventStatement) -> None:
+    def apply(self, statement: LabelledEvent) -> None:
         """Apply one event to all states that it names."""
         event = statement.event
         for sentence in sorted(statement.targets):
@@ -95,7 +95,7 @@ class RowEngine:
         return {key: memory for key, memory in self.memories.items() if memory.update_count}
 
 
-def apply_by_rows(statements: Sequence[EventStatement], bases: Mapping[tuple[int, str], Vector]) -> RowEngine:
+def apply_by_rows(statements: Sequence[LabelledEvent], bases: Mapping[tuple[int, str], Vector]) -> RowEngine:
     """Apply events in their order, from nothing."""
     engine = RowEngine.begun(bases)
     for statement in statements:

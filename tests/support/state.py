@@ -148,7 +148,7 @@ def list_sentence_ids(application: Application, name: str) -> list[int]:
 def add_episode(application: Application, name: str, question: str, *of: Any, **more: Any) -> UUID:
     """A kept episode, see ``episode``."""
     row = episode(application, question, *of, **more)
-    application.answers.question.keep(collection_id(application, name), row)
+    application.answers.question.store_episode(collection_id(application, name), row)
     return row.id
 
 

@@ -18,14 +18,14 @@ def distribute(
     from engram.composition.container import servers
     from engram.composition.wings import load_tables
     from engram.storage import citus_distribution
-    from engram.storage.database import Database, address
+    from engram.storage.database import Database, describe_address
 
     configured = settings()
     load_tables()
     with servers(configured, make=False) as addresses, closing(Database(addresses.database_url)) as database:
         with tenancy.allow_all_tenants(), database.write_long() as writer:
             spread = citus_distribution.distribute(writer, hnsw_ef_search=configured.hnsw_ef_search)
-        where = address(addresses.database_url)
+        where = describe_address(addresses.database_url)
     if as_json:
         say_json({"database": where, **asdict(spread)})
     else:

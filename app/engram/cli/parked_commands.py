@@ -7,7 +7,7 @@ import typer
 
 from engram.cli.command_groups import parked_group
 from engram.cli.http_client import Client, ClientError, drop_unset
-from engram.cli.query_commands import say_statuses, send_one_by_one
+from engram.cli.query_commands import print_statuses, send_one_by_one
 from engram.cli.service_commands import service_command
 from engram.cli.terminal import CollectionOption, say
 
@@ -51,7 +51,7 @@ def retry(
     )
     yield done
     if events:
-        say_statuses(done)
+        print_statuses(done)
     else:
         say(f"{collection}: {done['retried']} retried")
 

@@ -41,7 +41,7 @@ def serve(
         services.startup.check_encoders()
         services.maintenance.wing_clearing.check()
         services.auth.check()
-        services.observe("api")
+        services.start_telemetry("api")
         listening = [socket.socket(fileno=each) for each in fd or ()]
         Server(create_app(services), configured).run(sockets=listening or None)
     abandon_threads()
@@ -66,7 +66,7 @@ def worker(
     with application(configured, consumer=f"worker-{uuid.uuid4()}") as services:
         os.nice(NICENESS)
         process = Worker(services)
-        services.observe("worker", process.checks())
+        services.start_telemetry("worker", process.checks())
         on_stop(process.stop)
         process.run()
 
@@ -83,7 +83,7 @@ def judge(
     from engram.composition.container import application
 
     with application(settings()) as services, tenancy.allow_all_tenants():
-        services.observe("judge")
+        services.start_telemetry("judge")
         service = services.learning.judge
         on_stop(service.stop)
         access = services.auth.access
@@ -111,12 +111,12 @@ def migrate(
     if revision.startswith("-") and not revision[1:].isdecimal():
         raise typer.BadParameter(f"no such option, and no number of revisions to go back by: {revision}")
     from engram.composition.container import servers
-    from engram.storage.database import address
+    from engram.storage.database import describe_address
     from engram.storage.schema_revision import migrate as run
 
     with servers(settings()) as addresses:
         reached = run(addresses.database_url, revision)
-        where = address(addresses.database_url)
+        where = describe_address(addresses.database_url)
     if as_json:
         say_json({"database": where, "revision": reached})
     else:

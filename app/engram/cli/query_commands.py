@@ -101,7 +101,7 @@ def send_one_by_one(
     return {"feedback": [client.send(method, f"/feedback/{event}{action}", params=where) for event in events]}
 
 
-def say_statuses(page: dict[str, Any]) -> None:
+def print_statuses(page: dict[str, Any]) -> None:
     """Print one line per verdict of the page."""
     for event in page["feedback"]:
         say(f"feedback {event['feedback_id']}: {event['status']}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engram.cli.http_client import Client, ClientError, drop_unset
-from engram.cli.query_commands import say_statuses, send_one_by_one, wait_for_success
+from engram.cli.query_commands import print_statuses, send_one_by_one, wait_for_success
 from engram.cli.service_commands import service_command
 from engram.cli.terminal import LEARNT, CollectionOption, cli, complain, say, say_json, settings
 from engram.context import tenancy
@@ -40,7 +40,7 @@ def revoke(
     )
     yield done
     if events:
-        say_statuses(done)
+        print_statuses(done)
     else:
         say(f"{collection}: {done['updated']} revoked")
 

@@ -149,7 +149,7 @@ class Application:
                 return attached
         raise LookupError(f"no wing that is on has {services.__name__}")
 
-    def observe(self, role: str, checks: Mapping[str, Check] | None = None) -> None:
+    def start_telemetry(self, role: str, checks: Mapping[str, Check] | None = None) -> None:
         """Serve metrics on their own port and send traces, where each is configured.
 
         Args:

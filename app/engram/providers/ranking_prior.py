@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
-from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
+from engram.core.ranking.passage_scores import BASE_FEATURES, FEATURES
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 from engram.core.ranking.reranking import trust_prior
 
@@ -29,7 +29,7 @@ class RankingPrior:
 
     Attributes:
         name: fingerprint of the ranking weights.
-        first: weights of the first look alone, (len(FIRST_LOOK),), by which a pool is chosen.
+        base_weights: of the base features alone, (len(BASE_FEATURES),), by which a pool is chosen.
         prior: prior over all features; its mean, (len(FEATURES),), is the ranking weights, which no verdict moves.
         fitted: names of the data sets that the weights were fitted to.
         sufficiency: prior of the weights of sufficiency.
@@ -40,7 +40,7 @@ class RankingPrior:
     """
 
     name: str
-    first: NDArray[np.float64]
+    base_weights: NDArray[np.float64]
     prior: Prior
     fitted: tuple[str, ...]
     sufficiency: Prior
@@ -144,29 +144,29 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     Raises:
         ValueError, KeyError, TypeError: it is none, or one over other features.
     """
-    first, prior, fitted = read_ranking(content)
-    name = _fingerprint(first.tobytes(), prior, FEATURES)
+    base_weights, prior, fitted = read_ranking(content)
+    name = _fingerprint(base_weights.tobytes(), prior, FEATURES)
     try:
         enough = read_prior(content["sufficiency"], sufficiency.FEATURES)
         level = _read_level(content["sufficiency"])
     except ValueError as error:
         raise ValueError(f"of what is enough, {error}") from error
     sufficiency_name = _fingerprint(name.encode(), enough, sufficiency.FEATURES)
-    return RankingPrior(name, first, prior, fitted, enough, sufficiency_name, level)
+    return RankingPrior(name, base_weights, prior, fitted, enough, sufficiency_name, level)
 
 
 RankingWeights = tuple[NDArray[np.float64], Prior, tuple[str, ...]]
-"""Weights of the first look, the prior over all features, and the names of the data sets they were fitted to."""
+"""Base weights, the prior over all features, and the names of the data sets they were fitted to."""
 
 
 def read_ranking(content: Mapping[str, Any]) -> RankingWeights:
     prior = read_prior(content, FEATURES)
-    first = np.array(content["first_look"], dtype=np.float64)
-    if first.shape != (len(FIRST_LOOK),):
-        raise ValueError(f"its first look needs {len(FIRST_LOOK)} numbers")
-    if not np.isfinite(first).all():
+    base_weights = np.array(content["first_look"], dtype=np.float64)
+    if base_weights.shape != (len(BASE_FEATURES),):
+        raise ValueError(f"its base weights need {len(BASE_FEATURES)} numbers")
+    if not np.isfinite(base_weights).all():
         raise ValueError("its numbers must be finite")
-    return first, prior, tuple(map(str, content["fitted"]))
+    return base_weights, prior, tuple(map(str, content["fitted"]))
 
 
 def read_prior(content: Mapping[str, Any], features: Sequence[str]) -> Prior:

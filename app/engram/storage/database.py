@@ -101,13 +101,13 @@ class Reader:
     def rows(self, statement: str, parameters: Parameters = None) -> Sequence[Any]:
         """All rows of ``statement``, named tuples, whose parameters are written ``%(name)s``."""
         deadline.check()
-        with self._refusals(statement):
+        with self._as_sqlalchemy_errors(statement):
             return self._send(statement, parameters).fetchall()
 
     def row(self, statement: str, parameters: Parameters = None) -> Any:
         """The first row, or None."""
         deadline.check()
-        with self._refusals(statement):
+        with self._as_sqlalchemy_errors(statement):
             return self._send(statement, parameters).fetchone()
 
     def scalar(self, statement: str, parameters: Parameters = None) -> Any:
@@ -123,7 +123,7 @@ class Reader:
         return PreparedStatement(self._driver).execute(text, [values[name] for name in names])
 
     @contextmanager
-    def _refusals(self, statement: str | None) -> Iterator[None]:
+    def _as_sqlalchemy_errors(self, statement: str | None) -> Iterator[None]:
         """Raise the driver's errors in the block as SQLAlchemy's, so that lost connections are noticed."""
         try:
             yield
@@ -139,7 +139,7 @@ class Writer(Reader):
 
     def execute(self, statement: str, parameters: Parameters = None) -> int:
         """Run a statement that returns no rows; the number of rows it touched, -1 while that is not waited for."""
-        with self._refusals(statement):
+        with self._as_sqlalchemy_errors(statement):
             return self._send(statement, parameters).rowcount
 
     @contextmanager
@@ -149,7 +149,7 @@ class Writer(Reader):
         A read waits for itself and all before it. So read first, then send what takes long in Postgres, then
         compute. A failed statement raises at a later one, or at the end of the block.
         """
-        with self._refusals(None), self._driver.pipeline():
+        with self._as_sqlalchemy_errors(None), self._driver.pipeline():
             yield
 
 
@@ -158,12 +158,12 @@ class Administrator(Reader):
 
     def execute(self, statement: str) -> None:
         """Run a statement that returns no rows."""
-        with self._refusals(statement):
+        with self._as_sqlalchemy_errors(statement):
             self._send(statement, None)
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionPool:
+class PoolUsage:
     """Usage of a connection pool: connections in use, and the most there may be."""
 
     in_use: int
@@ -243,7 +243,7 @@ class Database:
             self._readers.connect() if on is None else on.reader() as connection,
             limit_statements(connection),
         ):
-            self._serve(connection)
+            self._set_visibility(connection)
             yield Reader(connection)
 
     @contextmanager
@@ -261,7 +261,7 @@ class Database:
             self._snapshots.connect() if on is None else on.snapshot() as connection,
             limit_statements(connection),
         ):
-            self._serve(connection)
+            self._set_visibility(connection)
             connection.begin()
             yield Reader(connection)
             # A rollback has the driver forget its prepared statements, which are then planned anew each time:
@@ -278,7 +278,7 @@ class Database:
             NotFoundError: what the rows belong to was deleted meanwhile; nothing was written.
         """
         with explain_errors(writing=True), self._writers.connect() as connection:
-            self._serve(connection)
+            self._set_visibility(connection)
             connection.begin()
             yield Writer(connection)
             connection.commit()
@@ -291,7 +291,7 @@ class Database:
             UnavailableError, NotFoundError: as ``write``.
         """
         with explain_errors(writing=True), self._single_writers.connect() as connection:
-            self._serve(connection)
+            self._set_visibility(connection)
             yield Writer(connection)
 
     @contextmanager
@@ -308,7 +308,7 @@ class Database:
             UnavailableError: as ``write``, or it was told to stop; nothing was written.
         """
         with explain_errors(writing=True), self._long_writers.connect() as connection:
-            self._serve(connection)
+            self._set_visibility(connection)
             driver: Any = connection.connection.driver_connection
             connection.begin()
             with _cancel_when(should_stop, driver):
@@ -326,7 +326,7 @@ class Database:
             UnavailableError: Postgres cannot be reached, has no room left, or was told to stop.
         """
         with explain_errors(), self._administrators.connect() as connection:
-            self._serve(connection)
+            self._set_visibility(connection)
             driver: Any = connection.connection.driver_connection
             with _cancel_when(should_stop, driver):
                 yield Administrator(connection)
@@ -365,13 +365,13 @@ class Database:
             system, end = reader.row(replica.PRIMARY)
         return system, end
 
-    def pools(self) -> Mapping[str, ConnectionPool]:
+    def pools(self) -> Mapping[str, PoolUsage]:
         """Return the connection pools by name."""
         pools = {"write": self._writers.pool, "read": self._readers.pool}
         if self.replica is not None:
             pools["replica"] = self.replica.pool
         return {
-            name: ConnectionPool(pool.checkedout(), pool.size())
+            name: PoolUsage(pool.checkedout(), pool.size())
             for name, pool in pools.items()
             if isinstance(pool, QueuePool)
         }
@@ -379,9 +379,9 @@ class Database:
     @property
     def address(self) -> str:
         """Address of the database in words."""
-        return address(self._url)
+        return describe_address(self._url)
 
-    def _serve(self, connection: SqlConnection) -> None:
+    def _set_visibility(self, connection: SqlConnection) -> None:
         """Set tenant and role of the connection, if they differ from its last use, before its transaction begins.
 
         They stay set in the pool. For whoever sees only passages of some readers, the sets of readers are looked up
@@ -428,7 +428,7 @@ def _as_list(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def address(database_url: str) -> str:
+def describe_address(database_url: str) -> str:
     """Describe where a database is: its name, and its host or the folder of its socket."""
     url = make_url(database_url)
     host = url.host or url.query.get("host") or "the default host"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking import complementarity
-from engram.core.ranking.passage_scores import FIRST_LOOK
+from engram.core.ranking.passage_scores import BASE_FEATURES
 from engram.providers.language import Language, PassageText, normalise_entity
 from engram.services.retrieval.query import Query
 from engram.wings.facts.reading import extract_facts
@@ -120,7 +120,7 @@ def judge_questions(
     """Every question's candidates with the ranking's features and, behind them, those of facts.
 
     Args:
-        first: weights of the first look, which says what is likely, (len(FIRST_LOOK),).
+        first: base weights, which says what is likely, (len(BASE_FEATURES),).
     """
     facts_by_passage = read_facts(language, dataset.passages)
     rows = []
@@ -129,8 +129,8 @@ def judge_questions(
             Query(text=question.text, scope=harness.scope, memory="off")
         )
         ids = np.arange(len(names))
-        scores = ranked[:, : len(FIRST_LOOK)] @ first
-        members: list[int] = complementarity.members(ids, scores).tolist() if len(names) else []
+        scores = ranked[:, : len(BASE_FEATURES)] @ first
+        members: list[int] = complementarity.select_pool(ids, scores).tolist() if len(names) else []
         likely = complementarity.compute_evidence_probabilities(scores)
         (sentences,) = language.analyse_passages([PassageText(None, question.text)])
         named = frozenset(normalise_entity(name) for sentence in sentences for name in sentence.entities)

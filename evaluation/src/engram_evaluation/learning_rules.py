@@ -10,7 +10,13 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.observations import Observations
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import RECALL, AuditRows, Support
-from engram.core.filter.steps import BatchObservations, EventStatement, MovedStates, move, observe
+from engram.core.filter.steps import (
+    BatchObservations,
+    LabelledEvent,
+    MovedStates,
+    apply_observations,
+    build_observations,
+)
 from engram.services.passage_keys.expansion_validation import ExpansionValidation, Gate
 
 
@@ -27,7 +33,7 @@ class PartialRule:
     fixed_gain: float | None
 
     def __call__(
-        self, statements: Sequence[EventStatement], memories: MemoryRows, supports: SupportRows
+        self, statements: Sequence[LabelledEvent], memories: MemoryRows, supports: SupportRows
     ) -> MovedStates:
         """Apply events one after the other: see ``steps.apply_statements``."""
         held_memories = {(row.sentence_id, row.channel): row for row in memories}
@@ -37,7 +43,9 @@ class PartialRule:
         contested: set[int] = set()
         for statement in statements:
             before = MemoryRows.from_rows([*held_memories.values()])
-            effect = move(self._build_observations(statement, before, [*held_supports.values()]), before)
+            effect = apply_observations(
+                self._build_observations(statement, before, [*held_supports.values()]), before
+            )
             for memory in effect.memories:
                 held_memories[memory.sentence_id, memory.channel] = memory
                 moved_memories.add((memory.sentence_id, memory.channel))
@@ -54,14 +62,14 @@ class PartialRule:
         )
 
     def _build_observations(
-        self, statement: EventStatement, memories: MemoryRows, supports: Sequence[Support]
+        self, statement: LabelledEvent, memories: MemoryRows, supports: Sequence[Support]
     ) -> BatchObservations:
         """Observations of one event, as this rule has them."""
         directions = {
             channel: vector for channel, vector in statement.directions.items() if channel not in self.frozen
         }
         partial_statement = replace(statement, directions=directions)
-        observed = observe([partial_statement], memories, SupportRows.from_rows(supports))
+        observed = build_observations([partial_statement], memories, SupportRows.from_rows(supports))
         if self.fixed_gain is not None:
             ratio, probabilities = (1.0 - self.fixed_gain) / self.fixed_gain, statement.probabilities
             memory_observations = _set_proportional_noise(
@@ -87,7 +95,7 @@ def _set_proportional_noise(
 
     Args:
         perplexities: of all states, (m,).
-        probabilities: see ``EventStatement``.
+        probabilities: see ``LabelledEvent``.
     """
     divisors = [probabilities.get(sentence, 1.0) for sentence in observations.sentence_ids.tolist()]
     noise = ratio * perplexities[observations.states] / np.array(divisors, dtype=np.float64)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking.ranking_weights import Floats, Prior
-from engram.core.ranking.sufficiency import find_level
+from engram.core.ranking.sufficiency import compute_withholding_threshold
 from engram.wings.sessions.core.feedback_stop import FEATURES, Network
 
 MAX_STEPS = 100
@@ -73,13 +73,13 @@ def calibrate(prior: Prior, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]])
 
 
 def find_lowest_level(mean: Floats, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> float:
-    """Lowest of the levels of several corpora's sufficient answers, see ``sufficiency.find_level``.
+    """Lowest ``sufficiency.compute_withholding_threshold`` of several corpora's sufficient answers.
 
     Args:
         mean: weights, (k,).
         corpora: as of ``fit_logistic``.
     """
-    return min(find_level(rows[enough], mean) for rows, enough in corpora if enough.any())
+    return min(compute_withholding_threshold(rows[enough], mean) for rows, enough in corpora if enough.any())
 
 
 def loosen_prior(prior: Prior, bias: float, slope: float) -> Prior:

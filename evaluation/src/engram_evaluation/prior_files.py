@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
-from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK
+from engram.core.ranking.passage_scores import BASE_FEATURES, FEATURES
 from engram.core.ranking.ranking_weights import Floats, Prior
 from engram.providers.ranking_prior import RankingPrior, RankingPriors, RankingWeights, read_ranking
 from engram.wings.sessions.core import feedback_stop
@@ -29,7 +29,7 @@ def build_neutral_prior() -> RankingPrior:
     """All weights 0: what there is before any were fitted to these features."""
     return RankingPrior(
         "none",
-        np.zeros(len(FIRST_LOOK)),
+        np.zeros(len(BASE_FEATURES)),
         _build_flat_prior(len(FEATURES)),
         (),
         _build_flat_prior(len(sufficiency.FEATURES)),

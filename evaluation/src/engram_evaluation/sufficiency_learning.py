@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, build_empty_evidence
-from engram.core.ranking.sufficiency import compute_learned_mean, observe_answer, probability
+from engram.core.ranking.sufficiency import build_counted_observation, compute_learned_mean, probability
 from engram.providers.ranking_prior import RankingPrior
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
@@ -119,7 +119,10 @@ def measure_draws(
     most = max(verdicts, default=0)
     if len(rows) <= most:
         raise InvalidRequestError(f"{len(rows)} answers leave none to measure after {most} verdicts.")
-    terms = [observe_answer(row, int(y), prior, noise).evidence for row, y in zip(rows, is_sufficient, strict=True)]
+    terms = [
+        build_counted_observation(row, int(y), prior, noise).evidence
+        for row, y in zip(rows, is_sufficient, strict=True)
+    ]
     measured = [_measure_learned(0, prior.mean, rows, is_sufficient)]
     for count in verdicts:
         step, after = begin(count), []

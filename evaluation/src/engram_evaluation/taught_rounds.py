@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, build_empty_evidence, posterior
-from engram.core.ranking.sufficiency import observe, probability
+from engram.core.ranking.sufficiency import build_observation, probability
 from engram_evaluation.sufficiency_measure import auc, calibration_error
 
 NOISE = 0.5
@@ -77,7 +77,7 @@ def _session_evidence(prior: Prior, session: Session) -> WeightEvidence:
     """Return the evidence of one verdict; rounds count as shares, see ``round_sufficiency.observe_verdict``."""
     rows, suffices = session
     total = reduce(
-        add, (observe(row, int(y), prior, NOISE).evidence for row, y in zip(rows, suffices, strict=True))
+        add, (build_observation(row, int(y), prior, NOISE).evidence for row, y in zip(rows, suffices, strict=True))
     )
     return WeightEvidence(total.information / len(rows), total.precision / len(rows))
 

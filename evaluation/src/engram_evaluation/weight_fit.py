@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
-from engram.core.ranking.passage_scores import FIRST_LOOK
+from engram.core.ranking.passage_scores import BASE_FEATURES
 from engram.core.ranking.ranking_weights import Prior
 from engram.providers.ranking_prior import (
     RankingPrior,
@@ -116,14 +116,14 @@ def fit_weights(
 
 
 def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prior]:
-    """Weights of the first look, (len(FIRST_LOOK),), and a prior over all features; each corpus counts the same.
+    """Base weights, (len(BASE_FEATURES),), and a prior over all features; each corpus counts the same.
 
-    The questions are asked twice: the second look's features hang on whom the first one puts into the pool.
+    The questions are asked twice: reranking features depend on whom base weights put into the pool.
 
     Raises:
         InvalidRequestError: as ``fit_prior``.
     """
-    none, size = build_neutral_prior(), len(FIRST_LOOK)
+    none, size = build_neutral_prior(), len(BASE_FEATURES)
 
     def judge_by_look(prior: RankingPrior, look: str) -> list[list[JudgedQuestion]]:
         return [
@@ -137,7 +137,7 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prio
             for corpus in judge_by_look(none, "first")
         ]
     ).mean
-    return first, fit_prior(judge_by_look(replace(none, first=first), "second"))
+    return first, fit_prior(judge_by_look(replace(none, base_weights=first), "second"))
 
 
 def fit_sufficiency(
@@ -150,12 +150,12 @@ def fit_sufficiency(
     goes by answers with evidence alone, as questions are mostly asked of a corpus that can answer them.
 
     Returns:
-        The prior, and the level of ``sufficiency.find_level``, the lowest of the data sets.
+        The prior, and the level of ``sufficiency.compute_withholding_threshold``, the lowest of the data sets.
 
     Raises:
         InvalidRequestError: the first passages hold all the evidence of every question, or of none.
     """
-    prior = replace(build_neutral_prior(), first=first, prior=ranking)
+    prior = replace(build_neutral_prior(), base_weights=first, prior=ranking)
     present, both = [], []
     for harness, dataset in corpora:
         count = len(dataset.questions)

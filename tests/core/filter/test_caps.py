@@ -16,9 +16,9 @@ from engram.core.filter.caps import (
     compute_allowed_gain,
     compute_largest_gain,
     compute_largest_gains,
-    find_comparison_cap,
+    find_weight_limit,
     is_contested,
-    select_counting,
+    select_within_limit,
 )
 
 SHARES = st.floats(0.0, 1.0, allow_nan=False)
@@ -140,17 +140,17 @@ class TestContestedVerdicts:
 
 class TestCountedComparisons:
     def test_comparisons_count_up_to_the_daily_cap(self) -> None:
-        assert select_counting([2, 2, 2]) == [True, True, False]
-        assert select_counting([2, 2], before=1) == [True, False]
-        assert select_counting([0]) == [False]
+        assert select_within_limit([2, 2, 2]) == [True, True, False]
+        assert select_within_limit([2, 2], before=1) == [True, False]
+        assert select_within_limit([0]) == [False]
 
     def test_contested_comparisons_do_not_count(self) -> None:
         caps = [
-            find_comparison_cap(2, contested=False),
-            find_comparison_cap(2, contested=True),
-            find_comparison_cap(None, contested=True),
+            find_weight_limit(2, contested=False),
+            find_weight_limit(2, contested=True),
+            find_weight_limit(None, contested=True),
         ]
-        assert select_counting([*caps, find_comparison_cap(None, contested=False)]) == [True, False, False, True]
+        assert select_within_limit([*caps, find_weight_limit(None, contested=False)]) == [True, False, False, True]
 
     def test_each_goes_by_the_cap_of_its_time(self) -> None:
-        assert select_counting([1, 1, 3, None, 3, 3]) == [True, False, True, True, False, False]
+        assert select_within_limit([1, 1, 3, None, 3, 3]) == [True, False, True, True, False, False]

@@ -46,7 +46,7 @@ def test_withdrawn_rating_has_no_meaning(reason: str | None, cites: bool) -> Non
 
 def test_a_rating_alone_falls_with_the_rank() -> None:
     alone = find_meaning("up", None, has_citations=False)
-    assert [alone.compute_examination(rank) for rank in range(1, RATED_PASSAGES + 1)] == [
+    assert [alone.compute_reference_probability(rank) for rank in range(1, RATED_PASSAGES + 1)] == [
         HALF / 8 / rank for rank in range(1, RATED_PASSAGES + 1)
     ]
-    assert alone.compute_examination(RATED_PASSAGES + 1) == 0.0
+    assert alone.compute_reference_probability(RATED_PASSAGES + 1) == 0.0

@@ -38,7 +38,7 @@ class TestWithAllEvents:
         made = replay_by_rows(log)
         replayed = {
             (done.state.sentence_id, done.state.channel): done
-            for done in state_replay.memories(BASES, memory_steps(log, made.audit))
+            for done in state_replay.replay_memories(BASES, memory_steps(log, made.audit))
         }
         assert list(replayed) == sorted(replayed)
         assert {key: bits(done.state) for key, done in replayed.items()} == {
@@ -55,7 +55,7 @@ class TestWithAllEvents:
         made = replay_by_rows(log)
         replayed = {
             (done.state.question_id, done.state.sentence_id): done
-            for done in state_replay.supports(support_steps(log, made.audit))
+            for done in state_replay.replay_supports(support_steps(log, made.audit))
         }
         assert list(replayed) == sorted(replayed)
         assert {pair: bits(done.state) for pair, done in replayed.items()} == {
@@ -79,9 +79,11 @@ class TestWithAllEvents:
             replace(row, gain=0.0, residual=0.0, perplexity_before=1.0, perplexity_after=1.0) for row in made.audit
         ]
         corrected = [
-            row for done in state_replay.memories(BASES, memory_steps(log, untold)) for row in done.corrected
+            row for done in state_replay.replay_memories(BASES, memory_steps(log, untold)) for row in done.corrected
         ]
-        corrected += [row for done in state_replay.supports(support_steps(log, untold)) for row in done.corrected]
+        corrected += [
+            row for done in state_replay.replay_supports(support_steps(log, untold)) for row in done.corrected
+        ]
 
         def place(row: Audit) -> tuple[int, int, str]:
             return row.event_id, row.sentence_id, row.channel
@@ -98,18 +100,18 @@ class TestWithAllEvents:
         made = replay_by_rows(log)
         rows = [row for row in made.audit if row.channel == RECALL]
         wrong = [replace(row, gain=row.gain + 0.25) if row is rows[-1] else row for row in rows] if rows else []
-        done = list(state_replay.supports(support_steps(log, wrong)))
+        done = list(state_replay.replay_supports(support_steps(log, wrong)))
         assert [row for replayed in done for row in replayed.corrected] == rows[-1:]
         assert sorted(bits(replayed.state) for replayed in done) == sorted(map(bits, made.supports.values()))
 
     def test_of_what_has_no_base_nothing_is_replayed(self) -> None:
         step = ReplayStep(1, EVENT, Audit(1, 99, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001), unit(1))
-        assert list(state_replay.memories(BASES, [step])) == []
+        assert list(state_replay.replay_memories(BASES, [step])) == []
 
     def test_a_memory_cannot_move_without_a_direction(self) -> None:
         step = ReplayStep(1, EVENT, Audit(1, 1, TASK, 1, 0.5, 0.0, 0.0, 1.0, 1.0, 0.001))
         with pytest.raises(ValueError, match="direction"):
-            list(state_replay.memories(BASES, [step]))
+            list(state_replay.replay_memories(BASES, [step]))
 
 
 class TestWithoutSingleEvents:
@@ -122,7 +124,7 @@ class TestWithoutSingleEvents:
         made = replay_by_rows(log)
         events = {one.event.id for one in log}
         ways: dict[int | None, dict[tuple[int, str], object]] = {event: {} for event in (None, *events)}
-        for done in state_replay.memories(BASES, memory_steps(log, made.audit), events):
+        for done in state_replay.replay_memories(BASES, memory_steps(log, made.audit), events):
             ways[done.without][done.state.sentence_id, done.state.channel] = bits(done.state)
         assert ways[None] == {key: bits(memory) for key, memory in made.list_touched().items()}
         for event in events:
@@ -143,7 +145,7 @@ class TestWithoutSingleEvents:
         made = replay_by_rows(log)
         events = {one.event.id for one in log}
         ways: dict[int | None, dict[tuple[int, int], object]] = {event: {} for event in (None, *events)}
-        for done in state_replay.supports(support_steps(log, made.audit), events):
+        for done in state_replay.replay_supports(support_steps(log, made.audit), events):
             if done.state.update_count:
                 ways[done.without][done.state.question_id, done.state.sentence_id] = bits(done.state)
         for one in log:
@@ -165,6 +167,8 @@ class TestWithoutSingleEvents:
         made = replay_by_rows(log)
         events = {one.event.id for one in log}
         assert not any(
-            done.corrected for done in state_replay.memories(BASES, memory_steps(log, made.audit), events)
+            done.corrected for done in state_replay.replay_memories(BASES, memory_steps(log, made.audit), events)
         )
-        assert not any(done.corrected for done in state_replay.supports(support_steps(log, made.audit), events))
+        assert not any(
+            done.corrected for done in state_replay.replay_supports(support_steps(log, made.audit), events)
+        )

@@ -21,7 +21,7 @@ from engram.core.filter.states import (
     Vector,
     question_hash,
 )
-from engram.core.filter.steps import EventStatement, MovedStates, apply_statements
+from engram.core.filter.steps import LabelledEvent, MovedStates, apply_statements
 from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, logs, replay_by_rows, unit
 from tests.support.row_engine import RowEngine, apply_by_rows
 
@@ -38,7 +38,7 @@ def apply_event(
     **more: Any,
 ) -> MovedStates:
     """What ``EVENT`` moves where no support is known."""
-    saying = EventStatement(EVENT, targets, directions, **({"noise": NOISE} | more))
+    saying = LabelledEvent(EVENT, targets, directions, **({"noise": NOISE} | more))
     return apply_statements([saying], MemoryRows.from_rows([*memories.values()]), SupportRows.from_rows([]))
 
 
@@ -240,7 +240,7 @@ class TestBatchedUpdates:
     def test_vectors_of_any_length(self, dimension: int) -> None:
         bases = {(s, TASK): unit(s, dimension) for s in SENTENCES}
         log = [
-            EventStatement(
+            LabelledEvent(
                 replace(EVENT, id=number, judge=f"judge {number % 3}", process_noise=number / 100, share=0.9),
                 {sentence: (sentence + number) % 2 for sentence in SENTENCES},
                 {TASK: unit(50 + number, dimension)},

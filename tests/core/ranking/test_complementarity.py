@@ -1,4 +1,4 @@
-"""The second look, held against sums written out one by one."""
+"""Reranking features, held against sums written out one by one."""
 
 import math
 
@@ -8,19 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.ranking.complementarity import (
-    LINKS,
-    POOL,
-    SECOND_LOOK_COLUMNS,
+    PAIR_FEATURES,
+    POOL_SIZE,
+    RERANKING_FEATURES,
     CandidatePool,
+    EntityIncidence,
     GapSimilarities,
-    NamedEntities,
     QuestionWords,
+    build_pool,
     compute_evidence_probabilities,
-    find_completed,
-    gaps,
-    look,
-    members,
-    pool,
+    compute_gaps,
+    compute_reranking_features,
+    find_best_partner,
+    select_pool,
 )
 
 
@@ -46,11 +46,11 @@ class Corpus:
         self.ids = draw.permutation(count).astype(np.int64)
 
     def pool(self) -> CandidatePool:
-        places = members(self.ids, self.scores)
+        places = select_pool(self.ids, self.scores)
         best = self.sentences[places]
-        return pool(
+        return build_pool(
             places,
-            NamedEntities(1 / np.log2(1.0 + self.passages), self.asked, self.named, self.titled),
+            EntityIncidence(1 / np.log2(1.0 + self.passages), self.asked, self.named, self.titled),
             QuestionWords(self.weight, self.said),
             GapSimilarities(self.keys @ self.question, best @ self.question, best @ self.keys.T),
         )
@@ -58,7 +58,7 @@ class Corpus:
     def link(self, i: int, j: int) -> dict[str, float]:
         """What j adds to i, one sum after the other."""
         if i == j:
-            return dict.fromkeys(LINKS, 0.0)
+            return dict.fromkeys(PAIR_FEATURES, 0.0)
         every = range(len(self.passages))
         rarity = [1 / math.log2(1 + count) for count in self.passages.tolist()]
         both = [e for e in every if self.named[i, e] and self.named[j, e]]
@@ -83,10 +83,10 @@ class Corpus:
 def test_every_link_is_what_it_says(seed: int, count: int) -> None:
     corpus = Corpus(seed, count)
     made = corpus.pool()
-    assert made.links.shape == (min(POOL, count), count, len(LINKS))
+    assert made.links.shape == (min(POOL_SIZE, count), count, len(PAIR_FEATURES))
     for at, i in enumerate(made.places.tolist()):
         for j in range(count):
-            found = dict(zip(LINKS, made.links[at, j].tolist(), strict=True))
+            found = dict(zip(PAIR_FEATURES, made.links[at, j].tolist(), strict=True))
             assert found == pytest.approx(corpus.link(i, j), abs=1e-9)
 
 
@@ -94,28 +94,28 @@ def test_every_link_is_what_it_says(seed: int, count: int) -> None:
 def test_a_feature_is_the_most_that_a_believed_member_makes_of_a_link(seed: int, count: int) -> None:
     corpus = Corpus(seed, count)
     made, believed = corpus.pool(), compute_evidence_probabilities(corpus.scores)
-    features = look(made, believed)
-    assert features.shape == (count, len(SECOND_LOOK_COLUMNS))
+    features = compute_reranking_features(made, believed)
+    assert features.shape == (count, len(RERANKING_FEATURES))
     for j in range(count):
         links = [(believed[i], corpus.link(i, j)) for i in made.places.tolist()]
-        expected = {name: max(p * link[name] for p, link in links) for name in LINKS}
+        expected = {name: max(p * link[name] for p, link in links) for name in PAIR_FEATURES}
         expected["standing"] = believed[j]
-        assert dict(zip(SECOND_LOOK_COLUMNS, features[j].tolist(), strict=True)) == pytest.approx(
-            expected, abs=1e-9
-        )
+        assert dict(zip(RERANKING_FEATURES, features[j].tolist(), strict=True)) == pytest.approx(expected, abs=1e-9)
 
 
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 12))
-def test_second_look_is_independent_of_candidate_order(seed: int, count: int) -> None:
+def test_reranking_features_are_independent_of_candidate_order(seed: int, count: int) -> None:
     corpus = Corpus(seed, count)
     made, believed = corpus.pool(), compute_evidence_probabilities(corpus.scores)
     order = np.random.default_rng(seed).permutation(count)
     again = made.reorder(order)
     np.testing.assert_array_equal(order[again.places], made.places)
-    np.testing.assert_array_equal(look(again, believed[order]), look(made, believed)[order])
-    weights = np.linspace(-1, 2, len(LINKS))
     np.testing.assert_array_equal(
-        find_completed(again, believed[order], weights), find_completed(made, believed, weights)[order]
+        compute_reranking_features(again, believed[order]), compute_reranking_features(made, believed)[order]
+    )
+    weights = np.linspace(-1, 2, len(PAIR_FEATURES))
+    np.testing.assert_array_equal(
+        find_best_partner(again, believed[order], weights), find_best_partner(made, believed, weights)[order]
     )
 
 
@@ -134,25 +134,25 @@ def test_the_fifth_has_even_odds() -> None:
 
 def test_members_are_the_best_equal_ones_in_id_order() -> None:
     ids = np.array([7, 3, 9, 1, 5], dtype=np.int64)
-    assert members(ids, np.array([1.0, 2.0, 2.0, 2.0, 0.0])).tolist() == [3, 1, 2, 0]
-    assert members(ids[:0], np.zeros(0)).tolist() == []
+    assert select_pool(ids, np.array([1.0, 2.0, 2.0, 2.0, 0.0])).tolist() == [3, 1, 2, 0]
+    assert select_pool(ids[:0], np.zeros(0)).tolist() == []
 
 
 def test_passage_completes_the_likelier_linked_member() -> None:
-    links = np.zeros((2, 3, len(LINKS)))
+    links = np.zeros((2, 3, len(PAIR_FEATURES)))
     links[0, 2, 0], links[1, 2, 0] = 1.0, 0.5
     links[1, 0, 1] = 1.0
     made = CandidatePool(np.array([0, 1]), links)
-    weights = np.zeros(len(LINKS))
+    weights = np.zeros(len(PAIR_FEATURES))
     weights[0], weights[1] = 2.0, -1.0
-    assert find_completed(made, np.array([0.9, 0.8, 0.1]), weights).tolist() == [-1, -1, 0]
+    assert find_best_partner(made, np.array([0.9, 0.8, 0.1]), weights).tolist() == [-1, -1, 0]
     # the likelier one, though it adds less
-    assert find_completed(made, np.array([0.3, 0.8, 0.1]), weights).tolist() == [-1, -1, 1]
+    assert find_best_partner(made, np.array([0.3, 0.8, 0.1]), weights).tolist() == [-1, -1, 1]
 
 
 def test_a_gap_is_what_the_question_asks_beside_a_sentence() -> None:
     question = np.array([0.6, 0.8, 0.0])
     sentences = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.6, 0.8, 0.0]])
-    found = gaps(question, sentences)
+    found = compute_gaps(question, sentences)
     assert found == pytest.approx(np.array([[0.0, 1.0, 0.0], [0.6, 0.8, 0.0]]))  # the last leaves none
-    assert gaps(question, np.zeros((0, 3))).shape == (0, 3)
+    assert compute_gaps(question, np.zeros((0, 3))).shape == (0, 3)

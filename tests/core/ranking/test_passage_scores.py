@@ -9,29 +9,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.ranking.complementarity import (
-    LINKS,
-    SECOND_LOOK_COLUMNS,
+    PAIR_FEATURES,
+    RERANKING_FEATURES,
     CandidatePool,
     compute_evidence_probabilities,
 )
 from engram.core.ranking.passage_scores import (
+    BASE_FEATURES,
     FEATURE_HOPS,
     FEATURES,
-    FIRST_LOOK,
     HOP_FEATURES,
+    NO_TITLE_MATCH_FEATURES,
     PLAIN_FEATURES,
-    UNTITLED_FEATURES,
     HopReach,
-    add_second_look,
-    names_title,
+    add_reranking_features,
+    has_title_match,
     passage_features,
-    passage_scores,
+    score_passages_published,
     select_best,
 )
 
 
 def test_score_adds_prior_and_discounted_logarithms() -> None:
-    scores = passage_scores({1: 0.8, 2: 0.5}, [{1: 0.6}, {1: 0.4, 3: 0.2}], 0.01)
+    scores = score_passages_published({1: 0.8, 2: 0.5}, [{1: 0.6}, {1: 0.4, 3: 0.2}], 0.01)
 
     assert scores == {
         1: pytest.approx(0.01 * 0.8 + math.log(1.6) / 1 + math.log(1.4) / 2),
@@ -43,7 +43,7 @@ def test_score_adds_prior_and_discounted_logarithms() -> None:
 @pytest.mark.parametrize("bonus", [-1.0, -2.5])
 def test_a_bonus_without_a_logarithm_is_refused(bonus: float) -> None:
     with pytest.raises(ValueError, match="above -1"):
-        passage_scores({}, [{1: bonus}], 0.01)
+        score_passages_published({}, [{1: bonus}], 0.01)
 
 
 def test_the_best_come_first_and_equal_scores_in_id_order() -> None:
@@ -60,7 +60,7 @@ def test_ranking_does_not_depend_on_the_order_of_scores(scores: dict[int, float]
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_a_larger_bonus_never_ranks_lower(smaller: float, more: float) -> None:
-    scores = passage_scores({1: 0.5, 2: 0.5}, [{1: smaller, 2: smaller + more}], 0.01)
+    scores = score_passages_published({1: 0.5, 2: 0.5}, [{1: smaller, 2: smaller + more}], 0.01)
 
     assert scores[2] >= scores[1]
 
@@ -79,37 +79,41 @@ def table(
 ) -> dict[int, dict[str, float]]:
     """Passage -> feature -> value, those that are 0 left out."""
     passages, features = passage_features(similarities, lexical or {}, timely or {}, hops)
-    assert features.shape == (len(similarities), len(FIRST_LOOK))
+    assert features.shape == (len(similarities), len(BASE_FEATURES))
     assert passages.tolist() == sorted(similarities)
     return {
-        passage: {name: value for name, value in zip(FIRST_LOOK, row, strict=True) if value}
+        passage: {name: value for name, value in zip(BASE_FEATURES, row, strict=True) if value}
         for passage, row in zip(passages.tolist(), features.tolist(), strict=True)
     }
 
 
 def test_every_feature_has_one_column() -> None:
-    assert len(FIRST_LOOK) == len(PLAIN_FEATURES) + FEATURE_HOPS * len(HOP_FEATURES) + len(UNTITLED_FEATURES)
+    assert len(BASE_FEATURES) == len(PLAIN_FEATURES) + FEATURE_HOPS * len(HOP_FEATURES) + len(
+        NO_TITLE_MATCH_FEATURES
+    )
     assert len(set(FEATURES)) == len(FEATURES)
-    assert (*FIRST_LOOK, *SECOND_LOOK_COLUMNS) == FEATURES
-    assert {f"{name}_untitled" for name in UNTITLED_FEATURES} == set(FIRST_LOOK[-len(UNTITLED_FEATURES) :])
+    assert (*BASE_FEATURES, *RERANKING_FEATURES) == FEATURES
+    assert {f"{name}_untitled" for name in NO_TITLE_MATCH_FEATURES} == set(
+        BASE_FEATURES[-len(NO_TITLE_MATCH_FEATURES) :]
+    )
     assert FEATURES[len(PLAIN_FEATURES) : len(PLAIN_FEATURES) + len(HOP_FEATURES)] == tuple(
         f"{name}_1" for name in HOP_FEATURES
     )
 
 
-def test_the_second_look_goes_by_the_first() -> None:
-    first = np.random.default_rng(1).normal(size=(6, len(FIRST_LOOK)))
-    weights = np.linspace(-1, 1, len(FIRST_LOOK))
-    links = np.random.default_rng(2).normal(size=(2, 6, len(LINKS)))
-    features = add_second_look(first, CandidatePool(np.array([4, 1]), links), weights)
+def test_reranking_features_follow_the_base_ranking() -> None:
+    first = np.random.default_rng(1).normal(size=(6, len(BASE_FEATURES)))
+    weights = np.linspace(-1, 1, len(BASE_FEATURES))
+    links = np.random.default_rng(2).normal(size=(2, 6, len(PAIR_FEATURES)))
+    features = add_reranking_features(first, CandidatePool(np.array([4, 1]), links), weights)
     believed = compute_evidence_probabilities(first @ weights)
-    np.testing.assert_array_equal(features[:, : len(FIRST_LOOK)], first)
+    np.testing.assert_array_equal(features[:, : len(BASE_FEATURES)], first)
     np.testing.assert_array_equal(features[:, -1], believed)
     expected = np.maximum(believed[4] * links[0], believed[1] * links[1])
-    np.testing.assert_allclose(features[:, len(FIRST_LOOK) : -1], expected)
-    nothing = add_second_look(first, None, weights)
+    np.testing.assert_allclose(features[:, len(BASE_FEATURES) : -1], expected)
+    nothing = add_reranking_features(first, None, weights)
     assert nothing.shape == (6, len(FEATURES))
-    assert not nothing[:, len(FIRST_LOOK) :].any()
+    assert not nothing[:, len(BASE_FEATURES) :].any()
 
 
 def test_a_hop_counts_with_the_best_sentence_of_each_passage() -> None:
@@ -175,7 +179,7 @@ def test_likeness_counts_once_more_where_nothing_is_titled_at_the_first_hop(
 @pytest.mark.parametrize("titled", [{}, {2: 0.5}])
 def test_any_candidate_tells_whether_one_is_titled_after_the_question(titled: dict[int, float]) -> None:
     _, features = passage_features({1: 0.9, 2: 0.4, 3: -0.1}, {}, {}, [reach((1, 0.5, 1.0), titled=titled)])
-    assert {names_title(row) for row in features} == {bool(titled)}
+    assert {has_title_match(row) for row in features} == {bool(titled)}
 
 
 def test_absent_title_and_sentence_features_are_zero() -> None:
@@ -217,7 +221,7 @@ def test_a_hop_whose_sentences_score_nothing_has_no_shares() -> None:
 def test_no_passages_give_no_features() -> None:
     passages, features = passage_features({}, {1: 0.5}, {}, [reach((1, 0.5, 0.5), titled={1: 1.0})])
 
-    assert (passages.shape, features.shape) == ((0,), (0, len(FIRST_LOOK)))
+    assert (passages.shape, features.shape) == ((0,), (0, len(BASE_FEATURES)))
 
 
 cosines = st.floats(-1.0, 1.0)

@@ -7,40 +7,40 @@ from hypothesis import strategies as st
 
 from engram.core.filter.kalman import update_supports
 from engram.core.ranking.question_memory import (
-    LEAST_PRIOR,
-    collect_passage_priors,
+    LEAST_RECALL,
+    collect_passage_probabilities,
     compute_recall_lifts,
+    compute_recall_probabilities,
     compute_ungated_support,
     net_support,
-    recall_priors,
-    select_leading,
+    select_likely,
 )
 
 units = st.floats(0.0, 1.0)
 
 
 def test_a_prior_is_the_most_probable_past_question_and_not_the_sum() -> None:
-    priors = recall_priors([(1, 0.5, 0.6), (1, 0.5, 0.6), (1, 0.25, 0.8), (2, 1.0, 0.5)])
+    priors = compute_recall_probabilities([(1, 0.5, 0.6), (1, 0.5, 0.6), (1, 0.25, 0.8), (2, 1.0, 0.5)])
 
     assert priors == {1: pytest.approx(0.5 * (1 - 0.4**3)), 2: pytest.approx(1 - 0.5**3)}
 
 
 def test_one_full_verdict_on_the_question_itself_is_right_26_times_of_27() -> None:
-    assert recall_priors([(1, 1.0, 2 / 3)]) == {1: pytest.approx(26 / 27)}
+    assert compute_recall_probabilities([(1, 1.0, 2 / 3)]) == {1: pytest.approx(26 / 27)}
 
 
 def test_other_needs_and_unsupported_sentences_give_no_prior() -> None:
-    assert recall_priors([(1, 0.0, 1.0), (2, 1.0, 0.0), (3, 0.019, 1.0)]) == {}
+    assert compute_recall_probabilities([(1, 0.0, 1.0), (2, 1.0, 0.0), (3, 0.019, 1.0)]) == {}
 
 
 def test_a_passage_has_the_highest_prior_of_its_sentences_and_of_its_duplicates() -> None:
-    priors = collect_passage_priors({1: 0.2, 2: 0.6, 3: 0.9, 4: 0.5}, {1: 10, 2: 10, 3: 30}, {30: 20})
+    priors = collect_passage_probabilities({1: 0.2, 2: 0.6, 3: 0.9, 4: 0.5}, {1: 10, 2: 10, 3: 30}, {30: 20})
 
     assert priors == {10: 0.6, 20: 0.9}
 
 
 def test_only_what_is_more_likely_evidence_than_not_leads() -> None:
-    assert select_leading({1: 0.5, 2: 0.499, 3: 1.0}) == {1: 0.5, 3: 1.0}
+    assert select_likely({1: 0.5, 2: 0.499, 3: 1.0}) == {1: 0.5, 3: 1.0}
 
 
 def test_recall_is_evidence_beside_the_base_ranking() -> None:
@@ -79,10 +79,10 @@ def test_several_rankings_are_lifted_at_once() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 4), units, units), max_size=12))
 def test_priors_do_not_depend_on_the_order_of_supports(supports: list[tuple[int, float, float]]) -> None:
-    priors = recall_priors(supports)
+    priors = compute_recall_probabilities(supports)
 
-    assert recall_priors(reversed(supports)) == priors
-    assert all(LEAST_PRIOR <= prior <= 1.0 for prior in priors.values())
+    assert compute_recall_probabilities(reversed(supports)) == priors
+    assert all(LEAST_RECALL <= prior <= 1.0 for prior in priors.values())
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=20), st.sampled_from([0.2, 0.5, 2.0]))

@@ -4,23 +4,23 @@ import numpy as np
 import pytest
 
 from engram.core.ranking.ranking_weights import CandidateComparison, observe, posterior
-from engram.core.ranking.reranking import MOST_LOG_ODDS, TRUST, RerankedScores, features, log_odds, trust_prior
+from engram.core.ranking.reranking import MOST_LOG_ODDS, TRUST, RerankedScores, features, to_log_odds, trust_prior
 
 
 def test_relevances_become_log_odds_and_stay_within_bounds() -> None:
-    assert log_odds([0.5, 0.75, 0.25]) == pytest.approx([0.0, np.log(3.0), -np.log(3.0)])
-    assert log_odds([0.0, 1.0]) == [-MOST_LOG_ODDS, MOST_LOG_ODDS]
-    assert log_odds([]) == []
+    assert to_log_odds([0.5, 0.75, 0.25]) == pytest.approx([0.0, np.log(3.0), -np.log(3.0)])
+    assert to_log_odds([0.0, 1.0]) == [-MOST_LOG_ODDS, MOST_LOG_ODDS]
+    assert to_log_odds([]) == []
 
 
 def test_scores_outside_of_relevances_are_log_odds_already() -> None:
-    assert log_odds([0.5, -2.0, 40.0]) == [0.5, -2.0, MOST_LOG_ODDS]
+    assert to_log_odds([0.5, -2.0, 40.0]) == [0.5, -2.0, MOST_LOG_ODDS]
 
 
 @pytest.mark.parametrize("score", [float("nan"), float("inf")])
 def test_a_score_that_is_not_finite_is_refused(score: float) -> None:
     with pytest.raises(ValueError, match="not finite"):
-        log_odds([0.5, score])
+        to_log_odds([0.5, score])
 
 
 def test_unread_passages_get_the_lowest_reranker_score() -> None:

@@ -193,7 +193,7 @@ def test_words_of_two_languages_say_nothing() -> None:
 
 def test_units_of_the_question_s_own_make_a_near_pair_surer() -> None:
     foreign = pair(6.0, np.nan)
-    own = replace(foreign, adapted=np.array([True]))
+    own = replace(foreign, cross_language=np.array([True]))
 
     assert compute_probability(foreign) < 0.5 < compute_probability(own)
     assert compute_probability(replace(own, nearness=np.array([2.5]))) < 0.05
@@ -205,8 +205,8 @@ def test_units_of_a_question_in_another_language_are_its_own() -> None:
     foreign = np.column_stack([np.cos(angles), np.sin(angles)])
     question = np.array([1.0, 0.0])
 
-    adapted = units.adapt_to(question, foreign)
+    adapted = units.fit_to_other_languages(question, foreign)
 
     others = np.arctanh(np.cos(angles[1:]))  # the nearest is left out
     assert (adapted.mean, adapted.deviation) == pytest.approx((others.mean(), others.std()))
-    assert units.adapt_to(question, foreign[:10]) is units
+    assert units.fit_to_other_languages(question, foreign[:10]) is units

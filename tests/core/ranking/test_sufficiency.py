@@ -14,18 +14,18 @@ from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import (
+    CONFIRMATIONS_FOR_HALF_WEIGHT,
     FEATURES,
-    UNCONFIRMED,
     Chain,
-    answer_outcome,
+    build_counted_observation,
+    build_observation,
     compute_learned_mean,
+    compute_withholding_threshold,
     compute_word_coverage,
     features,
-    find_level,
-    observe,
-    observe_answer,
+    label_answer,
+    label_evidence,
     probability,
-    verdict_outcome,
 )
 
 SIZE = len(FEATURES)
@@ -187,7 +187,7 @@ class TestVerdictOutcome:
     ) -> int | None:
         logged = LoggedVerdict(passages=passages, **verdict)  # type: ignore[arg-type]
         pairs = [(10 * sentence, y) for sentence, y in logged.targets([]).items()]
-        return verdict_outcome(logged, pairs, self.first, known=known)
+        return label_evidence(logged, pairs, self.first, known=known)
 
     def test_all_of_a_complete_verdict_among_them_is_enough(self) -> None:
         assert self.compute_outcome(supports=(1, 5)) == 1
@@ -229,7 +229,7 @@ class TestAnswerOutcome:
     def compute_outcome(self, *, known: bool = True, **verdict: object) -> int | None:
         logged = LoggedVerdict(**verdict)  # type: ignore[arg-type]
         pairs = [(10 * sentence, y) for sentence, y in logged.targets([]).items()]
-        return answer_outcome(logged, pairs, (10, 20, 30, 40, 50), known=known)
+        return label_answer(logged, pairs, (10, 20, 30, 40, 50), known=known)
 
     def test_complete_verdict_says_what_it_says_of_passages(self) -> None:
         assert self.compute_outcome(supports=(1, 5)) == 1
@@ -296,13 +296,13 @@ class TestObserve:
                 (log_likelihood(prior.mean + step * row) - log_likelihood(prior.mean - step * row)) / (2 * step)
                 for row in np.eye(SIZE)
             ]
-            seen = observe(x, outcome, prior, 2.0)
+            seen = build_observation(x, outcome, prior, 2.0)
             assert_allclose(seen.evidence.information, np.array(slope) / 2.0, rtol=1e-5, atol=1e-8)
             p = probability(x, prior.mean)
             curvature = (p - 0.5) / (x @ prior.mean)
             assert p * (1 - p) < curvature < 0.25
             assert_allclose(seen.evidence.precision, curvature * np.outer(x, x) / 2.0)
-            counted = observe_answer(x, outcome, prior, 2.0).evidence
+            counted = build_counted_observation(x, outcome, prior, 2.0).evidence
             assert_array_equal(counted.information, [*seen.evidence.information, outcome / 2.0])
             assert_array_equal(counted.precision[:SIZE, :SIZE], seen.evidence.precision)
             assert_array_equal(counted.precision[SIZE], [*[0.0] * SIZE, 0.5])
@@ -311,7 +311,7 @@ class TestObserve:
     def test_the_less_sure_the_prior_the_less_a_verdict_holds_it_where_it_is(self) -> None:
         x, mean = draw_answer(0), np.linspace(-1, 1, SIZE)
         curvatures = [
-            observe(x, 1, Prior(mean, sure * np.eye(SIZE)), 1.0).evidence.precision[0, 0]
+            build_observation(x, 1, Prior(mean, sure * np.eye(SIZE)), 1.0).evidence.precision[0, 0]
             for sure in (100.0, 1.0, 0.01)
         ]
         assert curvatures[0] > curvatures[1] > curvatures[2] > 0
@@ -324,7 +324,7 @@ class TestObserve:
         self, seed: int, outcome: int, along: float
     ) -> None:
         x, prior = draw_answer(seed), Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
-        seen = observe(x, outcome, prior, 1.0).evidence
+        seen = build_observation(x, outcome, prior, 1.0).evidence
 
         def compute_excess(odds: float) -> float:
             """By how much the log-likelihood is above the parabola, but for a constant."""
@@ -339,14 +339,15 @@ class TestObserve:
     def test_certain_prior_gives_the_maximal_curvature(self) -> None:
         x = draw_answer(0)
         sure = Prior(np.zeros(SIZE), 1e18 * np.eye(SIZE))
-        assert_allclose(observe(x, 1, sure, 1.0).evidence.precision, 0.25 * np.outer(x, x))
+        assert_allclose(build_observation(x, 1, sure, 1.0).evidence.precision, 0.25 * np.outer(x, x))
 
     @given(ANSWERS)
     def test_the_order_of_verdicts_does_not_matter_and_one_is_left_out_by_its_term(
         self, answers: list[tuple[int, int, float]]
     ) -> None:
         terms = [
-            observe_answer(draw_answer(seed), outcome, FLAT, noise).evidence for seed, outcome, noise in answers
+            build_counted_observation(draw_answer(seed), outcome, FLAT, noise).evidence
+            for seed, outcome, noise in answers
         ]
 
         def compute_mean(some: list[WeightEvidence]) -> np.ndarray:
@@ -361,26 +362,27 @@ class TestObserve:
         self, seed: int, outcome: int, noise: float
     ) -> None:
         x = draw_answer(seed)
-        confirmed = observe_answer(np.zeros(SIZE), 1, FLAT, noise).evidence
+        confirmed = build_counted_observation(np.zeros(SIZE), 1, FLAT, noise).evidence
         before = probability(x, FLAT.mean)
         after = probability(
-            x, compute_learned_mean(FLAT, confirmed + observe_answer(x, outcome, FLAT, noise).evidence)
+            x, compute_learned_mean(FLAT, confirmed + build_counted_observation(x, outcome, FLAT, noise).evidence)
         )
         assert abs(outcome - after) < abs(outcome - before)
 
     @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=12))
     def test_corrections_alone_leave_the_prior(self, seeds: list[int]) -> None:
         prior = Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
-        terms = [observe_answer(draw_answer(seed), 0, prior, 0.5).evidence for seed in seeds]
+        terms = [build_counted_observation(draw_answer(seed), 0, prior, 0.5).evidence for seed in seeds]
         learned = compute_learned_mean(prior, sum(terms, build_empty_evidence(SIZE + 1)))
         assert_allclose(learned, prior.mean, rtol=0, atol=1e-12)
 
     def test_verdicts_count_by_their_confirmations(self) -> None:
         terms = [
-            observe_answer(draw_answer(seed), outcome, FLAT, 0.5).evidence for seed, outcome in ((1, 1), (2, 0))
+            build_counted_observation(draw_answer(seed), outcome, FLAT, 0.5).evidence
+            for seed, outcome in ((1, 1), (2, 0))
         ]
         total = terms[0] + terms[1]
-        share = 2.0 / (2.0 + UNCONFIRMED)
+        share = 2.0 / (2.0 + CONFIRMATIONS_FOR_HALF_WEIGHT)
         scaled = WeightEvidence(share * total.information[:SIZE], share * total.precision[:SIZE, :SIZE])
         # One of two confirms, so the level of the parabolas is right: logit(1/2) = 0.
         assert_allclose(compute_learned_mean(FLAT, total), posterior(FLAT, scaled).mean)
@@ -403,23 +405,23 @@ class TestObserve:
         total = build_empty_evidence(SIZE + 1)
         for x, is_sufficient in zip(answers, outcomes, strict=True):
             verdict, passage = judge_answer(draw.choice(kinds), is_sufficient, draw)
-            outcome = answer_outcome(verdict, [(passage, 1)] if verdict.rating != "down" else [], range(5))
+            outcome = label_answer(verdict, [(passage, 1)] if verdict.rating != "down" else [], range(5))
             assert outcome == is_sufficient
-            total = total + observe_answer(x, outcome, prior, 0.5).evidence
+            total = total + build_counted_observation(x, outcome, prior, 0.5).evidence
         learned = compute_learned_mean(prior, total)
         assert np.mean([probability(x, learned) for x in answers]) == pytest.approx(rate, abs=0.05)
 
     def test_what_cannot_be_is_refused(self) -> None:
         with pytest.raises(ValueError, match="positive"):
-            observe_answer(draw_answer(0), 1, FLAT, 0.0)
+            build_counted_observation(draw_answer(0), 1, FLAT, 0.0)
         with pytest.raises(ValueError, match="must be 0 or 1"):
-            observe_answer(draw_answer(0), 2, FLAT, 1.0)
+            build_counted_observation(draw_answer(0), 2, FLAT, 1.0)
 
 
 @pytest.mark.parametrize(("count", "withheld"), [(1, 0), (9, 0), (19, 1), (20, 1), (29, 2)])
 def test_level_withholds_one_right_answer_in_ten_at_most(count: int, withheld: int) -> None:
     odds = np.random.default_rng(count).permutation(count) / 10.0
-    level = find_level(np.column_stack([np.ones(count), odds]), np.array([0.0, 1.0]))
+    level = compute_withholding_threshold(np.column_stack([np.ones(count), odds]), np.array([0.0, 1.0]))
     assert int((1.0 / (1.0 + np.exp(-odds)) < level - 1e-12).sum()) == withheld
 
 

@@ -231,7 +231,7 @@ def test_a_kind_stays_while_verdicts_are_being_applied(
     ingest(*ARTICLES)
     ask(application, collection, UNNAMING)
     with application.database.write() as writer:
-        collections.lock_learning(writer, state.collection_id(application, collection), alone=False)
+        collections.lock_learning(writer, state.collection_id(application, collection), exclusive=False)
         application.corpus.kinds.run()
         assert read_kind(http, collection)[1] == "titles"
     application.corpus.kinds.run()

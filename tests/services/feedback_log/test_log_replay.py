@@ -128,12 +128,14 @@ def assert_replayed(application: Application, collection: str) -> None:
     with application.database.snapshot() as reader:
         sentences = stored_outcomes.list_judged_sentences(reader, target, 0, WHOLE_PAGE)
         steps = drop_recorded_moves(log_replay.memory_steps(reader, target, sentences))
-        memories = list(core.memories(replay_history.bases(reader, target, sentences), steps))
+        memories = list(core.replay_memories(replay_history.bases(reader, target, sentences), steps))
         stored = stored_outcomes.load_memories(reader, target, sentences)
         assert [bits(done.state) for done in memories] == [bits(memory) for memory in stored]
 
         questions = stored_outcomes.question_ids(reader, target, 0, WHOLE_PAGE)
-        supports = list(core.supports(drop_recorded_moves(log_replay.support_steps(reader, target, questions))))
+        supports = list(
+            core.replay_supports(drop_recorded_moves(log_replay.support_steps(reader, target, questions)))
+        )
         known = question_supports.load_supports(reader, target, questions)
         assert [bits(done.state) for done in supports] == [bits(support) for support in known]
 

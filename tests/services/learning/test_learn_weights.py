@@ -61,7 +61,9 @@ def list_first_sentences(application: Application, name: str, *named: str) -> li
 def observe_expected(application: Application, seed: int = 0, noise: float = 0.5) -> WeightEvidence:
     """What a verdict says that supports some of the passages shown."""
     prior = application.models.priors.encyclopedic.sufficiency
-    return sufficiency.observe_answer(state.draw_answer(seed).astype(np.float64), 1, prior, noise).evidence
+    return sufficiency.build_counted_observation(
+        state.draw_answer(seed).astype(np.float64), 1, prior, noise
+    ).evidence
 
 
 def sum_expected(application: Application, count: int) -> WeightEvidence:
@@ -237,7 +239,7 @@ class TestCollections:
         turned = Prior(-ours.sufficiency.mean, 2.0 * ours.sufficiency.precision)
         other = replace(ours, sufficiency_name="another", sufficiency=turned)
         weights = WeightTeaching(lambda _kind: other.priors, application.models.weight_models)
-        pipeline = replace(application.learning.pipeline, weights=weights)
+        pipeline = replace(application.learning.pipeline, weight_teaching=weights)
         service = LearningService(application.database, pipeline, max_attempts=5)
         supporting = list_first_sentences(application, towns, "Townc")
         first, second = (

@@ -63,7 +63,7 @@ def test_a_verdict_adds_what_it_says(
         assert (learned, rows) == (None, [])
         return
     noise = 0.5 / verdict.get("confidence", 1.0)
-    wanted = sufficiency.observe_answer(
+    wanted = sufficiency.build_counted_observation(
         ANSWER.astype(np.float64), complete, state.prior_of(application, curie).sufficiency, noise
     )
     assert learned is not None
@@ -83,7 +83,7 @@ def test_evidence_beyond_the_first_five_was_not_enough(application: Application,
             list_first_sentences(application, curie, "curie"),
             wait=True,
         )
-        wanted = sufficiency.observe_answer(
+        wanted = sufficiency.build_counted_observation(
             ANSWER.astype(np.float64), enough, state.prior_of(application, curie).sufficiency, 0.5
         )
         told = [row["surprise"] for row in state.weight_rows(application, curie, "sufficiency")]

@@ -1,4 +1,4 @@
-"""What the second look reads, held against the graph row by row."""
+"""What reranking reads, held against the graph row by row."""
 
 import json
 from collections import defaultdict

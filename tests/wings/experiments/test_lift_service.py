@@ -51,7 +51,7 @@ def add_query(
         trace={"entities": [], "recalled": [], "hops": [], "passages": None},
         arm=arm,
     )
-    application.answers.question.keep(state.collection_id(application, collection), row)
+    application.answers.question.store_episode(state.collection_id(application, collection), row)
     return row.id
 
 

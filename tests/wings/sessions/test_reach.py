@@ -139,7 +139,7 @@ def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
     assert found_prior is not None
     _, believed = found_prior
     said = [
-        sufficiency.observe(np.array(one.features), y, believed, row["observation_noise"]).evidence
+        sufficiency.build_observation(np.array(one.features), y, believed, row["observation_noise"]).evidence
         for y, one in zip((0, 1), held, strict=True)
     ]
     assert row["information"] == pytest.approx((sum(one.information for one in said) / 2).tolist())

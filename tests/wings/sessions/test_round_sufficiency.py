@@ -7,7 +7,7 @@ import pytest
 
 from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
 from engram.core.ranking.ranking_weights import Prior, posterior
-from engram.core.ranking.sufficiency import observe, probability
+from engram.core.ranking.sufficiency import build_observation, probability
 from engram.wings.sessions.core.round_sufficiency import FEATURES, MOST_LOG_ODDS, features, observe_verdict
 
 PRIOR = Prior(np.array([-1.0, 0.5, 2.0, 0.3, 1.0]), np.eye(len(FEATURES)))
@@ -35,7 +35,7 @@ def test_features_of_an_evidence_pool() -> None:
 
 def test_pool_was_insufficient_before_its_last_evidence() -> None:
     said = observe_verdict(verdict(*ROUNDS), NAMED_SENTENCES, PRIOR, 0.5)
-    not_yet, by_then = (observe(np.array(seen), y, PRIOR, 0.5) for seen, y in ((FIRST, 0), (SECOND, 1)))
+    not_yet, by_then = (build_observation(np.array(seen), y, PRIOR, 0.5) for seen, y in ((FIRST, 0), (SECOND, 1)))
     assert said is not None
     wanted = (not_yet.evidence.information + by_then.evidence.information) / 2
     assert said.evidence.information == pytest.approx(wanted)
@@ -48,7 +48,7 @@ def test_pool_was_insufficient_before_its_last_evidence() -> None:
 def test_a_round_that_teaches_nothing_still_found_what_it_found() -> None:
     silent = JudgedRound((), (1, 2))
     said = observe_verdict(verdict(silent, ROUNDS[1]), NAMED_SENTENCES, PRIOR, 0.5)
-    alone = observe(np.array(SECOND), 1, PRIOR, 0.5)
+    alone = build_observation(np.array(SECOND), 1, PRIOR, 0.5)
     assert said is not None
     assert said.evidence.information == pytest.approx(alone.evidence.information)
 

@@ -8,9 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.filter.kalman import normalise_directions, update_memories
-from engram.core.ranking.complementarity import LINKS, CandidatePool
+from engram.core.ranking.complementarity import PAIR_FEATURES, CandidatePool
 from engram.core.ranking.learned_means import compute_mean
-from engram.core.ranking.passage_scores import FEATURES, FIRST_LOOK, HopReach, add_second_look, passage_features
+from engram.core.ranking.passage_scores import (
+    BASE_FEATURES,
+    FEATURES,
+    HopReach,
+    add_reranking_features,
+    passage_features,
+)
 from engram.core.ranking.propagation import Candidates, sentence_scores
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence
 from engram.wings.why.core.influence import (
@@ -108,8 +114,8 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
         ]
 
     before, after = reaches(), reaches()
-    weights = draw.normal(size=len(FIRST_LOOK))
-    made = CandidatePool(np.array([2, 4]), draw.normal(size=(2, len(passages), len(LINKS))))
+    weights = draw.normal(size=len(BASE_FEATURES))
+    made = CandidatePool(np.array([2, 4]), draw.normal(size=(2, len(passages), len(PAIR_FEATURES))))
     title_similarity, best_sentence = ({p: float(draw.uniform(-0.2, 1)) for p in passages} for _ in range(2))
     plain = partial(
         passage_features, similarities, lexical, {}, title_similarity=title_similarity, best_sentence=best_sentence
@@ -118,9 +124,9 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
     _, expected = plain(after)
     order = draw.permutation(len(ids))
     for pool in (made, None):
-        features = add_second_look(first, pool, weights)[order]
+        features = add_reranking_features(first, pool, weights)[order]
         told = compute_features(features, ids[order], after, pool and pool.reorder(order), weights)
-        np.testing.assert_allclose(told, add_second_look(expected, pool, weights)[order], atol=1e-12)
+        np.testing.assert_allclose(told, add_reranking_features(expected, pool, weights)[order], atol=1e-12)
 
 
 def draw_evidence(seed: int, size: int) -> WeightEvidence:

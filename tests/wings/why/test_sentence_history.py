@@ -32,10 +32,10 @@ def list_all_moves(application: Application, taught: TaughtCollection, sentence:
 def test_sentence_is_read_with_its_passage(application: Application, taught: TaughtCollection) -> None:
     (text, sentence), *_ = state.sentences(application, taught.name, "vistula").items()
     with application.database.read() as reader:
-        found = sentence_history.sentence(reader, taught.id, sentence)
+        found = sentence_history.load_sentence(reader, taught.id, sentence)
         assert found == sentence_history.FoundSentence(sentence, text, 0, "vistula", "Vistula")
-        assert sentence_history.sentence(reader, taught.other, sentence) is None
-        assert sentence_history.sentence(reader, taught.id, 2**40) is None
+        assert sentence_history.load_sentence(reader, taught.other, sentence) is None
+        assert sentence_history.load_sentence(reader, taught.id, 2**40) is None
 
 
 @pytest.mark.parametrize("limit", [1, 3, 100])

@@ -135,16 +135,16 @@ def add_statement(statements: JudgeStatements, judge: str, target: int) -> Judge
     return (*statements, (judge, target)) if len(statements) < JUDGES else statements
 
 
-def find_comparison_cap(cap: int | None, *, contested: bool) -> int | None:
+def find_weight_limit(cap: int | None, *, contested: bool) -> int | None:
     """Return the limit on a judge's verdicts of a day that teach weights: 0 for a contested one, None: no limit."""
     return 0 if contested else cap
 
 
-def select_counting(caps: Sequence[int | None], before: int = 0) -> list[bool]:
+def select_within_limit(caps: Sequence[int | None], before: int = 0) -> list[bool]:
     """Tell which of a judge's verdicts of one day teach weights, each within its cap.
 
     Args:
-        caps: cap of each verdict, in the order of application, see ``find_comparison_cap``.
+        caps: cap of each verdict, in the order of application, see ``find_weight_limit``.
         before: verdicts of the day that taught before these.
     """
     counting: list[bool] = []

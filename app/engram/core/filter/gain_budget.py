@@ -13,7 +13,7 @@ NO_DAY = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class StateMoves:
     """Moves of single states by verdicts, in columns; arrays are (n,).
 
     Attributes:
@@ -35,21 +35,21 @@ class GainBudgets:
     that of its state.
     """
 
-    def __init__(self, days: Sequence[str], budgets: Sequence[Mapping[str, float]], verdicts: Verdicts) -> None:
-        self._day_names = sorted({*days, *verdicts.days})
-        self._judge_names = sorted(set[str]().union(verdicts.judges, *budgets))
+    def __init__(self, days: Sequence[str], budgets: Sequence[Mapping[str, float]], moves: StateMoves) -> None:
+        self._day_names = sorted({*days, *moves.days})
+        self._judge_names = sorted(set[str]().union(moves.judges, *budgets))
         day_of = {day: at for at, day in enumerate(self._day_names)}
         judge_of = {judge: at for at, judge in enumerate(self._judge_names)}
         self._days = np.array([day_of[day] for day in days], dtype=np.int64)
-        self._caps = verdicts.caps
-        self._verdict_days = np.array([day_of[day] for day in verdicts.days], dtype=np.int64)
+        self._caps = moves.caps
+        self._verdict_days = np.array([day_of[day] for day in moves.days], dtype=np.int64)
         stored_shares = [
             (at, judge_of[judge], share) for at, own in enumerate(budgets) for judge, share in own.items()
         ]
         states = np.array([at for at, _, _ in stored_shares], dtype=np.int64)
-        slots = np.concatenate([states, verdicts.states]) * len(judge_of)
+        slots = np.concatenate([states, moves.states]) * len(judge_of)
         slots += np.array(
-            [*(judge for _, judge, _ in stored_shares), *map(judge_of.__getitem__, verdicts.judges)], dtype=np.int64
+            [*(judge for _, judge, _ in stored_shares), *map(judge_of.__getitem__, moves.judges)], dtype=np.int64
         )
         unique_slots, at = np.unique(slots, return_inverse=True)
         self._slot_states, self._slot_judges = np.divmod(unique_slots, max(len(judge_of), 1))
@@ -58,7 +58,7 @@ class GainBudgets:
         self._shares[at[: len(stored_shares)]] = [share for _, _, share in stored_shares]
         self._slot_days[at[: len(stored_shares)]] = self._days[states]
         self._verdict_slots = at[len(stored_shares) :]
-        self._states = verdicts.states
+        self._states = moves.states
 
     def compute_largest_gains(self, wave: Ids) -> Floats:
         """The largest gains that caps leave these verdicts, each of another state."""

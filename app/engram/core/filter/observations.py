@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engram.core.filter import kalman, sufficiency_memory
 from engram.core.filter.caps import JudgeStatements, add_statement, is_contested
-from engram.core.filter.gain_budget import GainBudgets, Ids, Verdicts
+from engram.core.filter.gain_budget import GainBudgets, Ids, StateMoves
 from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import AuditRows, Event, Vector
@@ -68,11 +68,11 @@ class Observations:
         )
 
     @property
-    def moved_states(self) -> Ids:
+    def observed_states(self) -> Ids:
         """Places of the observed states, in ascending order."""
         return np.unique(self.states)
 
-    def budgets(self, states: MemoryRows | SupportRows) -> GainBudgets:
+    def build_budgets(self, states: MemoryRows | SupportRows) -> GainBudgets:
         """Build the gain budgets of all states, with the caps of these observations."""
         shares = np.array([[event.share, event.contested_share] for event in self.events], dtype=np.float64)
         shares = shares.reshape(-1, 2)[self.event_places]
@@ -80,7 +80,7 @@ class Observations:
         places = self.event_places.tolist()
         judges = [self.events[place].judge for place in places]
         days = [self.events[place].day for place in places]
-        return GainBudgets(states.days, states.remaining_shares, Verdicts(self.states, judges, days, caps))
+        return GainBudgets(states.days, states.remaining_shares, StateMoves(self.states, judges, days, caps))
 
 
 class Directions(NamedTuple):
@@ -122,14 +122,14 @@ def move_memories(
     """Move memories by observations.
 
     Returns:
-        The moved memories, in the order of ``observations.moved_states``, and a row for each observation.
+        The moved memories, in the order of ``observations.observed_states``, and a row for each observation.
 
     Raises:
         ValueError: a value is out of its range.
     """
     if not len(observations):
         return MemoryRows.from_rows([]), AuditRows.build_empty()
-    states, budgets = observations.states, observations.budgets(memories)
+    states, budgets = observations.states, observations.build_budgets(memories)
     vectors, perplexities = memories.vectors.copy(), memories.perplexities.copy()
     along = kalman.normalise_directions(np.stack(directions.vectors))
 
@@ -147,7 +147,7 @@ def move_memories(
         return after
 
     audit = _move(observations, budgets, perplexities, update)
-    rows = observations.moved_states
+    rows = observations.observed_states
     return MemoryRows(
         sentence_ids=memories.sentence_ids[rows],
         channels=memories.channels[rows],
@@ -169,7 +169,7 @@ def move_supports(
     """
     if not len(observations):
         return SupportRows.from_rows([]), AuditRows.build_empty()
-    states, budgets = observations.states, observations.budgets(supports)
+    states, budgets = observations.states, observations.build_budgets(supports)
     values, perplexities = supports.supports.copy(), supports.perplexities.copy()
     answered, sufficiency = supports.answered.copy(), supports.sufficiency.copy()
     judged = np.array([event.sufficiency for event in observations.events], dtype=np.float64)
@@ -195,7 +195,7 @@ def move_supports(
     audit = _move(observations, budgets, perplexities, update)
     complete = supports.complete.copy()
     complete[states] = claims  # the last observation of a state stays
-    rows = observations.moved_states
+    rows = observations.observed_states
     return SupportRows(
         question_ids=supports.question_ids[rows],
         sentence_ids=supports.sentence_ids[rows],

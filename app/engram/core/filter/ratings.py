@@ -44,7 +44,7 @@ class RatingMeaning:
     retrieval_success: bool | None = None
     generation_success: bool | None = None
 
-    def compute_examination(self, rank: int) -> float:
+    def compute_reference_probability(self, rank: int) -> float:
         """Return the probability that a rating without citations refers to the passage of this rank, from 1."""
         return self.top_probability / rank if rank <= RATED_PASSAGES else 0.0
 

@@ -29,7 +29,7 @@ from engram.core.filter.states import (
 
 State = TypeVar("State", SentenceMemory, Support)
 Key = TypeVar("Key")
-Way = int | None
+LeftOutEvent = int | None
 """The event that is left out; None: none is."""
 BATCH = 4_000
 """Steps that are held and moved together."""
@@ -81,7 +81,7 @@ Bases = Mapping[tuple[int, str], Vector]
 """(Sentence, channel) -> what its memory begins as, (d,)."""
 
 
-def memories(
+def replay_memories(
     bases: Bases, steps: Iterable[ReplayStep], without: Container[int] = frozenset()
 ) -> Iterator[ReplayedState[SentenceMemory]]:
     """Replay memories, by sentence and channel: with all events, and once without each event of ``without``.
@@ -118,15 +118,15 @@ class _SentencePaths:
         corrected: channel -> see ``ReplayedState``.
     """
 
-    memories: dict[tuple[Way, str], SentenceMemory]
-    statements: dict[tuple[Way, int], JudgeStatements]
-    ways: list[Way]
+    memories: dict[tuple[LeftOutEvent, str], SentenceMemory]
+    statements: dict[tuple[LeftOutEvent, int], JudgeStatements]
+    ways: list[LeftOutEvent]
     corrected: dict[str, list[Audit]]
 
     @classmethod
     def start(cls, sentence: int, bases: Bases) -> "_SentencePaths":
         channels = [channel for channel in CHANNELS if (sentence, channel) in bases]
-        own: dict[tuple[Way, str], SentenceMemory] = {
+        own: dict[tuple[LeftOutEvent, str], SentenceMemory] = {
             (None, channel): SentenceMemory(sentence, channel, bases[sentence, channel]) for channel in channels
         }
         return cls(own, {}, [None], {channel: [] for channel in channels})
@@ -157,10 +157,10 @@ def _move_memories(paths: Mapping[int, _SentencePaths], batch: Sequence[ReplaySt
         for way in paths[step.recorded.sentence_id].ways
         if way != step.event.id
     ]
-    opposed = _hear_sentences(moves)
+    opposed = _record_judgements(moves)
     based = [row for row, (step, path, _) in enumerate(moves) if step.recorded.channel in path.corrected]
     own = [moves[row] for row in based]
-    places: dict[tuple[int, Way, str], int] = {}
+    places: dict[tuple[int, LeftOutEvent, str], int] = {}
     states = [
         places.setdefault((step.recorded.sentence_id, way, step.recorded.channel), len(places))
         for step, _, way in own
@@ -176,10 +176,10 @@ def _move_memories(paths: Mapping[int, _SentencePaths], batch: Sequence[ReplaySt
         own[row][1].corrected[right.channel].append(right)
 
 
-def _hear_sentences(moves: Sequence[tuple[ReplayStep, _SentencePaths, Way]]) -> NDArray[np.bool_]:
+def _record_judgements(moves: Sequence[tuple[ReplayStep, _SentencePaths, LeftOutEvent]]) -> NDArray[np.bool_]:
     """Record the judgements of the steps; return which of them contradict other judges, (n,)."""
-    judged_paths: dict[tuple[int, Way, int], _SentencePaths] = {}
-    places: dict[tuple[int, Way, int], int] = {}
+    judged_paths: dict[tuple[int, LeftOutEvent, int], _SentencePaths] = {}
+    places: dict[tuple[int, LeftOutEvent, int], int] = {}
     own = []
     for step, path, way in moves:
         key = (step.recorded.sentence_id, way, step.event.question_id)
@@ -194,7 +194,7 @@ def _hear_sentences(moves: Sequence[tuple[ReplayStep, _SentencePaths, Way]]) -> 
     return opposed
 
 
-def supports(
+def replay_supports(
     steps: Iterable[ReplayStep], without: Container[int] = frozenset()
 ) -> Iterator[ReplayedState[Support]]:
     """Replay supports, by question and sentence: with all events, and once without each event of ``without``.
@@ -203,7 +203,7 @@ def supports(
         steps: by question, sentence and sequence.
         without: events to leave out, each by itself; a support without its only event is as it began.
     """
-    paths: dict[tuple[int, int], dict[Way, Support]] = {}
+    paths: dict[tuple[int, int], dict[LeftOutEvent, Support]] = {}
     corrected: dict[tuple[int, int], list[Audit]] = {}
     for batch, unfinished in _batches(steps, _support_key):
         for step in batch:
@@ -220,11 +220,11 @@ def supports(
 
 
 def _move_supports(
-    paths: Mapping[tuple[int, int], dict[Way, Support]], batch: Sequence[ReplayStep]
+    paths: Mapping[tuple[int, int], dict[LeftOutEvent, Support]], batch: Sequence[ReplayStep]
 ) -> Iterator[tuple[ReplayStep, Audit]]:
     """Move the supports of the batch on all their ways; corrections as of ``_corrections``."""
     moves = [(step, way) for step in batch for way in paths[_support_key(step)] if way != step.event.id]
-    places: dict[tuple[tuple[int, int], Way], int] = {}
+    places: dict[tuple[tuple[int, int], LeftOutEvent], int] = {}
     states = [places.setdefault((_support_key(step), way), len(places)) for step, way in moves]
     before = SupportRows.from_rows([paths[key][way] for key, way in places])
     statements = [*before.statements]
@@ -243,15 +243,15 @@ def _support_key(step: ReplayStep) -> tuple[int, int]:
     return step.event.question_id, step.recorded.sentence_id
 
 
-def find_opposing_events(words: Iterable[SentenceJudgement]) -> set[int]:
-    """Events that contradict other judges. ``words`` are in order of question, sentence and sequence."""
+def find_opposing_events(judgements: Iterable[SentenceJudgement]) -> set[int]:
+    """Events that contradict other judges. ``judgements`` are in order of question, sentence and sequence."""
     opposing_events: set[int] = set()
-    for _, of_state in groupby(words, key=lambda word: (word.question_id, word.sentence_id)):
+    for _, of_state in groupby(judgements, key=lambda one: (one.question_id, one.sentence_id)):
         statements: JudgeStatements = ()
-        for word in of_state:
-            if is_contested(statements, word.judge, word.target):
-                opposing_events.add(word.event_id)
-            statements = add_statement(statements, word.judge, word.target)
+        for one in of_state:
+            if is_contested(statements, one.judge, one.target):
+                opposing_events.add(one.event_id)
+            statements = add_statement(statements, one.judge, one.target)
     return opposing_events
 
 
@@ -308,7 +308,7 @@ def _directions(steps: Sequence[ReplayStep]) -> Directions:
     return Directions(vectors, np.array(rows, dtype=np.int64))
 
 
-def _corrections(moves: Sequence[tuple[ReplayStep, Way]], audit: AuditRows) -> Iterator[tuple[int, Audit]]:
+def _corrections(moves: Sequence[tuple[ReplayStep, LeftOutEvent]], audit: AuditRows) -> Iterator[tuple[int, Audit]]:
     """Audit rows of the main way that differ from what is recorded, with their places in ``moves``."""
     recorded = np.array(
         [

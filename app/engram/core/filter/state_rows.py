@@ -14,7 +14,7 @@ from engram.core.filter.states import CHANNELS, SentenceMemory, Support, Vector
 Ids = NDArray[np.int64]
 RemainingShares = Mapping[str, float]
 """Judge -> the share of the distance that it left open, see ``caps.GainBudget``."""
-_NO_SHARES: RemainingShares = {}
+NO_SHARES: RemainingShares = {}
 _SUPPORT_ARRAYS = (
     "question_ids",
     "sentence_ids",
@@ -107,7 +107,7 @@ class SupportRows:
         )
 
     @classmethod
-    def build_empty(cls, keys: Sequence[tuple[int, int]]) -> "SupportRows":
+    def build_initial(cls, keys: Sequence[tuple[int, int]]) -> "SupportRows":
         """Initial supports of these (question, sentence) keys, before any verdict."""
         count = len(keys)
         ids = np.array(keys, dtype=np.int64).reshape(-1, 2)
@@ -119,7 +119,7 @@ class SupportRows:
             update_counts=np.zeros(count, dtype=np.int64),
             complete=np.zeros(count, dtype=np.bool_),
             days=[UNTOUCHED.day] * count,
-            remaining_shares=[_NO_SHARES] * count,
+            remaining_shares=[NO_SHARES] * count,
             statements=[()] * count,
             answered=np.zeros(count),
             sufficiency=np.zeros(count),

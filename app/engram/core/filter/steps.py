@@ -19,7 +19,7 @@ NO_PLACE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class EventStatement:
+class LabelledEvent:
     """A verdict as the filter applies it: the event, and the label of each sentence.
 
     Attributes:
@@ -86,12 +86,12 @@ class MovedStates:
     contested: frozenset[int]
 
 
-LearningRule = Callable[[Sequence[EventStatement], MemoryRows, SupportRows], MovedStates]
+LearningRule = Callable[[Sequence[LabelledEvent], MemoryRows, SupportRows], MovedStates]
 """Rule by which events move states: ``apply_statements``, or another one to compare it with."""
 
 
 def apply_statements(
-    statements: Sequence[EventStatement], memories: MemoryRows, supports: SupportRows
+    statements: Sequence[LabelledEvent], memories: MemoryRows, supports: SupportRows
 ) -> MovedStates:
     """Apply events in the given order to all states that they name.
 
@@ -104,14 +104,14 @@ def apply_statements(
     Raises:
         ValueError: a value is out of its range.
     """
-    return move(observe(statements, memories, supports), memories)
+    return apply_observations(build_observations(statements, memories, supports), memories)
 
 
-def move(observed: BatchObservations, memories: MemoryRows) -> MovedStates:
+def apply_observations(observed: BatchObservations, memories: MemoryRows) -> MovedStates:
     """Move the states that a batch observes.
 
     Args:
-        memories: those that ``observe`` was called with.
+        memories: those that ``build_observations`` was called with.
 
     Raises:
         ValueError: a value is out of its range.
@@ -124,7 +124,9 @@ def move(observed: BatchObservations, memories: MemoryRows) -> MovedStates:
     return MovedStates(moved_memories, moved_supports, audit, observed.contested)
 
 
-def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports: SupportRows) -> BatchObservations:
+def build_observations(
+    statements: Sequence[LabelledEvent], memories: MemoryRows, supports: SupportRows
+) -> BatchObservations:
     """Make the observations of events, in the given order: see ``apply_statements``.
 
     Raises:
@@ -151,7 +153,7 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
 
     questions = [events[at].question_id for at in at_event.tolist()]
     keys = list(zip(questions, sentences, strict=True))
-    supports = supports.merge(SupportRows.build_empty(sorted(set(keys) - _places(supports).keys())))
+    supports = supports.merge(SupportRows.build_initial(sorted(set(keys) - _places(supports).keys())))
     place_of = _places(supports)
     states, spoken_statements = [place_of[key] for key in keys], [*supports.statements]
     judges = [events[at].judge for at in at_event.tolist()]
@@ -176,7 +178,7 @@ def observe(statements: Sequence[EventStatement], memories: MemoryRows, supports
 
 
 def _build_memory_observations(
-    statements: Sequence[EventStatement], judged: Observations, places: Sequence[Mapping[int, int]]
+    statements: Sequence[LabelledEvent], judged: Observations, places: Sequence[Mapping[int, int]]
 ) -> tuple[Observations, Directions]:
     """Build the observations of memories.
 

@@ -1,14 +1,14 @@
-"""The second look: what a passage adds to those that were found first (ours).
+"""Complementarity reranking: what a passage adds to those that base features rank first (ours).
 
 Evidence of several hops is a set: what is still missing depends on what was found. RFM-RAG keeps an evidence pool,
-asks a language model what it lacks, and searches for that. Here the pool is the first ranking's best few passages,
+asks a language model what it lacks, and searches for that. Here the pool is the best few passages by base features,
 each believed with a probability, and what it lacks is computed: the part of the question that points away from a
 pool passage (the gap vector), the words of the question that it does not have, the names that it shares with
 another passage. What a candidate adds to each member becomes features of the candidate. Their weights are
 shipped with the others; no verdict moves them (docs/decisions/0017-fixed-ranking-weights.md).
 
 On the dev halves, weights fitted to the two other families of data sets, all evidence is among the first five for
-.88 of the questions of 2wiki where the first look alone finds it for .71 (evaluation/measurements/measured.md).
+.88 of the questions of 2wiki where base features alone find it for .71 (evaluation/measurements/measured.md).
 """
 
 from collections.abc import Sequence
@@ -17,19 +17,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.ranking_weights import sigmoid
+from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
-POOL = 4
+POOL_SIZE = 4
 """Passages in the pool; from 3 to 6 recall hardly differs."""
-FIFTH = 4
-"""Place, from 0, of the passage whose score stands for even odds: five passages are shown."""
 
 NO_GAP = 0.05
 """Length up to which a gap vector is no direction: the sentence has a cosine of .9987 or more with the question."""
 
-LINKS = ("named", "names", "shared", "shared_new", "sided", "unsaid", "gap", "joined")
+PAIR_FEATURES = ("named", "names", "shared", "shared_new", "sided", "unsaid", "gap", "joined")
 """What candidate j adds to pool member i, in [-1, 1]:
 
 - named: 1 if j is titled after something that i names.
@@ -41,18 +42,18 @@ LINKS = ("named", "names", "shared", "shared_new", "sided", "unsaid", "gap", "jo
 - gap: cosine of j's key and the gap, q - (q·s) s, s being i's sentence most like the question q.
 - joined: cosine of j's key and q + s.
 """
-SECOND_LOOK_COLUMNS = (*LINKS, "standing")
-"""Columns of the second look: for each link the maximum over members of their probability times the link; then
-standing, the candidate's own probability."""
+RERANKING_FEATURES = (*PAIR_FEATURES, "standing")
+"""For each pair feature its maximum over members, times their probability of being evidence; then standing, the
+candidate's own probability."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePool:
-    """The first ranking's best passages and what candidates add to them.
+    """Best passages by base features, and what candidates add to them.
 
     Attributes:
         places: places of the m members among the n candidates, best first, (m,).
-        links: what each candidate adds to each member, (m, n, len(LINKS)); 0 between a passage and itself.
+        links: what each candidate adds to each member, (m, n, len(PAIR_FEATURES)); 0 between a passage and itself.
     """
 
     places: Places
@@ -66,20 +67,20 @@ class CandidatePool:
 
 
 @dataclass(frozen=True, slots=True)
-class NamedEntities:
+class EntityIncidence:
     """Incidence of E entities: the members and candidates that name each.
 
     Attributes:
         rarity: 1 / log2(1 + passages that name it), in (0, 1], (E,).
         in_question: whether the question names it, (E,).
-        named: whether a candidate names it, (n, E).
-        titled: whether a candidate is titled after it, (n, E).
+        mentions: whether a candidate names it, (n, E).
+        titles: whether a candidate is titled after it, (n, E).
     """
 
     rarity: Floats
     in_question: Flags
-    named: Flags
-    titled: Flags
+    mentions: Flags
+    titles: Flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +103,15 @@ class GapSimilarities:
     Attributes:
         keys: of each candidate's key with the question, (n,).
         sentences: of each member's best sentence with the question, (m,).
-        across: of each member's best sentence with each candidate's key, (m, n).
+        member_to_candidate: of each member's best sentence with each candidate's key, (m, n).
     """
 
     keys: Floats
     sentences: Floats
-    across: Floats
+    member_to_candidate: Floats
 
 
-def gaps(question: Floats, sentences: Floats) -> Floats:
+def compute_gaps(question: Floats, sentences: Floats) -> Floats:
     """The gap vector of each sentence, q - (q·s) s, as a unit vector: what the sentence leaves of the question.
 
     Gap vectors up to ``NO_GAP`` long are left out.
@@ -129,6 +130,11 @@ def gaps(question: Floats, sentences: Floats) -> Floats:
     return directions
 
 
+def find_reference_score(scores: Floats) -> Floats:
+    """Score of the fifth passage, or of the last of fewer, which stands for even odds; (..., n), n > 0 -> (...)."""
+    return np.asarray(np.sort(scores, axis=-1)[..., -min(EVIDENCE_PASSAGES, scores.shape[-1])])
+
+
 def compute_evidence_probabilities(scores: Floats) -> Floats:
     """Probability that each passage is evidence, (n,): sigmoid(score - score of the fifth passage).
 
@@ -136,40 +142,45 @@ def compute_evidence_probabilities(scores: Floats) -> Floats:
     """
     if not len(scores):
         return scores
-    last = np.sort(scores)[::-1][min(FIFTH, len(scores) - 1)]
-    probability: Floats = np.exp(-np.logaddexp(0.0, last - scores))
-    return probability
+    return sigmoid(scores - find_reference_score(scores))
 
 
-def members(passages: NDArray[np.int64], scores: Floats) -> Places:
-    """Select the pool: places of the ``POOL`` best passages, best first, equal ones in id order."""
-    return np.lexsort((passages, -scores))[:POOL]
+def select_pool(passages: NDArray[np.int64], scores: Floats) -> Places:
+    """Select the pool: places of the ``POOL_SIZE`` best passages, best first, equal ones in id order."""
+    return np.lexsort((passages, -scores))[:POOL_SIZE]
 
 
-def pool(places: Places, named: NamedEntities, words: QuestionWords, pointed: GapSimilarities) -> CandidatePool:
+def build_pool(
+    places: Places, entities: EntityIncidence, words: QuestionWords, cosines: GapSimilarities
+) -> CandidatePool:
     """Compute what every candidate adds to each member."""
-    links = np.stack([_links(at, place, named, words, pointed) for at, place in enumerate(places.tolist())])
+    links = np.stack([_links(at, place, entities, words, cosines) for at, place in enumerate(places.tolist())])
     links[np.arange(len(places)), places] = 0.0
     return CandidatePool(places, links)
 
 
-def _links(at: int, place: int, named: NamedEntities, words: QuestionWords, pointed: GapSimilarities) -> Floats:
-    """Return the link features of one member, (n, len(LINKS))."""
-    own, title, own_words = named.named[place], named.titled[place], words.in_passages[place]
+def _links(
+    at: int, place: int, entities: EntityIncidence, words: QuestionWords, cosines: GapSimilarities
+) -> Floats:
+    """Return the link features of one member, (n, len(PAIR_FEATURES))."""
+    own, title, own_words = entities.mentions[place], entities.titles[place], words.in_passages[place]
     # Of all entities a passage names few, and only those can be shared with it.
     named_entities = np.flatnonzero(own)
-    both = np.where(named.named[:, named_entities], named.rarity[named_entities], 0.0)
-    along, across = float(pointed.sentences[at]), pointed.across[at]
+    both = np.where(entities.mentions[:, named_entities], entities.rarity[named_entities], 0.0)
+    along, across = float(cosines.sentences[at]), cosines.member_to_candidate[at]
     return np.column_stack(
         [
-            named.titled[:, named_entities].any(axis=1),
-            named.named[:, title].any(axis=1),
+            entities.titles[:, named_entities].any(axis=1),
+            entities.mentions[:, title].any(axis=1),
             both.max(axis=1, initial=0.0),
-            both[:, ~named.in_question[named_entities]].max(axis=1, initial=0.0),
-            _share(named.named & ~own & named.in_question, np.where(named.in_question, named.rarity, 0.0)),
+            both[:, ~entities.in_question[named_entities]].max(axis=1, initial=0.0),
+            _share(
+                entities.mentions & ~own & entities.in_question,
+                np.where(entities.in_question, entities.rarity, 0.0),
+            ),
             _share(words.in_passages & ~own_words, words.weight),
-            (pointed.keys - along * across) / np.sqrt(max(1.0 - along * along, 1e-6)),
-            (pointed.keys + across) / np.sqrt(max(2.0 + 2.0 * along, 1e-6)),
+            (cosines.keys - along * across) / np.sqrt(max(1.0 - along * along, 1e-6)),
+            (cosines.keys + across) / np.sqrt(max(2.0 + 2.0 * along, 1e-6)),
         ]
     )
 
@@ -180,26 +191,28 @@ def _share(flags: Flags, weight: Floats) -> Floats:
     return np.asarray(flags @ weight / total if total > 0 else np.zeros(len(flags)))
 
 
-def look(pool: CandidatePool, standing: Floats) -> Floats:
-    """Compute the features of the second look, (n, len(SECOND_LOOK_COLUMNS)).
+def compute_reranking_features(pool: CandidatePool, probabilities: Floats) -> Floats:
+    """Compute the reranking features, (n, len(RERANKING_FEATURES)).
 
     Args:
-        standing: probability that each candidate is evidence, (n,).
+        probabilities: that each candidate is evidence, in [0, 1], (n,).
     """
-    believed = standing[pool.places][:, None, None] * pool.links
-    best = believed.max(axis=0) if len(pool.places) else np.zeros((len(standing), len(LINKS)))
-    return np.column_stack([best, standing])
+    believed = probabilities[pool.places][:, None, None] * pool.links
+    best = believed.max(axis=0) if len(pool.places) else np.zeros((len(probabilities), len(PAIR_FEATURES)))
+    return np.column_stack([best, probabilities])
 
 
-def find_completed(pool: CandidatePool, standing: Floats, weights: Sequence[float] | Floats) -> NDArray[np.int64]:
+def find_best_partner(
+    pool: CandidatePool, probabilities: Floats, weights: Sequence[float] | Floats
+) -> NDArray[np.int64]:
     """Find the member to which each candidate adds most, (n,), by its place in ``places``; -1 if it adds nothing.
 
     Args:
-        standing: probability that each candidate is evidence, (n,).
-        weights: of the links, (len(LINKS),).
+        probabilities: that each candidate is evidence, in [0, 1], (n,).
+        weights: of the pair features, (len(PAIR_FEATURES),).
     """
     if not len(pool.places):
-        return np.full(len(standing), -1)
-    added = standing[pool.places][:, None] * (pool.links @ np.asarray(weights))
+        return np.full(len(probabilities), -1)
+    added = probabilities[pool.places][:, None] * (pool.links @ np.asarray(weights))
     best = added.argmax(axis=0)
     return np.where(added.max(axis=0) > 0, best, -1)

@@ -9,7 +9,7 @@ def compute_mean(model: str, prior: Prior, evidence: WeightEvidence) -> Floats:
 
     Args:
         prior: over k weights.
-        evidence: sum of the model's terms; of sufficiency, k + 1 numbers, see ``sufficiency.observe_answer``.
+        evidence: sum of the model's terms; of sufficiency k + 1, see ``sufficiency.build_counted_observation``.
     """
     if model == "sufficiency":
         return sufficiency.compute_learned_mean(prior, evidence)

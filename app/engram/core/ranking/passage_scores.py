@@ -1,7 +1,6 @@
 """From sentence evidence to a passage ranking: as published (GAM-RAG, Eq. 8), and by weighted features (ours).
 
-The features are those of a first look, by what each passage is by itself, and of a second (see
-``complementarity``).
+Base features say what each passage is by itself, reranking features what it adds to others (``complementarity``).
 """
 
 import math
@@ -20,12 +19,12 @@ Ids = NDArray[np.int64]
 FEATURE_HOPS = 3
 """Hops with features of their own; what later ones reach counts with the last of them."""
 HOP_FEATURES = ("evidence", "rank", "share", "titled", "titled_similarity")
-UNTITLED_FEATURES = ("similarity", "lexical", "evidence_1", "rank_1")
+NO_TITLE_MATCH_FEATURES = ("similarity", "lexical", "evidence_1", "rank_1")
 PLAIN_FEATURES = ("similarity", "lexical", "timely", "title_similarity", "best_sentence")
-FIRST_LOOK = (
+BASE_FEATURES = (
     *PLAIN_FEATURES,
     *(f"{name}_{hop}" for hop in range(1, FEATURE_HOPS + 1) for name in HOP_FEATURES),
-    *(f"{name}_untitled" for name in UNTITLED_FEATURES),
+    *(f"{name}_untitled" for name in NO_TITLE_MATCH_FEATURES),
 )
 """What a passage is by itself.
 
@@ -41,11 +40,11 @@ FIRST_LOOK = (
 - titled_similarity: the product of titled and similarity.
 - NAME_untitled: the feature again if no candidate of the query is titled after an entity of the question, else 0.
 """
-FEATURES = (*FIRST_LOOK, *complementarity.SECOND_LOOK_COLUMNS)
-"""Columns of a feature matrix: of the first look, and of the second."""
+FEATURES = (*BASE_FEATURES, *complementarity.RERANKING_FEATURES)
+"""Columns of a feature matrix."""
 
 
-def passage_scores(
+def score_passages_published(
     similarities: Mapping[int, float], bonuses: Sequence[Mapping[int, float]], prior_weight: float
 ) -> dict[int, float]:
     """Score passages as published: score(p) = α sim(p, Q) + Σ_t log(1 + bonus_t(p)) / t (Eq. 8; profile ``paper``).
@@ -96,7 +95,7 @@ def passage_features(
     title_similarity: Mapping[int, float] | None = None,
     best_sentence: Mapping[int, float] | None = None,
 ) -> tuple[Ids, Floats]:
-    """Passages in id order, (n,), and their features of the first look, (n, k), in the order of ``FIRST_LOOK``.
+    """Passages in id order, (n,), and their base features, (n, k), in the order of ``BASE_FEATURES``.
 
     Args:
         similarities: passage -> cosine with the question; the passages to rank.
@@ -106,36 +105,43 @@ def passage_features(
         title_similarity, best_sentence: passage -> cosine; None where the kind of the corpus leaves them out.
     """
     passages = np.array(sorted(similarities), dtype=np.int64)
-    features = np.zeros((len(passages), len(FIRST_LOOK)))
+    features = np.zeros((len(passages), len(BASE_FEATURES)))
     plain = (similarities, lexical, timely, title_similarity or {}, best_sentence or {})
     for column, values in enumerate(plain):
         features[:, column] = [values.get(passage, 0.0) for passage in passages.tolist()]
     for number, hop in enumerate(hops):
-        start = FIRST_LOOK.index("evidence_1") + len(HOP_FEATURES) * min(number, FEATURE_HOPS - 1)
+        start = BASE_FEATURES.index("evidence_1") + len(HOP_FEATURES) * min(number, FEATURE_HOPS - 1)
         block = features[:, start : start + len(HOP_FEATURES)]
         np.maximum(block, _hop_features(passages, features[:, 0], hop), out=block)
-    if not features[:, FIRST_LOOK.index("titled_1")].any():
-        features[:, -len(UNTITLED_FEATURES) :] = features[:, [FIRST_LOOK.index(name) for name in UNTITLED_FEATURES]]
+    if not features[:, BASE_FEATURES.index("titled_1")].any():
+        features[:, -len(NO_TITLE_MATCH_FEATURES) :] = features[
+            :, [BASE_FEATURES.index(name) for name in NO_TITLE_MATCH_FEATURES]
+        ]
     return passages, features
 
 
-def names_title(features: NDArray[np.floating]) -> bool:
+def has_title_match(features: NDArray[np.floating]) -> bool:
     """Whether any candidate is titled after an entity of the question, by the features of one of them, (k,)."""
-    untitled = [FIRST_LOOK.index(f"{name}_untitled") for name in UNTITLED_FEATURES]
+    untitled = [BASE_FEATURES.index(f"{name}_untitled") for name in NO_TITLE_MATCH_FEATURES]
     return not features[untitled].any()
 
 
-def add_second_look(first: Floats, pool: CandidatePool | None, weights: Floats) -> Floats:
-    """All features, (n, len(FEATURES)), of candidates with these of the first look.
+def add_reranking_features(base: Floats, pool: CandidatePool | None, weights: Floats) -> Floats:
+    """All features, (n, len(FEATURES)), of candidates with these base features, (n, k).
 
     Args:
         pool: their pool; without one the added features are 0.
-        weights: of the first look, (len(FIRST_LOOK),).
+        weights: of the base features, (len(BASE_FEATURES),).
     """
     if pool is None:
-        return np.column_stack([first, np.zeros((len(first), len(complementarity.SECOND_LOOK_COLUMNS)))])
+        return np.column_stack([base, np.zeros((len(base), len(complementarity.RERANKING_FEATURES)))])
     return np.column_stack(
-        [first, complementarity.look(pool, complementarity.compute_evidence_probabilities(first @ weights))]
+        [
+            base,
+            complementarity.compute_reranking_features(
+                pool, complementarity.compute_evidence_probabilities(base @ weights)
+            ),
+        ]
     )
 
 

@@ -13,15 +13,14 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.complementarity import FIFTH
-from engram.core.ranking.same_need import SAME_NEED_SHARE
+from engram.core.ranking.complementarity import find_reference_score
 
 Floats = NDArray[np.float64]
 
-DOUBTS = 3.0
+SUPPORT_EXPONENT = 3.0
 """Exponent: a support is wrong with probability (1 - net support)^3. One full verdict of a trusted judge leaves a
 net support of 2/3, so it is right 26 times of 27."""
-LEAST_PRIOR = SAME_NEED_SHARE
+LEAST_RECALL = 0.1
 """A recall of less probability is left out: what is known of the two questions speaks against the same need."""
 EVEN_ODDS = 0.5
 """A recalled sentence joins the first hop, and leads on from it, if it is more likely evidence than not."""
@@ -34,10 +33,10 @@ def compute_reliability(net: float) -> float:
     Args:
         net: net support, see ``net_support``, in [0, 1].
     """
-    return float(1.0 - (1.0 - net) ** DOUBTS)
+    return float(1.0 - (1.0 - net) ** SUPPORT_EXPONENT)
 
 
-def recall_priors(supports: Iterable[tuple[int, float, float]]) -> dict[int, float]:
+def compute_recall_probabilities(supports: Iterable[tuple[int, float, float]]) -> dict[int, float]:
     """Sentence -> probability in [0, 1] that it is evidence, by what supported past questions.
 
     The maximum over past questions, so that many middling neighbours do not outweigh the question itself.
@@ -48,17 +47,17 @@ def recall_priors(supports: Iterable[tuple[int, float, float]]) -> dict[int, flo
     priors: dict[int, float] = {}
     for sentence, same_need, net in supports:
         prior = same_need * compute_reliability(net)
-        if prior >= LEAST_PRIOR and prior > priors.get(sentence, 0.0):
+        if prior >= LEAST_RECALL and prior > priors.get(sentence, 0.0):
             priors[sentence] = prior
     return priors
 
 
-def select_leading(priors: Mapping[int, float]) -> dict[int, float]:
+def select_likely(priors: Mapping[int, float]) -> dict[int, float]:
     """Select the priors of sentences that are more likely evidence than not."""
     return {sentence: prior for sentence, prior in priors.items() if prior >= EVEN_ODDS}
 
 
-def collect_passage_priors(
+def collect_passage_probabilities(
     priors: Mapping[int, float], holders: Mapping[int, int], stand_in_by_passage: Mapping[int, int]
 ) -> dict[int, float]:
     """Passage -> the highest prior of its sentences; a duplicate's is that of the passage that stands for it.
@@ -95,7 +94,7 @@ def compute_recall_lifts(scores: Floats, priors: Floats) -> Floats:
         scores: of all candidates before recall, (..., n), n > 0.
         priors: probability of each by recall, in [0, 1], (n,).
     """
-    fifth = np.sort(scores, axis=-1)[..., ::-1][..., min(FIFTH, scores.shape[-1] - 1)][..., None]
+    fifth = find_reference_score(scores)[..., None]
     denied = np.log1p(-np.minimum(priors, MOST_CERTAIN)) - np.logaddexp(0.0, scores - fifth)
     lifted = fifth + np.log(-np.expm1(denied)) - denied
     return np.where(priors > 0, np.maximum(lifted - scores, 0.0), 0.0)

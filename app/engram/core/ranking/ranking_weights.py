@@ -35,6 +35,11 @@ STEP, TOGETHER = 16, 16
 that it takes is handed back and asked for anew each time, which takes as long as the reckoning."""
 
 
+def sigmoid(log_odds: Floats | float) -> Floats:
+    """Probability of log odds, 1 / (1 + exp(-x)), without overflow."""
+    return np.asarray(np.exp(-np.logaddexp(0.0, -np.asarray(log_odds))))
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class PriorIdentity:
     """Model and prior of a collection's belief, the prior by its fingerprint.

@@ -75,7 +75,7 @@ def trust_prior() -> Prior:
     return Prior(np.array([1.0, TRUST]), np.diag([_FIXED, DEVIATION**-2]))
 
 
-def log_odds(scores: Sequence[float]) -> list[float]:
+def to_log_odds(scores: Sequence[float]) -> list[float]:
     """Log odds, in [-9.2, 9.2], of a reranker's scores.
 
     Rerankers publish relevances in [0, 1]. If any score lies outside, all are taken for log odds.

@@ -14,8 +14,9 @@ two questions with the same need, and ρ the share of questions whose nearest pa
     P(same need) = ρ f1 / (ρ f1 + (1 - ρ) f0)
 
 f0 is a kernel density over the collection's own judged questions, beside a prior that weighs as much as
-``IMAGINED`` of them. f1 is uniform: a need can be worded in any way. So an encoder that makes all vectors alike, or a collection
-whose questions are all alike, recalls little until two questions are closer than its different ones ever are.
+``PRIOR_PAIRS`` of them. f1 is uniform: a need can be worded in any way. So an encoder that makes all vectors alike,
+or a collection whose questions are all alike, recalls little until two questions are closer than its different ones
+ever are.
 """
 
 import re
@@ -31,25 +32,26 @@ Vectors = NDArray[np.floating]
 
 SAME_NEED_SHARE = 0.1
 """ρ: of new questions, the share whose nearest judged question has the same need."""
-MOST_NEAR = 12.0
+MAX_NEARNESS = 12.0
 """Nearness, in standard units, is clipped here; f1 is uniform from 0 up to it."""
 NEARNESS_WIDTH = 0.8
 """Width of the kernel in nearness, in standard units."""
 WORDS_WIDTH = 0.08
 """Width of the kernel in the cosine of words."""
-OTHER_CASE = 0.05
+FIGURES_MISMATCH_WEIGHT = 0.05
 """Weight of a kernel for pairs whose ``figures_differ`` is not that of the observed pair."""
 FIGURES_DIFFER = 0.03
 """Share of questions with the same need that name different numbers: one in 50 paraphrases of people and models."""
-IMAGINED = 20
+PRIOR_PAIRS = 20
 """Pseudo-count of f0's prior: pairs of questions with other evidence, as other collections have them."""
-IMAGINED_NEARNESS = (3.0, 1.5)
+PRIOR_NEARNESS = (3.0, 1.5)
 """Mean and deviation of their nearness, in standard units."""
-ADAPTED_NEARNESS = (2.7, 0.8)
-"""The same for pairs in two languages, in units of ``adapt_to``: the maximum of 100 normal numbers is about 2.5."""
-IMAGINED_WORDS = 0.15
+CROSS_LANGUAGE_NEARNESS = (2.7, 0.8)
+"""The same for pairs in two languages, in units of ``fit_to_other_languages``: of 100 normal numbers the maximum is
+about 2.5."""
+PRIOR_WORDS = 0.15
 """Deviation of the cosine of their words, which has its mode at 0."""
-IMAGINED_FIGURES_DIFFER = 0.3
+PRIOR_FIGURES_DIFFER = 0.3
 """Share of them that name different numbers."""
 QUESTIONS_FOR_UNITS = 10
 """Judged questions from which on pairs of questions count more than pairs of passages for the standard units."""
@@ -82,14 +84,14 @@ class Signals:
         nearness: in standard units of the collection, (n,).
         words: cosine of idf-weighted words, in [0, 1], (n,); NaN where a pair is in two languages.
         figures_differ: whether both name numbers and not the same, (n,).
-        adapted: whether the pair is in two languages, and nearness in units of ``QuestionUnits.adapt_to``, (n,);
-            None: no pair is.
+        cross_language: whether the pair is in two languages, and nearness in units of
+            ``QuestionUnits.fit_to_other_languages``, (n,); None: no pair is.
     """
 
     nearness: Floats
     words: Floats
     figures_differ: NDArray[np.bool_]
-    adapted: NDArray[np.bool_] | None = None
+    cross_language: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +128,9 @@ class QuestionUnits:
             cosines: of each pair, (n,).
             one, other: inner products of each vector of a pair with the centre, (n,).
         """
-        return np.asarray((self._stretch_centred(cosines, one, other) - self.mean) / self.deviation)
+        return np.asarray((self._fisher_z_centred(cosines, one, other) - self.mean) / self.deviation)
 
-    def adapt_to(self, question: Floats, foreign: Vectors) -> "QuestionUnits":
+    def fit_to_other_languages(self, question: Floats, foreign: Vectors) -> "QuestionUnits":
         """Fit the units to the question's cosines with questions in other languages.
 
         Texts of two languages are less near, and their nearness is less spread. The nearest question, which may
@@ -142,13 +144,13 @@ class QuestionUnits:
             return self
         vectors = foreign.astype(np.float64)
         along = np.asarray(question @ self.centre)
-        values = np.sort(self._stretch_centred(vectors @ question, along, vectors @ self.centre))[:-1]
+        values = np.sort(self._fisher_z_centred(vectors @ question, along, vectors @ self.centre))[:-1]
         return replace(self, mean=float(values.mean()), deviation=float(values.std()) or self.deviation)
 
-    def _stretch_centred(self, cosines: Floats, one: Floats, other: Floats) -> Floats:
+    def _fisher_z_centred(self, cosines: Floats, one: Floats, other: Floats) -> Floats:
         size = float(self.centre @ self.centre)
         spread = np.sqrt(np.maximum((1.0 - 2.0 * one + size) * (1.0 - 2.0 * other + size), 1e-12))
-        return _stretch((cosines - one - other + size) / spread)
+        return _fisher_z((cosines - one - other + size) / spread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,32 +172,38 @@ class QuestionSpread:
 
     def compute_same_need(self, pairs: Signals) -> Floats:
         """Probability that two questions have the same need, for each pair, (n,)."""
-        same = np.where(pairs.figures_differ, FIGURES_DIFFER, 1.0 - FIGURES_DIFFER) / MOST_NEAR
+        same = np.where(pairs.figures_differ, FIGURES_DIFFER, 1.0 - FIGURES_DIFFER) / MAX_NEARNESS
         other = self._compute_other_density(pairs)
         return np.asarray(SAME_NEED_SHARE * same / (SAME_NEED_SHARE * same + (1.0 - SAME_NEED_SHARE) * other))
 
     def _compute_other_density(self, pairs: Signals) -> Floats:
         """f0 of each pair, (n,). A pair that is less near than others are on average counts as near as these."""
         count = len(self.others.nearness)
-        (mean, deviation), (own_mean, own_deviation) = IMAGINED_NEARNESS, ADAPTED_NEARNESS
-        adapted = np.zeros(len(pairs.nearness), dtype=np.bool_) if pairs.adapted is None else pairs.adapted
-        typical = (IMAGINED * mean + float(self.others.nearness.sum())) / (IMAGINED + count)
-        nearness = np.clip(pairs.nearness, typical, MOST_NEAR)
-        imagined = (
-            np.where(adapted, _gauss(nearness - own_mean, own_deviation), _gauss(nearness - mean, deviation))
-            * _drop_absent(2.0 * _gauss(pairs.words, IMAGINED_WORDS))
-            * np.where(pairs.figures_differ, IMAGINED_FIGURES_DIFFER, 1.0 - IMAGINED_FIGURES_DIFFER)
+        (mean, deviation), (own_mean, own_deviation) = PRIOR_NEARNESS, CROSS_LANGUAGE_NEARNESS
+        cross_language = (
+            np.zeros(len(pairs.nearness), dtype=np.bool_) if pairs.cross_language is None else pairs.cross_language
         )
-        own_nearness = np.minimum(self.others.nearness, MOST_NEAR)
+        typical = (PRIOR_PAIRS * mean + float(self.others.nearness.sum())) / (PRIOR_PAIRS + count)
+        nearness = np.clip(pairs.nearness, typical, MAX_NEARNESS)
+        imagined = (
+            np.where(cross_language, _gauss(nearness - own_mean, own_deviation), _gauss(nearness - mean, deviation))
+            * _drop_absent(2.0 * _gauss(pairs.words, PRIOR_WORDS))
+            * np.where(pairs.figures_differ, PRIOR_FIGURES_DIFFER, 1.0 - PRIOR_FIGURES_DIFFER)
+        )
+        own_nearness = np.minimum(self.others.nearness, MAX_NEARNESS)
         words = pairs.words[:, None]
         own = (
             _gauss(nearness[:, None] - own_nearness, NEARNESS_WIDTH)
             * _drop_absent(
                 _gauss(words - self.others.words, WORDS_WIDTH) + _gauss(words + self.others.words, WORDS_WIDTH)
             )
-            * np.where(pairs.figures_differ[:, None] == self.others.figures_differ, 1.0 - OTHER_CASE, OTHER_CASE)
+            * np.where(
+                pairs.figures_differ[:, None] == self.others.figures_differ,
+                1.0 - FIGURES_MISMATCH_WEIGHT,
+                FIGURES_MISMATCH_WEIGHT,
+            )
         )
-        return np.asarray((IMAGINED * imagined + own.sum(axis=1)) / (IMAGINED + count))
+        return np.asarray((PRIOR_PAIRS * imagined + own.sum(axis=1)) / (PRIOR_PAIRS + count))
 
 
 def measure_passages(passages: Vectors) -> PassageSpread:
@@ -298,11 +306,11 @@ def _measure_pairs(vectors: Vectors, centre: Floats) -> tuple[float | None, floa
     apart = vectors.astype(np.float64).reshape(len(vectors), len(centre)) - centre
     size = np.linalg.norm(apart, axis=1, keepdims=True)
     apart = apart / np.where(size > 0, size, 1.0)
-    nearness = _stretch((apart @ apart.T)[np.triu_indices(len(apart), 1)])
+    nearness = _fisher_z((apart @ apart.T)[np.triu_indices(len(apart), 1)])
     return float(nearness.mean()), float(nearness.var())
 
 
-def _stretch(cosines: Floats) -> Floats:
+def _fisher_z(cosines: Floats) -> Floats:
     """Fisher's transformation, atanh, under which the spread of a cosine does not depend on its mean."""
     return np.arctanh(np.clip(cosines, -LARGEST_COSINE, LARGEST_COSINE))
 

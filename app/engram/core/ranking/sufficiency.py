@@ -19,8 +19,9 @@ them too far.
 
 People correct answers that failed, and seldom confirm those that did not. Verdicts that were given because of their
 outcome say nothing of how often answers are sufficient: selection by outcome shifts the level of a logistic model
-(Prentice and Pyke, 1979). So the sums count by confirmed / (confirmed + ``UNCONFIRMED``). Corrections alone leave
-the prior as it is. Once people confirm as well, more verdicts outweigh the prior, whatever their outcomes are.
+(Prentice and Pyke, 1979). So the sums count by confirmed / (confirmed + ``CONFIRMATIONS_FOR_HALF_WEIGHT``).
+Corrections alone leave the prior as it is. Once people confirm as well, more verdicts outweigh the prior, whatever
+their outcomes are.
 
 The features are few on purpose: over all signals that an answer has, thirty of them and more, a model fitted to
 other corpora tells enough from not enough worse than over these.
@@ -35,15 +36,15 @@ from numpy.typing import NDArray
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.ratings import REASONS
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation, posterior
+from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation, posterior, sigmoid
 
-TENTH = 10
-"""Place of the passage that stands for those that are merely on the subject."""
+BACKGROUND_RANK = 10
+"""Rank, from 1, of the passage that stands for those that are merely on the subject."""
 MOST_COSINE = 0.999
 """Largest absolute cosine: artanh stays finite."""
 EVIDENCE_PASSAGES = 5
 """Passages that the evidence has to be among."""
-BEST = 2
+TWO_HOP_PASSAGES = 2
 """Passages, the best, that an answer to a question of two hops mostly rests on."""
 FEATURES = (
     "bias",
@@ -86,7 +87,7 @@ SMALLEST_XI = 1e-6
 """ξ up to here is 0, where c is 1/4."""
 WITHHELD_SHARE = 0.1
 """Share of the right answers that ``min_sufficiency`` "auto" may withhold."""
-UNCONFIRMED = 8.0
+CONFIRMATIONS_FOR_HALF_WEIGHT = 8.0
 """Summed 1/R of confirmations at which all verdicts count half: four, at the default R of 0.5."""
 
 
@@ -152,8 +153,8 @@ def features(
         score(2) - score(3),
         score(3) - score(5),
         score(5) - score(6),
-        score(1) - score(TENTH),
-        float(near[0] - near[min(TENTH, len(near)) - 1]),
+        score(1) - score(BACKGROUND_RANK),
+        float(near[0] - near[min(BACKGROUND_RANK, len(near)) - 1]),
     ]
     chained = [
         covered,
@@ -169,13 +170,15 @@ def _rival(scores: Floats, chain: Chain) -> float:
     leading = np.flatnonzero(chain.leading[:, EVIDENCE_PASSAGES:].any(axis=0))
     if not len(leading):
         return 0.0
-    return float(np.exp(-np.logaddexp(0.0, scores[EVIDENCE_PASSAGES - 1] - scores[EVIDENCE_PASSAGES + leading[0]])))
+    return float(sigmoid(scores[EVIDENCE_PASSAGES + leading[0]] - scores[EVIDENCE_PASSAGES - 1]))
 
 
 def _mass(scores: Floats) -> float:
-    if len(scores) <= BEST:
+    if len(scores) <= TWO_HOP_PASSAGES:
         return MOST_LOG_ODDS
-    best, rest = (float(np.logaddexp.reduce(some)) for some in (scores[:BEST], scores[BEST:]))
+    best, rest = (
+        float(np.logaddexp.reduce(some)) for some in (scores[:TWO_HOP_PASSAGES], scores[TWO_HOP_PASSAGES:])
+    )
     return min(max(best - rest, -MOST_LOG_ODDS), MOST_LOG_ODDS)
 
 
@@ -196,10 +199,10 @@ def compute_word_coverage(
 
 def probability(features: Floats, weights: Floats) -> float:
     """Return the probability that the first five hold all the evidence, in [0, 1]."""
-    return float(np.exp(-np.logaddexp(0.0, -(features @ weights))))
+    return float(sigmoid(features @ weights))
 
 
-def find_level(right: Floats, weights: Floats) -> float:
+def compute_withholding_threshold(right: Floats, weights: Floats) -> float:
     """Lower conformal quantile of the sufficiency of confirmed answers, in [0, 1].
 
     At most ``WITHHELD_SHARE`` of further right answers are expected below it.
@@ -213,10 +216,10 @@ def find_level(right: Floats, weights: Floats) -> float:
     """
     odds = np.sort(right @ weights)
     lowest = odds[max(int(WITHHELD_SHARE * (len(odds) + 1)) - 1, 0)]
-    return float(np.exp(-np.logaddexp(0.0, -lowest)))
+    return float(sigmoid(lowest))
 
 
-def verdict_outcome(
+def label_evidence(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], first: Collection[int], *, known: bool = True
 ) -> int | None:
     """Label an answer by a complete verdict: 1 if all evidence is in the first passages, 0 if not, None if unknown.
@@ -240,22 +243,22 @@ def verdict_outcome(
     return 0 if verdict.rejects and verdict.retrieval_success is None else None
 
 
-def answer_outcome(
+def label_answer(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], first: Collection[int], *, known: bool = True
 ) -> int | None:
     """Label an answer by any verdict: 1 if it was enough, 0 if not, None if the verdict does not say.
 
-    Beyond ``verdict_outcome``, a partial verdict confirms the answer if all that it supports is among the first
+    Beyond ``label_evidence``, a partial verdict confirms the answer if all that it supports is among the first
     passages: somebody who misses evidence names it. A thumb down without a known reason denies it. A click
     (partial, with ``examined``, no rating) and a partial verdict on a session say neither.
 
     Args:
-        named, first, known: as of ``verdict_outcome``.
+        named, first, known: as of ``label_evidence``.
     """
     if verdict.partial and (verdict.rounds or (verdict.examined and verdict.rating is None)):
         return None
     targets = list(named)
-    outcome = verdict_outcome(verdict, targets, first, known=known)
+    outcome = label_evidence(verdict, targets, first, known=known)
     if outcome is not None or not verdict.partial:
         return outcome
     if verdict.rating == "down":
@@ -263,7 +266,7 @@ def answer_outcome(
     return 1 if known and any(verdict.passage_targets(targets).values()) else None
 
 
-def observe(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
+def build_observation(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
     """Compute the observation of the weights by one verdict.
 
     Args:
@@ -288,19 +291,19 @@ def observe(features: Floats, outcome: int, prior: Prior, noise: float) -> Weigh
     return WeightObservation(evidence, abs(outcome - probability(features, prior.mean)))
 
 
-def observe_answer(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
+def build_counted_observation(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
     """Compute the observation of the weights by one verdict on an answer, with counts.
 
     Its evidence has one row and column more than there are features: the last number of ``information`` is added
     to ``confirmed``, that of ``precision`` to ``judged``.
 
     Args:
-        features, outcome, prior, noise: as of ``observe``.
+        features, outcome, prior, noise: as of ``build_observation``.
 
     Raises:
-        ValueError: as ``observe``.
+        ValueError: as ``build_observation``.
     """
-    observation = observe(features, outcome, prior, noise)
+    observation = build_observation(features, outcome, prior, noise)
     size = len(features)
     information, precision = np.zeros(size + 1), np.zeros((size + 1, size + 1))
     information[:size], precision[:size, :size] = observation.evidence.information, observation.evidence.precision
@@ -313,11 +316,11 @@ def compute_learned_mean(prior: Prior, evidence: WeightEvidence) -> Floats:
 
     Args:
         prior: over k features, the first of which is 1.
-        evidence: sum of what ``observe_answer`` returns, (k + 1,) and (k + 1, k + 1).
+        evidence: sum of what ``build_counted_observation`` returns, (k + 1,) and (k + 1, k + 1).
     """
     size = len(prior.mean)
     confirmed, judged = float(evidence.information[size]), float(evidence.precision[size, size])
-    share = confirmed / (confirmed + UNCONFIRMED)
+    share = confirmed / (confirmed + CONFIRMATIONS_FOR_HALF_WEIGHT)
     if share <= 0.0:
         return prior.mean
     counted = WeightEvidence(share * evidence.information[:size], share * evidence.precision[:size, :size])

@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-OPSET = 17
+from engram.providers.embedder.onnx_messages import OPSET
 
 MINIMUM_COSINE = 0.99999
 """Agreement of fp32 graph and model; a correct export reaches 0.9999999."""

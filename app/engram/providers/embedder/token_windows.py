@@ -113,7 +113,7 @@ class WindowedEmbedder:
 
     @property
     def tokens_read(self) -> int:
-        """Tokens encoded so far, overlaps and special ones included."""
+        """For the evaluation: tokens encoded so far, overlaps and special ones included."""
         return self._tokens_read
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS, question_share, title_share
-from engram.core.ranking.passage_scores import FEATURES, names_title
+from engram.core.ranking.passage_scores import FEATURES, has_title_match
 from engram.providers.language import choose_languages, title_entities
 from engram.providers.language.name_rules import CAPITALISES_NOUNS
 from engram.providers.ranking_prior import RankingPriors
@@ -93,7 +93,7 @@ class KindService:
         with self._database.read() as reader:
             sample = passages.sample(reader, collection_id, SAMPLE) if titles else []
             best = kinds.load_best_candidates(reader, collection_id, len(FEATURES), QUERIES) if questions else []
-        share = question_share([names_title(features) for features in best])
+        share = question_share([has_title_match(features) for features in best])
         measured = KindMeasures(
             title_share=_title_share(sample),
             question_share=share,

@@ -28,11 +28,11 @@ def memories(
     Of sentences that are gone, and of time memories whose expression is, there is nothing to replay.
     """
     steps = memory_steps(reader, collection_id, sentences)
-    yield from core.memories(replay_history.bases(reader, collection_id, sentences), steps)
+    yield from core.replay_memories(replay_history.bases(reader, collection_id, sentences), steps)
 
 
 def memory_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[ReplayStep]:
-    """All steps of these sentences' memories, as ``state_replay.memories`` takes them."""
+    """All steps of these sentences' memories, as ``state_replay.replay_memories`` takes them."""
     return _read_all(
         lambda after: replay_history.memory_steps(reader, collection_id, sentences, after),
         lambda step: (step.recorded.sentence_id, step.sequence, step.recorded.channel),
@@ -44,13 +44,13 @@ def supports(
     reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
 ) -> Iterator[ReplayedState[Support]]:
     """The supports of these questions, by question and sentence; ``sentences``: only of these."""
-    yield from core.supports(support_steps(reader, collection_id, questions, sentences))
+    yield from core.replay_supports(support_steps(reader, collection_id, questions, sentences))
 
 
 def support_steps(
     reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
 ) -> Iterator[ReplayStep]:
-    """All steps of these questions' supports, as ``state_replay.supports`` takes them; see ``supports``."""
+    """All steps of these questions' supports, as ``state_replay.replay_supports`` takes them; see ``supports``."""
     return _read_all(
         lambda after: replay_history.support_steps(reader, collection_id, questions, sentences, after),
         lambda step: (step.event.question_id, step.recorded.sentence_id, step.sequence),

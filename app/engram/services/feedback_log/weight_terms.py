@@ -120,7 +120,7 @@ def _observe_answer(prior: Prior, statement: PlacedVerdict) -> WeightObservation
     judged = statement.judged
     if not judged.ranked or judged.answer_features is None or len(judged.answer_features) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features
-    outcome = sufficiency.answer_outcome(
+    outcome = sufficiency.label_answer(
         judged.verdict,
         statement.named,
         judged.ranked[: sufficiency.EVIDENCE_PASSAGES],
@@ -128,4 +128,6 @@ def _observe_answer(prior: Prior, statement: PlacedVerdict) -> WeightObservation
     )
     if outcome is None:
         return None
-    return sufficiency.observe_answer(judged.answer_features.astype(np.float64), outcome, prior, statement.noise)
+    return sufficiency.build_counted_observation(
+        judged.answer_features.astype(np.float64), outcome, prior, statement.noise
+    )

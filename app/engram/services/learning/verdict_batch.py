@@ -9,7 +9,7 @@ from engram.core.filter import states
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import TASK, TIME, Event, Vector
-from engram.core.filter.steps import EventStatement, LearningRule, MovedStates
+from engram.core.filter.steps import LabelledEvent, LearningRule, MovedStates
 from engram.storage.database import Writer
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.learning import question_supports, sentence_memories
@@ -77,14 +77,14 @@ def _lock_questions(writer: Writer, collection_id: int, events: Sequence[Pending
     return {event: locked[key] for event, key in hashed.items()}
 
 
-def build_statement(event: PendingEvent, question: int, constants: FilterConstants) -> EventStatement:
+def build_statement(event: PendingEvent, question: int, constants: FilterConstants) -> LabelledEvent:
     """Build the statement of an event on a question, with the noises and caps of these constants.
 
     Only a question about a time moves time memories.
     """
     confidence = event.verdict.confidence
     timed = {} if event.time_embedding is None else {TIME: event.time_embedding}
-    return EventStatement(
+    return LabelledEvent(
         Event(
             id=event.id,
             question_id=question,

@@ -10,7 +10,7 @@ from engram.context.errors import (
     UnavailableError,
     is_out_of_reach,
 )
-from engram.services.learning.verdict_pipeline import OtherSpaceError, TakenError, VerdictPipeline
+from engram.services.learning.verdict_pipeline import CollectionBusyError, VectorSpaceChangedError, VerdictPipeline
 from engram.storage.database import Database
 from engram.storage.feedback_log import feedback_events
 from engram.telemetry import metrics
@@ -36,11 +36,11 @@ class LearningService:
         waits is applied at the same time. Both lock rows in one order: slower, but correct.
         """
         try:
-            return self.apply(collection_id, events, alone=True)
-        except TakenError:
+            return self.apply(collection_id, events, wait=False)
+        except CollectionBusyError:
             return None
 
-    def apply(self, collection_id: int, events: Sequence[int], *, alone: bool = False) -> int:
+    def apply(self, collection_id: int, events: Sequence[int], *, wait: bool = True) -> int:
         """Apply those of the events that still wait, all at once; return how many were applied.
 
         If the batch fails while Postgres is within reach, its events are tried one by one. An event that cannot be
@@ -52,14 +52,14 @@ class LearningService:
                 wait.
         """
         try:
-            return self._apply(collection_id, events, alone=alone)
-        except TakenError:
+            return self._apply(collection_id, events, wait=wait)
+        except CollectionBusyError:
             raise
         except Exception as error:
             if is_out_of_reach(error) and not isinstance(error, EmbeddingUnavailableError):
                 raise
             if len(events) > 1:
-                return sum(self.apply(collection_id, [event], alone=alone) for event in sorted(events))
+                return sum(self.apply(collection_id, [event], wait=wait) for event in sorted(events))
             if isinstance(error, (EmbeddingSpaceMismatchError, EmbeddingUnavailableError)):
                 self._leave(collection_id, events[0], error.detail)
                 return 0
@@ -100,10 +100,10 @@ class LearningService:
             log.exception("collection not learned", collection_id=collection_id)
             return 0
 
-    def _apply(self, collection_id: int, events: Sequence[int], *, alone: bool) -> int:
+    def _apply(self, collection_id: int, events: Sequence[int], *, wait: bool) -> int:
         for _ in range(MAX_SPACE_CHANGES):
             try:
-                return self._pipeline.learn(collection_id, events, alone=alone)
-            except OtherSpaceError:
-                self._pipeline.attribution.ask_anew(collection_id, events)
+                return self._pipeline.learn(collection_id, events, wait=wait)
+            except VectorSpaceChangedError:
+                self._pipeline.attribution.embed_questions_again(collection_id, events)
         raise UnavailableError("The collection is given other vectors again and again.")

@@ -30,11 +30,11 @@ from engram.telemetry.stages import stage
 log = structlog.get_logger(__name__)
 
 
-class TakenError(Exception):
+class CollectionBusyError(Exception):
     """Another worker is applying events to the collection."""
 
 
-class OtherSpaceError(Exception):
+class VectorSpaceChangedError(Exception):
     """The collection's vector space changed after the vectors of these events were computed."""
 
 
@@ -43,51 +43,51 @@ class VerdictPipeline:
     """Learns from logged verdicts: each once, a batch in one transaction with its audit.
 
     Attributes:
-        noise: chooses the constants by which each verdict is applied.
-        rule: computes how memories and supports move.
-        weights: computes what verdicts add to the weights of sufficiency and of wings.
+        judge_noise: chooses the constants by which each verdict is applied.
+        learning_rule: computes how memories and supports move.
+        weight_teaching: computes what verdicts add to the weights of sufficiency and of wings.
         attribution: credits expansions with the passages that they helped to find.
-        evolve: makes passage keys of expansions.
+        key_evolution: makes passage keys of expansions.
     """
 
     database: Database
-    noise: JudgeNoise
-    rule: LearningRule
-    weights: WeightTeaching
+    judge_noise: JudgeNoise
+    learning_rule: LearningRule
+    weight_teaching: WeightTeaching
     attribution: Attribution
-    evolve: KeyEvolutionService
+    key_evolution: KeyEvolutionService
 
-    def learn(self, collection_id: int, events: Sequence[int], *, alone: bool) -> int:
+    def learn(self, collection_id: int, events: Sequence[int], *, wait: bool) -> int:
         """Learn those of the events that still wait; return how many they were.
 
         Args:
-            alone: whether to give up while another worker applies events to this collection, instead of waiting.
+            wait: whether to wait while another worker applies events to this collection.
 
         Raises:
-            TakenError: ``alone``, and another worker learns this collection.
-            OtherSpaceError: the vectors of the questions or of the expansions are of another space than the
+            CollectionBusyError: not ``wait``, and another worker learns this collection.
+            VectorSpaceChangedError: the vectors of the questions or of the expansions are of another space than the
                 collection is in.
         """
         with stage("attribute"):
             units, space = self.attribution.prepare(collection_id, events)
         with stage("learn"), self.database.write() as writer:
             kind = collections.lock_and_load_kind(writer, collection_id)
-            pending = [] if kind is None else _lock_pending(writer, collection_id, events, alone=alone)
+            pending = [] if kind is None else _lock_pending(writer, collection_id, events, wait=wait)
             if kind is None or not pending:
                 return 0
             if any(event.space != event.served or space not in {event.served, None} for event in pending):
-                raise OtherSpaceError
-            constants = self.noise.choose(writer, collection_id, pending)
+                raise VectorSpaceChangedError
+            constants = self.judge_noise.choose(writer, collection_id, pending)
             batch = Batch.lock(writer, collection_id, pending, constants)
-            holders = self.weights.holders(writer, collection_id, pending)
+            holders = self.weight_teaching.holders(writer, collection_id, pending)
             with writer.ahead():  # Postgres writes the states while the terms of weights are computed
-                moved_states = batch.apply(writer, collection_id, self.rule)
-                taught = self.weights.terms(kind, pending, constants, holders, moved_states.contested)
+                moved_states = batch.apply(writer, collection_id, self.learning_rule)
+                weight_terms = self.weight_teaching.terms(kind, pending, constants, holders, moved_states.contested)
             if units:
                 credited_events = [event for event in pending if not constants[event.id].is_new]
                 self.attribution.credit(writer, collection_id, credited_events, units)
-            for believed, terms in taught.items():
-                learned_weights.add(writer, collection_id, believed, terms)
+            for model_prior, terms in weight_terms.items():
+                learned_weights.add(writer, collection_id, model_prior, terms)
             feedback_events.mark_applied(writer, collection_id, batch.questions, constants)
         _count(batch, moved_states)
         if units:
@@ -98,22 +98,22 @@ class VerdictPipeline:
         """Evolve the passage keys if that is due. A failure is logged, and the evolution stays due."""
         try:
             with stage("evolve"):
-                self.evolve.evolve_if_due(collection_id)
+                self.key_evolution.evolve_if_due(collection_id)
         except UnavailableError as error:
             log.warning("keys not evolved", collection_id=collection_id, error=error.detail)
         except Exception:
             log.exception("keys not evolved", collection_id=collection_id)
 
 
-def _lock_pending(writer: Writer, collection_id: int, events: Sequence[int], *, alone: bool) -> list[PendingEvent]:
+def _lock_pending(writer: Writer, collection_id: int, events: Sequence[int], *, wait: bool) -> list[PendingEvent]:
     """Lock the collection's learning, and those of the events that still wait.
 
     Raises:
-        TakenError: ``alone``, and another worker holds the lock.
+        CollectionBusyError: not ``wait``, and another worker holds the lock.
     """
-    if alone and not collections.claim_learning(writer, collection_id):
-        raise TakenError
-    collections.lock_learning(writer, collection_id, alone=False)
+    if not wait and not collections.claim_learning(writer, collection_id):
+        raise CollectionBusyError
+    collections.lock_learning(writer, collection_id, exclusive=False)
     return feedback_events.lock_pending(writer, collection_id, events)
 
 

@@ -138,7 +138,7 @@ def _choose_nearest_of_top_passages(meaning: RatingMeaning, names: VerdictNames)
     """
     probability_by_sentence: dict[int, float] = {}
     for rank, passage in enumerate(names.top_passages, start=1):
-        nearest, probability = names.nearest.get(passage, ()), meaning.compute_examination(rank)
+        nearest, probability = names.nearest.get(passage, ()), meaning.compute_reference_probability(rank)
         if nearest and probability > 0:
             probability_by_sentence[nearest[0]] = probability
     return dict(sorted(probability_by_sentence.items()))

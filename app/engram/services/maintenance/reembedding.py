@@ -265,7 +265,7 @@ class ReembeddingService:
         """
         if not collections.lock_graph(writer, collection.id):
             raise collections.build_gone_error(collection.name)
-        collections.lock_learning(writer, collection.id, alone=True)
+        collections.lock_learning(writer, collection.id, exclusive=True)
         changed = 0
         for table in staged_embeddings.TABLES:
             for ids in _chunks(partial(staged_embeddings.list_next_ids, writer, collection.id, table)):

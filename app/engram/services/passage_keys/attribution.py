@@ -101,7 +101,7 @@ class Attribution:
         new = {digest: wanted[digest] for digest in wanted.keys() - stored_units.keys()}
         return {**stored_units, **self.embed_units(collection, new)}, collection.space
 
-    def ask_anew(self, collection_id: int, events: Sequence[int]) -> None:
+    def embed_questions_again(self, collection_id: int, events: Sequence[int]) -> None:
         """Embed the questions of these events again where another encoder than the collection's did.
 
         Nothing was learned of them yet.

@@ -63,7 +63,7 @@ class QuestionPipeline:
         Raises:
             NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``answer``.
         """
-        return self.answer(self.prepare(query))
+        return self.answer(self.apply_settings(query))
 
     def answer(self, query: Query, profile: Profile | None = None, *, explained: bool = True) -> Answer:
         """Answer a query without applying settings, and store the episode.
@@ -81,11 +81,11 @@ class QuestionPipeline:
         # What others asked and said is for those to see who may.
         audits = query.scope.is_allowed(AUDIT)
         retrieved, trace = self._reads.on_replica(
-            plan.collection.id, lambda: self._find(plan, explained=explained and audits)
+            plan.collection.id, lambda: self._retrieve_with_trace(plan, explained=explained and audits)
         )
         answer = answer_presentation.answer(retrieved)
         with stage("keep"):
-            self.keep(plan.collection.id, episode_row(retrieved, answer, trace))
+            self.store_episode(plan.collection.id, episode_row(retrieved, answer, trace))
         _count(answer, retrieved)
         return replace(
             answer,
@@ -93,7 +93,7 @@ class QuestionPipeline:
             trace=(trace if audits else _hide_other_questions(trace)) if "trace" in query.include else None,
         )
 
-    def prepare(self, query: Query) -> Query:
+    def apply_settings(self, query: Query) -> Query:
         """Apply the settings of the collection (``shadow`` turns memory off) and the rules of wings."""
         if query.scope.collection.serving == "shadow":
             query = replace(query, memory="off", shadow=True)
@@ -101,14 +101,14 @@ class QuestionPipeline:
             query = rule.prepare(query)
         return query
 
-    def _find(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
+    def _retrieve_with_trace(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
         """Run the retrieval and build its trace. Where explanations are wanted, the explainer does both."""
         if self._explainer is not None and explained and "trace" in plan.query.include:
             return self._explainer.find(self._retrieve, plan)
         retrieved = self._retrieve.find(plan)
         return retrieved, answer_presentation.trace(retrieved)
 
-    def keep(self, collection_id: int, episode: EpisodeRow) -> None:
+    def store_episode(self, collection_id: int, episode: EpisodeRow) -> None:
         """Insert the episode. If the partition of its week is missing, create it and insert again.
 
         Raises:

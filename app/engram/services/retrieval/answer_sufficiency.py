@@ -16,7 +16,7 @@ from engram.services.retrieval.query_plan import QueryPlan
 _SIMILARITY = passage_scores.FEATURES.index("similarity")
 _SHARED_NEW = passage_scores.FEATURES.index("shared_new")
 _TITLED = passage_scores.FEATURES.index("titled_1")
-_NAMED = complementarity.LINKS.index("named")
+_NAMED = complementarity.PAIR_FEATURES.index("named")
 
 
 @dataclass(frozen=True, slots=True)

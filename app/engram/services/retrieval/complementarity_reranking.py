@@ -1,4 +1,4 @@
-"""The second look at a query's candidates: the pool of the best, and what the others would add to it."""
+"""Complementarity reranking: the pool of the best candidates, and what the others would add to it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from engram.core.ranking.complementarity import (
     CandidatePool,
+    EntityIncidence,
     Floats,
     GapSimilarities,
-    NamedEntities,
-    members,
-    pool,
+    build_pool,
+    select_pool,
 )
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.services.retrieval.graph_walk import Walk
@@ -23,7 +23,7 @@ from engram.storage.retrieval.complementarity_links import PoolLinks
 from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 
-def look_again(
+def build_reranking_pool(
     reader: Reader,
     plan: QueryPlan,
     walk: Walk,
@@ -32,18 +32,18 @@ def look_again(
     scores: Floats,
     believed: Sequence[PriorIdentity],
 ) -> tuple[CandidatePool | None, Mapping[PriorIdentity, LearnedWeights]]:
-    """The pool that the first ranking gives, and what verdicts taught of each model, which is read with it.
+    """Build the pool of the base ranking, and load what verdicts taught of each model with the same statement.
 
     The pool is None where it has no member.
 
     Args:
         titles: of each candidate the normalised names that its title stands for.
-        scores: of the first look, (n,).
+        scores: of the base ranking, (n,).
         believed: of what models verdicts taught; none if what they taught is not to be read.
     """
     if not len(candidates.ids):
         return None, learned_weights.find_all(reader, plan.collection.id, believed) if believed else {}
-    best = candidates.ids[members(candidates.ids, scores)].tolist()
+    best = candidates.ids[select_pool(candidates.ids, scores)].tolist()
     start_entities = list(walk.hops[0].start.activation) if walk.hops else []
     links = complementarity_links.look(
         reader,
@@ -57,18 +57,18 @@ def look_again(
     learned = learned_weights.collect_weights(links.aside, believed)
     if not links.members:
         return None, learned
-    candidate_pool = pool(
+    candidate_pool = build_pool(
         np.searchsorted(candidates.ids, links.members),
         _find_named_entities(links, titles, start_entities),
         candidates.words,
-        GapSimilarities(keys=candidates.similarity, sentences=links.similarities, across=links.across),
+        GapSimilarities(keys=candidates.similarity, sentences=links.similarities, member_to_candidate=links.across),
     )
     return candidate_pool, learned
 
 
 def _find_named_entities(
     links: PoolLinks, titles: Sequence[Sequence[str]], start_entities: Sequence[int]
-) -> NamedEntities:
+) -> EntityIncidence:
     ids = np.array(list(links.entities), dtype=np.int64)
     order = np.argsort(ids)
     named, titled = (np.zeros((len(titles), len(ids)), dtype=bool) for _ in range(2))
@@ -79,4 +79,4 @@ def _find_named_entities(
             if name in called:
                 titled[row, called[name]] = True
     passages = np.array([max(entity.passages, 1) for entity in links.entities.values()], dtype=np.float64)
-    return NamedEntities(1.0 / np.log2(1.0 + passages), np.isin(ids, start_entities), named, titled)
+    return EntityIncidence(1.0 / np.log2(1.0 + passages), np.isin(ids, start_entities), named, titled)

@@ -4,7 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from engram.core.ranking import coverage, propagation
-from engram.core.ranking.question_memory import compute_ungated_support, net_support, recall_priors, select_leading
+from engram.core.ranking.question_memory import (
+    compute_recall_probabilities,
+    compute_ungated_support,
+    net_support,
+    select_likely,
+)
 from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.core.ranking.same_need import SameNeed
 from engram.services.retrieval.graph_walk import Frontier, Walk, WalkHop
@@ -94,7 +99,7 @@ def begin(
             for past in recalled
         ]
     priors, vouched = question_memory_priors(recalled)
-    joining = list(dict.fromkeys([*select_leading(priors), *plan.query.pool]))
+    joining = list(dict.fromkeys([*select_likely(priors), *plan.query.pool]))
     return replace(
         walk,
         joining=joining,
@@ -243,7 +248,7 @@ def _read(
         evidence = {sentence: reached.evidence[sentence] for sentence in sorted(selected)}
         named = {entity for evidence_sentence in evidence.values() for entity in evidence_sentence.entities}
         return evidence, {entity: reached.counts[entity] for entity in sorted(named)}
-    return graph_hops.evidence(reader, plan.collection, selected, plan.focus.limits.hub_limit)
+    return graph_hops.load_sentences(reader, plan.collection, selected, plan.focus.limits.hub_limit)
 
 
 def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
@@ -252,7 +257,7 @@ def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     After the first hop, likely recalled sentences add their prior.
     """
     hop, profile = walk.hops[-1], plan.profile
-    leading = {} if len(walk.hops) > 1 else select_leading(walk.priors)
+    leading = {} if len(walk.hops) > 1 else select_likely(walk.priors)
     scores = {sentence: hop.score(sentence) + leading.get(sentence, 0.0) for sentence in hop.selected}
     links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
     if profile.rare_first:
@@ -275,7 +280,7 @@ def question_memory_priors(recalled: Sequence[PastSupport]) -> tuple[dict[int, f
     A verdict that claimed to name all evidence vouches with P(same need) x net support, which is not a prior.
     """
     supports = [(past, _get_probability(past), net_support(past.support, past.perplexity)) for past in recalled]
-    priors = recall_priors((past.sentence_id, same_need, net) for past, same_need, net in supports)
+    priors = compute_recall_probabilities((past.sentence_id, same_need, net) for past, same_need, net in supports)
     strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
     vouched = max((same_need * net for past, same_need, net in supports if past.complete), default=0.0)
     return dict(strongest), vouched

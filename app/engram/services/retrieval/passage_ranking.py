@@ -19,14 +19,14 @@ from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import HopReach
-from engram.core.ranking.question_memory import collect_passage_priors, compute_recall_lifts
+from engram.core.ranking.question_memory import collect_passage_probabilities, compute_recall_lifts
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.core.ranking.reranking import RerankedScores
 from engram.providers.language import normalise_entity, title_entities
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate, estimate_sufficiency
 from engram.services.retrieval.collapse import SPARE_PASSAGES, stand_ins
-from engram.services.retrieval.complementarity_reranking import look_again
+from engram.services.retrieval.complementarity_reranking import build_reranking_pool
 from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
 from engram.services.retrieval.passage_key_cache import NearestLookup
@@ -57,7 +57,7 @@ class PassageRanking:
         features: of the candidates, (n, k).
         weights: of the features, (k,).
         cosines: of each candidate's key and the question, (n,).
-        pool: the best few, which the second look compares with; None where there was no second look.
+        pool: the best few by base features; None without reranking.
         recalled: whether recall changed what was reached or its order.
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
@@ -147,7 +147,7 @@ def rank(
     def score_as_published(limit: int) -> list[tuple[int, float]]:
         near = passages_by_key.find_nearest_passages(reader, plan.focus, limit, touched, nearest_lookup(limit))
         similarities = {passage: key.similarity for passage, key in near.items()}
-        scores = passage_scores.passage_scores(similarities, bonuses, plan.profile.prior_weight)
+        scores = passage_scores.score_passages_published(similarities, bonuses, plan.profile.prior_weight)
         return passage_scores.select_best(scores, len(scores))
 
     ordered, stand_in_by_passage = _fill_ranking(reader, plan, top_k, score_as_published)
@@ -195,8 +195,10 @@ def _rank_by_features(
         reader, plan, walk, prior, nearest_lookup
     )
     identities = list(prior.of_answers) if plan.focus.use_memory else []
-    pool, learned = look_again(reader, plan, walk, candidates, titles, base_features @ prior.first, identities)
-    features = passage_scores.add_second_look(base_features, pool, prior.first)
+    pool, learned = build_reranking_pool(
+        reader, plan, walk, candidates, titles, base_features @ prior.base_weights, identities
+    )
+    features = passage_scores.add_reranking_features(base_features, pool, prior.base_weights)
     believed = _compute_beliefs(prior, learned)
     scores_by_place = features @ prior.prior.mean
     reranked = _apply_reranker(plan, prior, candidates, features, believed)
@@ -215,7 +217,7 @@ def _rank_by_features(
         *believed[prior.of_sufficiency],
     )
     holders = {past.sentence_id: past.passage_id for past in walk.recalled}
-    priors = collect_passage_priors(walk.priors, holders, stand_in_by_passage)
+    priors = collect_passage_probabilities(walk.priors, holders, stand_in_by_passage)
     if len(scores_by_place):
         recalled = np.array([priors.get(passage, 0.0) for passage in candidates.ids.tolist()])
         scores_by_place = scores_by_place + compute_recall_lifts(scores_by_place, recalled)
@@ -268,15 +270,15 @@ def _collect_distinct(
     """Collect candidates without near-duplicates. Look for more passages where few of the nearest are distinct.
 
     Returns:
-        The candidates, the names in their titles, their base features, (n, len(FIRST_LOOK)), and left-out passage
-        -> the passage that stands for it.
+        The candidates, the names in their titles, their base features, (n, len(BASE_FEATURES)), and left-out
+        passage -> the passage that stands for it.
     """
     limit, before = max(plan.query.top_k, plan.profile.ranked_passages), -1
     while True:
         candidates = _candidates(reader, plan, walk, nearest_lookup, limit)
         titles = [_names(title) for title in candidates.titles]
         base_features = _compute_base_features(reader, plan, walk, candidates, titles)
-        ordered = candidates.ids[np.lexsort((candidates.ids, -(base_features @ prior.first)))].tolist()
+        ordered = candidates.ids[np.lexsort((candidates.ids, -(base_features @ prior.base_weights)))].tolist()
         stand_in_by_passage = stand_ins(reader, plan, ordered)
         if not stand_in_by_passage:
             return candidates, titles, base_features, stand_in_by_passage
@@ -323,7 +325,7 @@ def _compute_base_features(
     titles: Sequence[Sequence[str]],
     stand_in_by_passage: Mapping[int, int] | None = None,
 ) -> NDArray[np.float64]:
-    """Compute the features of the base ranking, those of each candidate by itself, (n, len(FIRST_LOOK)).
+    """Compute the features of the base ranking, those of each candidate by itself, (n, len(BASE_FEATURES)).
 
     Args:
         stand_in_by_passage: left-out passage -> the passage that stands for it.

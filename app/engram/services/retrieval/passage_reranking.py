@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
-from engram.core.ranking.reranking import log_odds
+from engram.core.ranking.reranking import to_log_odds
 from engram.providers.reranker import Reranker, RerankerError
 from engram.services.retrieval.fallbacks import Fallback
 from engram.storage.corpus.passages import StoredPassage
@@ -63,7 +63,7 @@ class PassageReranker:
         texts = [_text(passage) for _, passage in passages]
         try:
             with stage("rerank"):
-                odds = log_odds(self._reranker.score(question, texts, self._seconds))
+                odds = to_log_odds(self._reranker.score(question, texts, self._seconds))
         except (RerankerError, ValueError) as error:
             self._note_failure(str(error))
             return Fallback("not-reranked", str(error))

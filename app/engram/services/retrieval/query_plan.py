@@ -235,7 +235,7 @@ class QueryPlanner:
 def _gaps(vectors: Vector) -> Sequence[Vector]:
     """The gap vectors of a question, the first row, and of what is known of it, the others."""
     rows = vectors.astype(np.float64)
-    return list(complementarity.gaps(rows[0], rows[1:]).astype(np.float32))
+    return list(complementarity.compute_gaps(rows[0], rows[1:]).astype(np.float32))
 
 
 def _choose_policy(strategy: Strategy, profile: Profile) -> Policy:

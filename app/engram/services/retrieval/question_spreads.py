@@ -181,7 +181,7 @@ class QuestionSpreads:
         shared = np.array([same_need.compare_words(own_words, other) for other in words])
         adapted = units
         if foreign.any():
-            adapted = units.adapt_to(precise, self._load_foreign(reader, collection, own))
+            adapted = units.fit_to_other_languages(precise, self._load_foreign(reader, collection, own))
             nearness = np.where(foreign, adapted.standardise(cosines, along_own, along_others), nearness)
             shared = np.where(foreign, np.nan, shared)
         pairs = Signals(

@@ -180,7 +180,7 @@ class RetrievalService:
         self._llm = llm
 
     def with_priors(self, priors: RankingPriors) -> "RetrievalService":
-        """Return a service that ranks by other weights."""
+        """For the evaluation: return a service that ranks by other weights."""
         return RetrievalService(
             self._database,
             self._planner,

@@ -45,4 +45,6 @@ def choose_level(reader: Reader, plan: QueryPlan, prior: RankingPrior, weights: 
     )
     if len(confirmed) < LEAST_CONFIRMED:
         return WithholdingLevel(prior.sufficiency_level, "prior", len(confirmed))
-    return WithholdingLevel(sufficiency.find_level(confirmed, weights), "verdicts", len(confirmed))
+    return WithholdingLevel(
+        sufficiency.compute_withholding_threshold(confirmed, weights), "verdicts", len(confirmed)
+    )

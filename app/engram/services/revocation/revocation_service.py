@@ -153,7 +153,7 @@ class RevocationService:
         """
         if not collections.lock_against_deletion(writer, collection_id):
             return []
-        collections.lock_learning(writer, collection_id, alone=True)
+        collections.lock_learning(writer, collection_id, exclusive=True)
         status_by_event = feedback_events.lock_unrevoked(writer, collection_id, events)
         feedback_events.mark_revoked(writer, collection_id, list(status_by_event))
         applied = [event for event, status in status_by_event.items() if status == "applied"]

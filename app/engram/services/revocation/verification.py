@@ -249,8 +249,8 @@ def _check_weights(
         for term in page:
             _check_term(term, believed, findings)
             name = f"event {term.event_id}, {believed.model}"
-            cap = caps.find_comparison_cap(term.cap, contested=term.contested)
-            counts_now = caps.select_counting([cap], counts[term.judge, term.day])[0]
+            cap = caps.find_weight_limit(term.cap, contested=term.contested)
+            counts_now = caps.select_within_limit([cap], counts[term.judge, term.day])[0]
             counts[term.judge, term.day] += counts_now
             if term.contested != (term.event_id in opposing_events):
                 findings.differs("weight_audit", name, f"contested is {term.contested}")

@@ -241,19 +241,19 @@ def lock_and_load_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
     return None if row is None else row.fixed_kind or KindMeasure(row.title_share, row.question_share).kind
 
 
-def lock_learning(writer: Writer, collection_id: int, *, alone: bool) -> None:
-    """Apply events to the collection until the transaction ends: beside others, or, to revoke some, ``alone``.
+def lock_learning(writer: Writer, collection_id: int, *, exclusive: bool) -> None:
+    """Apply events to the collection until the transaction ends: beside others, or, to revoke some, ``exclusive``.
 
     Taken right after ``lock_against_deletion``. Whoever revokes removes rows that a worker would wait for and then
     miss; with this, neither sees the other half done. Postgres serves the waiting in turn, so neither starves the
     other.
     """
-    lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
+    lock = "pg_advisory_xact_lock" if exclusive else "pg_advisory_xact_lock_shared"
     writer.row(f"SELECT {lock}(hashtextextended(%(name)s, 0))", {"name": f"learning:{collection_id}"})
 
 
 def try_lock_learning(writer: Writer, collection_id: int) -> bool:
-    """``lock_learning`` alone, but only if nobody applies or revokes events of the collection just now."""
+    """Like ``lock_learning`` with ``exclusive``, but only if nobody applies or revokes events just now."""
     statement = "SELECT pg_try_advisory_xact_lock(hashtextextended(%(name)s, 0))"
     return bool(writer.scalar(statement, {"name": f"learning:{collection_id}"}))
 

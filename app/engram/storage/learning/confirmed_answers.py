@@ -16,7 +16,7 @@ def list_confirmed_answers(
     """Features of the latest ``limit`` answers that a counted verdict called sufficient, (n, size).
 
     A term's precision is c x xᵀ / R with the first feature 1, so its first row is a multiple of the features x. The
-    last number of its information is above 0 if the answer was sufficient (``sufficiency.observe_answer``).
+    last number of its information is above 0 if the answer was enough (``sufficiency.build_counted_observation``).
     """
     rows = reader.rows(
         """

@@ -150,7 +150,7 @@ def _count_terms(
     for term in terms:
         own.setdefault((term.judge, term.day), []).append(term)
     caps = {
-        judge_day: [caps_of.find_comparison_cap(term.cap, contested=term.contested) for term in those]
+        judge_day: [caps_of.find_weight_limit(term.cap, contested=term.contested) for term in those]
         for judge_day, those in own.items()
     }
     # More than the highest cap makes no difference, so the count need not go through a whole day.
@@ -180,7 +180,7 @@ def _count_terms(
     for row in rows:
         judge_day = row.judge, row.day
         events = (term.event_id for term in own[judge_day])
-        counted |= dict(zip(events, caps_of.select_counting(caps[judge_day], row.before), strict=True))
+        counted |= dict(zip(events, caps_of.select_within_limit(caps[judge_day], row.before), strict=True))
     return counted
 
 
@@ -188,7 +188,7 @@ def recount(writer: Writer, collection_id: int, prior: PriorIdentity, days: Coll
     """Recompute which terms of these (judge, day) count. The caller holds the lock on the prior's sum."""
     for judge, day in sorted(days):
         rows = terms_of_day(writer, collection_id, prior, judge, day)
-        counts = caps_of.select_counting([cap for _, cap, _ in rows])
+        counts = caps_of.select_within_limit([cap for _, cap, _ in rows])
         changed = [(event, counts[at]) for at, (event, _, counted) in enumerate(rows) if counts[at] != counted]
         writer.execute(
             f"""
@@ -220,7 +220,7 @@ def terms_of_day(
         """,
         {**_prior_key(collection_id, prior), "judge": judge, "day": day},
     )
-    return [(row.id, caps_of.find_comparison_cap(row.cap, contested=row.contested), row.counted) for row in rows]
+    return [(row.id, caps_of.find_weight_limit(row.cap, contested=row.contested), row.counted) for row in rows]
 
 
 def _load_weights(reader: Reader, collection_id: int, prior: PriorIdentity, lock: str) -> LearnedWeights | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engram.core.filter.caps import UNTOUCHED, GainBudget
-from engram.core.filter.state_rows import MemoryRows, RemainingShares
+from engram.core.filter.state_rows import NO_SHARES, MemoryRows, RemainingShares
 from engram.core.filter.states import Audit, AuditRows, SentenceMemory, Vector
 from engram.storage.column_parameters import (
     Documents,
@@ -152,7 +152,7 @@ def read_gain_budget(value: Any) -> GainBudget:
 
 def list_gain_budgets(values: Sequence[Any]) -> tuple[list[str], list[RemainingShares]]:
     """Read the days and remaining shares of gain budgets, as ``gain_budgets_as_json`` writes them."""
-    return [value.get("day", "") for value in values], [value.get("kept", _NO_SHARES) for value in values]
+    return [value.get("day", "") for value in values], [value.get("kept", NO_SHARES) for value in values]
 
 
 def gain_budgets_as_json(days: Sequence[str], shares: Sequence[RemainingShares]) -> Documents:
@@ -160,7 +160,6 @@ def gain_budgets_as_json(days: Sequence[str], shares: Sequence[RemainingShares])
     return Documents([{"day": day, "kept": own} if own else {} for day, own in zip(days, shares, strict=True)])
 
 
-_NO_SHARES: RemainingShares = {}
 _CHANNEL = "(ARRAY['task', 'time', 'recall'])[{} + 1]"
 """A channel by its place in ``AUDITED``: a name for each of thousands of rows takes longer to send."""
 _NEW_MEMORIES = alias_rows(

@@ -46,7 +46,7 @@ def read(
     reader: Reader,
     focus: Focus,
     names: Sequence[str],
-    read: int,
+    texts_limit: int,
     *,
     recall: int | None,
     near: int | None,
@@ -54,7 +54,7 @@ def read(
     """Read the opening of a walk from these normalised names.
 
     Args:
-        read: how many of the best sentences are read, see ``graph_hops.find_linked_sentences``.
+        texts_limit: how many of the best sentences are read, see ``graph_hops.find_linked_sentences``.
         recall: how many past questions are read, see ``question_supports.recall``; None to read none.
         near: passages near the question that hubs are read in; None where the collection is small.
     """
@@ -71,9 +71,9 @@ def read(
         graph_hops.build_reach_query(focus, candidates, before=before, besides=besides),
         graph_hops.build_link_parameters(
             focus,
-            read,
+            texts_limit,
             (),
-            **entity_lookup.build_called_parameters(names),
+            **entity_lookup.build_entity_parameters(names),
             questions=recall or 0,
         ),
     )

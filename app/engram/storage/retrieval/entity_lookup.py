@@ -33,10 +33,10 @@ ENTITY_STATEMENT = """
         ) AS either ORDER BY off LIMIT 1
     ) AS called
 """
-"""The statement of the entities that bear the names of ``build_called_parameters``, or else are spelt like them."""
+"""The statement of the entities that bear the names of ``build_entity_parameters``, or else are spelt like them."""
 
 
-def build_called_parameters(names: Sequence[str]) -> dict[str, list[str]]:
+def build_entity_parameters(names: Sequence[str]) -> dict[str, list[str]]:
     """Parameters of ``ENTITY_STATEMENT``: normalised names and their spelling keys."""
     return {"names": list(names), "spellings": [normalise_spelling(name) for name in names]}
 
@@ -45,7 +45,7 @@ def find_called_entities(
     reader: Reader, collection: Collection, names: Sequence[str]
 ) -> dict[str, tuple[int, str]]:
     """Normalised name -> (entity, surface) for the names that an entity bears, be they spelt a little otherwise."""
-    rows = reader.rows(ENTITY_STATEMENT, {"collection": collection.id, **build_called_parameters(names)})
+    rows = reader.rows(ENTITY_STATEMENT, {"collection": collection.id, **build_entity_parameters(names)})
     return {row.name: (row.id, row.surface) for row in rows}
 
 

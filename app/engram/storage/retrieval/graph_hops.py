@@ -101,7 +101,7 @@ _LINKED_NEAR = f"""
     (SELECT l.sentence_id FROM nearby l {{in_scope}} WHERE l.entity_id = active.entity_id
      ORDER BY l.sentence_id LIMIT %(hub_limit)s)
 """
-HUB = 50
+HUB_THRESHOLD = 50
 """Sentences that name an entity, beyond which a large collection reads only those near to the question."""
 
 
@@ -110,7 +110,7 @@ def find_linked_sentences(
     focus: Focus,
     activation: Mapping[int, float],
     recalled: Sequence[int],
-    read: int = 0,
+    texts_limit: int = 0,
     near: Sequence[int] | None = None,
 ) -> HopResult:
     """One hop: the sentences that activated entities lead to, with their scalars (Eqs. 4-5).
@@ -119,15 +119,15 @@ def find_linked_sentences(
     activated, before any vector is read. Recalled sentences join them with no activation of their own.
 
     Args:
-        near: passages near the question, where the collection is large: an entity that more than ``HUB`` sentences
-            name contributes those of these passages, not its oldest.
-        read: of how many of the best texts are loaded, besides the recalled.
+        near: passages near the question, where the collection is large: an entity that more than
+            ``HUB_THRESHOLD`` sentences name contributes those of these passages, not its oldest.
+        texts_limit: of how many of the best texts are loaded, besides the recalled.
     """
     row = reader.row(
         build_reach_query(focus, build_link_query(focus, _GIVEN, None if near is None else id_rows("near"))),
         build_link_parameters(
             focus,
-            read,
+            texts_limit,
             recalled,
             entities=integers(activation),
             scores=floats(activation.values()),
@@ -137,14 +137,14 @@ def find_linked_sentences(
     return read_reach(focus, row)
 
 
-def build_link_parameters(focus: Focus, read: int, recalled: Sequence[int], **more: Any) -> dict[str, Any]:
+def build_link_parameters(focus: Focus, texts_limit: int, recalled: Sequence[int], **more: Any) -> dict[str, Any]:
     """The parameters of a statement with ``build_link_query`` in it."""
     return focus.parameters(
         recalled=integers(recalled),
-        hub=HUB,
+        hub=HUB_THRESHOLD,
         hub_limit=focus.limits.hub_limit,
         candidate_limit=focus.limits.candidate_limit,
-        read=read,
+        texts_limit=texts_limit,
         **more,
     )
 
@@ -186,14 +186,14 @@ def find_all_sentences(
     focus: Focus,
     passages: Sequence[int] | None,
     recalled: Sequence[int],
-    read: int = 0,
+    texts_limit: int = 0,
 ) -> HopResult:
     """Candidates for a question without entities: every sentence with activation 1, the best by weight.
 
     Args:
         passages: look only into these passages; None for the whole collection.
         recalled: sentences that are candidates in any case.
-        read: of how many of the best texts are loaded, besides the recalled.
+        texts_limit: of how many of the best texts are loaded, besides the recalled.
     """
     if passages is not None:
         source = f"{id_rows('passages')} {join_by_index('sentence s', 's.passage_id = wanted.id')}"
@@ -220,7 +220,7 @@ def find_all_sentences(
             recalled=integers(recalled),
             hub_limit=focus.limits.hub_limit,
             candidate_limit=focus.limits.candidate_limit,
-            read=read,
+            texts_limit=texts_limit,
         ),
     )
     return read_reach(focus, row)
@@ -263,7 +263,7 @@ def build_reach_query(focus: Focus, candidates: str, *, before: str = "", beside
     return f"""
         WITH {before} {candidates}, chosen AS MATERIALIZED (
             (SELECT id FROM candidates
-             ORDER BY activation * {_build_weight(focus, floor=True)} DESC, id LIMIT %(read)s)
+             ORDER BY activation * {_build_weight(focus, floor=True)} DESC, id LIMIT %(texts_limit)s)
             UNION SELECT id FROM candidates WHERE id = ANY(%(recalled)s::bigint[])
         ), {_LINKS}
         SELECT columns.*, {_READ} {besides} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
@@ -275,7 +275,7 @@ def read_reach(focus: Focus, row: Any) -> HopResult:
     return HopResult(_candidates(focus, row), *_evidence(row))
 
 
-def evidence(
+def load_sentences(
     reader: Reader, collection: Collection, sentences: Sequence[int], most: int
 ) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
     """Load text, passage and entities of sentences; and entity -> sentences that name it, at most ``most``."""

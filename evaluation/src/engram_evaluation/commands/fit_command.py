@@ -64,7 +64,10 @@ def fit(
         if facts:
             _say_facts(
                 compare(
-                    corpora, services.models.language, services.models.priors.encyclopedic.first, report_progress
+                    corpora,
+                    services.models.language,
+                    services.models.priors.encyclopedic.base_weights,
+                    report_progress,
                 )
             )
             return

@@ -10,7 +10,7 @@ _OPENING = f"<{THOUGHT}>"
 
 
 def ask_raw_turn(llm: Llm, messages: list[Message]) -> str:
-    """The text that the model replies with, without what surrounds its turn; it may be no turn at all.
+    """For the evaluation: the text of the model's reply, without what surrounds its turn; it may be no turn at all.
 
     Raises:
         LlmError: the endpoint failed.

@@ -184,7 +184,7 @@ def carry_out(
 
 
 def skip_turn(play: Play, why: str) -> Play:
-    """The play after a turn that was none: nothing came of it, but it is over."""
+    """For the evaluation: the play after a reply that was no turn. It counts as one, and changes nothing."""
     return replace(play, turn=play.turn + 1, note=f"The last reply was no turn: {why}.")
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engram.core.ranking.ranking_weights import Floats
+from engram.core.ranking.ranking_weights import Floats, sigmoid
 from engram.core.text.words import normalise_words
 
 FEATURES = ("bias", "entities", "relevance")
@@ -59,7 +59,7 @@ class Network:
     def probability(self, rows: Floats) -> Floats:
         """Return the probabilities (n,), in [0, 1], of pools with these features, (n, 3)."""
         linear = rows @ self.direct + np.tanh(rows @ self.hidden.T) @ self.out
-        return np.exp(-np.logaddexp(0.0, -linear))
+        return sigmoid(linear)
 
 
 def compute_named_share(names: Sequence[str], pool: Sequence[str]) -> float:

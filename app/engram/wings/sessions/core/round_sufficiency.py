@@ -21,7 +21,7 @@ import numpy as np
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
-from engram.core.ranking.sufficiency import observe, verdict_outcome
+from engram.core.ranking.sufficiency import build_observation, label_evidence
 
 FEATURES = ("bias", "entities", "relevance", "own", "covered")
 MOST_LOG_ODDS = 6.0
@@ -51,7 +51,7 @@ def observe_verdict(
     """Return a verdict's observation of the pools after its rounds; None if it has none.
 
     A pool sufficed if it held a sentence of every passage that the verdict supports, see
-    ``sufficiency.verdict_outcome``. The rounds of one session are one verdict, so each counts as a share.
+    ``sufficiency.label_evidence``. The rounds of one session are one verdict, so each counts as a share.
 
     Args:
         named: (passage, y) of the sentences that it speaks of.
@@ -63,9 +63,9 @@ def observe_verdict(
         found_passages |= set(judged.found)
         if len(judged.features) != len(prior.mean):
             continue  # one that teaches nothing, or of a version with other features
-        outcome = verdict_outcome(verdict, targets, found_passages, known=known)
+        outcome = label_evidence(verdict, targets, found_passages, known=known)
         if outcome is not None:
-            observations.append(observe(np.array(judged.features), outcome, prior, noise))
+            observations.append(build_observation(np.array(judged.features), outcome, prior, noise))
     return _mean(observations) if observations else None
 
 

@@ -89,7 +89,7 @@ class TrajectoryService:
         self._database = database
 
     def read_all(self, scope: Scope) -> Iterator[Trajectory]:
-        """Yield the trajectory of every stopped session with an answer, in the order of their ids."""
+        """For the evaluation: yield the trajectory of every stopped session with an answer, in order of ids."""
         collection_id, after = scope.collection.id, None
         while True:
             with self._database.snapshot() as reader:

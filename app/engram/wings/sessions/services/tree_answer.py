@@ -59,7 +59,7 @@ def vote(tree: Tree[BranchState]) -> BranchState | None:
     groups = _groups(tree)
     if not groups:
         return None
-    leading = max(groups, key=_support)
+    leading = max(groups, key=_count_votes)
     return max(leading, key=lambda one: one.rating or 0.0)
 
 
@@ -68,11 +68,11 @@ def is_decided(tree: Tree[BranchState], rollouts: int) -> bool:
     groups, left = _groups(tree), max(0, rollouts - tree.begun)
     if not groups:
         return False
-    leading = max(groups, key=_support)
+    leading = max(groups, key=_count_votes)
     other_groups = [group for group in groups if group is not leading]
     # An answer that nobody gave yet would come last, and of equals the first wins.
-    reach = [(support + left, votes + left) for support, votes in map(_support, other_groups)]
-    return (left, left) <= _support(leading) and all(one < _support(leading) for one in reach)
+    reach = [(support + left, votes + left) for support, votes in map(_count_votes, other_groups)]
+    return (left, left) <= _count_votes(leading) and all(one < _count_votes(leading) for one in reach)
 
 
 def _groups(tree: Tree[BranchState]) -> list[list[BranchState]]:
@@ -80,7 +80,7 @@ def _groups(tree: Tree[BranchState]) -> list[list[BranchState]]:
     return [[tree.nodes[node].state for node in group] for group in _answers(tree)]
 
 
-def _support(group: Sequence[BranchState]) -> tuple[float, int]:
+def _count_votes(group: Sequence[BranchState]) -> tuple[float, int]:
     """The sum of ratings, and the number of conclusions, rated or not."""
     return sum(one.rating or 0.0 for one in group), len(group)
 

@@ -38,7 +38,7 @@ def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int])
     )
     touched = [row.session_id for row in rows]
     if touched:
-        collections.lock_learning(writer, collection_id, alone=True)
+        collections.lock_learning(writer, collection_id, exclusive=True)
         owned = _blank(writer, collection_id, touched, passages)
         _unname(writer, collection_id, owned)
     return len(touched)
@@ -46,7 +46,7 @@ def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int])
 
 def forget_sessions(writer: Writer, collection_id: int, sessions: Sequence[UUID]) -> None:
     """Erase the words of these sessions' sub-questions, since nothing will say any more what they were made of."""
-    collections.lock_learning(writer, collection_id, alone=True)
+    collections.lock_learning(writer, collection_id, exclusive=True)
     _unname(writer, collection_id, _episodes(writer, collection_id, sessions))
 
 

@@ -15,6 +15,7 @@ from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EngramError
 from engram.providers.reranker import Reranker, RerankerError
 from engram.services.encoders.encoder import Encoder
+from engram.services.maintenance.health_checks import LATE_SECONDS, LEAST_DISK_BYTES
 from engram.services.maintenance.wing_clearing import WingClearingService
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
@@ -31,9 +32,7 @@ LEAST_PGVECTOR = (0, 8)
 SOUND_PGVECTOR = (0, 8, 4)
 """The first that builds HNSW indexes without the faults that its changelog names for 0.8.3 and 0.8.4."""
 LEAST_REDIS = (6, 2)
-LATE_SECONDS = 300.0
 SKEW_SECONDS = 2.0
-LEAST_DISK_BYTES = 512 * 2**20
 FILES_BESIDE = 200
 """Descriptors that a process needs besides those of its clients."""
 LLM_SECONDS = 5.0

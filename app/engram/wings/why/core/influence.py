@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from engram.core.ranking import sufficiency
 from engram.core.ranking.complementarity import CandidatePool
 from engram.core.ranking.passage_scores import (
+    BASE_FEATURES,
     FEATURE_HOPS,
-    FIRST_LOOK,
     PLAIN_FEATURES,
     HopReach,
-    add_second_look,
+    add_reranking_features,
     passage_features,
 )
 from engram.core.ranking.propagation import Candidates, sentence_scores
@@ -79,11 +79,11 @@ def compute_features(
     Title activations are read from the old matrix. The pool keeps its members; their probabilities change.
 
     Args:
-        features: as ``passage_scores.add_second_look`` made them.
+        features: as ``passage_scores.add_reranking_features`` made them.
         passages: whose they are, (n,), in any order.
         hops: as they would have been; ``title_activation`` is not looked at.
         pool: their pool.
-        first: weights of the first look.
+        base_weights: of the base features.
     """
     ids = passages.tolist()
     # What titles say does not depend on scores; hops beyond the last that has features of its own share its column.
@@ -104,7 +104,7 @@ def compute_features(
     )
     changed = np.empty_like(sorted_features)
     changed[order] = sorted_features
-    return add_second_look(changed, pool, first)
+    return add_reranking_features(changed, pool, first)
 
 
 def compute_means_without(
@@ -113,7 +113,7 @@ def compute_means_without(
     """Return the mean weights, (m, k), after all evidence but one term each; exact, because evidence adds up.
 
     A term's ``information``, (k,), is a precision-weighted shift from the prior's mean; ``precision`` is (k, k).
-    Terms of sufficiency have one number more, see ``sufficiency.observe_answer``.
+    Terms of sufficiency have one number more, see ``sufficiency.build_counted_observation``.
     """
     if not terms:
         return np.zeros((0, len(prior.mean)))
@@ -125,4 +125,4 @@ def compute_means_without(
 
 
 def _column(name: str, hop: int) -> int:
-    return FIRST_LOOK.index(f"{name}_{min(hop + 1, FEATURE_HOPS)}")
+    return BASE_FEATURES.index(f"{name}_{min(hop + 1, FEATURE_HOPS)}")

@@ -10,7 +10,7 @@ from engram.core.ranking import passage_scores, propagation
 from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.passage_scores import HopReach
-from engram.core.ranking.question_memory import collect_passage_priors, compute_recall_lifts, select_leading
+from engram.core.ranking.question_memory import collect_passage_probabilities, compute_recall_lifts, select_likely
 from engram.services.retrieval.graph_walk import WalkHop
 from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.wings.why.core import influence
@@ -43,7 +43,7 @@ class FeatureScoring:
 
     Args:
         placed: sentences that could be recalled.
-        first: weights of the first look.
+        base_weights: of the base features.
     """
 
     def __init__(self, retrieved: RetrievalResult, placed: Mapping[int, SentencePlace], first: Floats) -> None:
@@ -81,7 +81,7 @@ class FeatureScoring:
 
     def _reach_recalled(self, hop: WalkHop, scores: Floats, priors: Mapping[int, float]) -> HopReach:
         """Return a hop's result where sentences without a link are reached only by recall."""
-        rows, leading = hop.candidates, select_leading(priors)
+        rows, leading = hop.candidates, select_likely(priors)
         reached = (rows.activation > 0) | np.isin(rows.sentence_ids, list(leading))
         more = [
             self._placed[s] for s in sorted(leading.keys() - set(rows.sentence_ids.tolist())) if s in self._placed
@@ -100,7 +100,7 @@ class FeatureScoring:
 
     def _lift(self, values: Floats, priors: Mapping[int, float]) -> Floats:
         """Return what recall adds to the score of each candidate, (n,)."""
-        of_passages = collect_passage_priors(priors, self._holders, self._stand_in_by_passage)
+        of_passages = collect_passage_probabilities(priors, self._holders, self._stand_in_by_passage)
         candidates = self._retrieved.ranking.candidates.tolist()
         return compute_recall_lifts(values, np.array([of_passages.get(passage, 0.0) for passage in candidates]))
 
@@ -121,7 +121,7 @@ class PublishedScoring:
                 values, rows.sentence_ids, self._retrieved.plan.profile.sentences_per_hop
             )
             bonuses.append(propagation.passage_bonuses(values[chosen], rows.passage_ids[chosen]))
-        added = passage_scores.passage_scores({}, bonuses, self._retrieved.plan.profile.prior_weight)
+        added = passage_scores.score_passages_published({}, bonuses, self._retrieved.plan.profile.prior_weight)
         return np.array([added.get(passage, 0.0) for passage in self.passages])
 
     def compute_scores(self, features: Floats, priors: Mapping[int, float]) -> Floats:

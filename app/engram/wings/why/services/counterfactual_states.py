@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter import state_replay as core
-from engram.core.filter.caps import find_comparison_cap, select_counting
+from engram.core.filter.caps import find_weight_limit, select_within_limit
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
 from engram.core.ranking.learned_means import compute_mean
@@ -75,7 +75,7 @@ class Memories:
                 self._states.setdefault(event, {}).update(initial_states)
         bases = replay_history.bases(reader, target, loaded) if loaded else {}
         steps = log_replay.memory_steps(reader, target, loaded) if loaded else iter(())
-        for replayed in core.memories(bases, steps, frozenset(events)):
+        for replayed in core.replay_memories(bases, steps, frozenset(events)):
             memory = replayed.state
             direction = directions[memory.channel]
             if direction is not None:
@@ -150,7 +150,7 @@ class Supports:
     def leave_out(self, events: Sequence[int]) -> None:
         """Make ready to tell priors without these events."""
         steps = (step for of_question in self._steps.values() for step in of_question)
-        for replayed in core.supports(steps, frozenset(events)):
+        for replayed in core.replay_supports(steps, frozenset(events)):
             support = replayed.state
             known = self._supports.setdefault(replayed.without, {})
             known[support.question_id, support.sentence_id] = support
@@ -264,10 +264,12 @@ class Weights:
             of_day = [term for term in self._terms if (term.judge, term.day) == (judge, day)]
             remaining = [term for term in of_day if term.event_id != event]
             caps = [
-                find_comparison_cap(term.cap, contested=term.contested != (term.event_id in flipped))
+                find_weight_limit(term.cap, contested=term.contested != (term.event_id in flipped))
                 for term in remaining
             ]
-            counts = {term.event_id: count for term, count in zip(remaining, select_counting(caps), strict=True)}
+            counts = {
+                term.event_id: count for term, count in zip(remaining, select_within_limit(caps), strict=True)
+            }
             for term in of_day:
                 sign = int(term.counted) - int(counts.get(term.event_id, False))
                 removed += WeightEvidence(sign * term.evidence.information, sign * term.evidence.precision)

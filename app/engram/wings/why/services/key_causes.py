@@ -56,7 +56,7 @@ class FoundKeys:
         )
 
 
-def read(reader: Reader, focus: Focus, passages: Sequence[int], most: int) -> FoundKeys:
+def load_key_causes(reader: Reader, focus: Focus, passages: Sequence[int], most: int) -> FoundKeys:
     """For passages found by an evolved key: the key, its units, and up to ``most`` verdicts per unit."""
     keys = log.list_served_keys(reader, focus, passages) if focus.evolved else []
     if not keys:

@@ -164,14 +164,14 @@ def _compute_states_without(
         if direction is not None and (sentence, channel) in bases
     }
     states_without: dict[tuple[int, str], dict[int | None, tuple[float, float]]] = {}
-    for done in core.memories(bases, moves, {event_id}):
+    for done in core.replay_memories(bases, moves, {event_id}):
         memory, direction = done.state, directions.get(done.state.channel)
         if direction is not None:
             ways = states_without.setdefault((memory.sentence_id, memory.channel), {})
             ways[done.without] = (memory.perplexity, float(memory.vector @ direction))
     questions = sorted({step.event.question_id for step in own})
     words, further = _read(log_replay.support_steps(reader, collection_id, questions, alive) if questions else ())
-    for support in core.supports(words, {event_id}):
+    for support in core.replay_supports(words, {event_id}):
         state = support.state
         ways = states_without.setdefault((state.sentence_id, RECALL), {})
         ways[support.without] = (state.perplexity, state.support)

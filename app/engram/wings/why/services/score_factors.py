@@ -6,13 +6,13 @@ from itertools import chain
 
 import numpy as np
 
-from engram.core.ranking.complementarity import LINKS, find_completed
+from engram.core.ranking.complementarity import PAIR_FEATURES, find_best_partner
 from engram.core.ranking.passage_scores import FEATURES
 from engram.core.ranking.reranking import FEATURE
 from engram.services.retrieval.answer_trace import FeatureTrace
 from engram.services.retrieval.retrieval_service import RetrievalResult
 
-_FIRST_LINK = FEATURES.index(LINKS[0])
+_FIRST_PAIR_FEATURE = FEATURES.index(PAIR_FEATURES[0])
 _STANDING = FEATURES.index("standing")
 
 
@@ -33,8 +33,8 @@ def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
     place = {passage: at for at, passage in enumerate(ranking.candidates.tolist())}
     completes = np.full(len(place), -1)
     if ranking.pool is not None:
-        links = ranking.weights[_FIRST_LINK : _FIRST_LINK + len(LINKS)]
-        completes = find_completed(ranking.pool, ranking.features[:, _STANDING], links)
+        links = ranking.weights[_FIRST_PAIR_FEATURE : _FIRST_PAIR_FEATURE + len(PAIR_FEATURES)]
+        completes = find_best_partner(ranking.pool, ranking.features[:, _STANDING], links)
     by_passage = {}
     for passage, _, _ in retrieved.shown_passages:
         if passage in place:

@@ -125,7 +125,7 @@ class ExplanationService:
         with self._database.snapshot() as reader:
             if towards is not None:
                 current_vectors.check_space(reader, target)
-            sentence_row = sentence_history.sentence(reader, target.id, sentence)
+            sentence_row = sentence_history.load_sentence(reader, target.id, sentence)
             if sentence_row is None:
                 raise NotFoundError(f"There is no sentence {sentence} in collection {target.name!r}.")
             standing = sentence_memories.load_standing(reader, target.id, [sentence])

@@ -79,7 +79,7 @@ class Influences:
             for at, hop in enumerate(trace.hops)
         ]
         ranked = versions.explain_passages()
-        keys = key_causes.read(
+        keys = key_causes.load_key_causes(
             reader, retrieved.plan.focus, [passage for passage, _, _ in retrieved.shown_passages], MOST_SHOWN
         )
         events = {
@@ -132,7 +132,7 @@ class _Versions:
         priors = walk.priors if supports is None else supports.priors()
         moving = [[mover.event_id for mover in movers], [] if supports is None else supports.strongest]
         self._scoring: Scoring = (
-            FeatureScoring(retrieved, {} if supports is None else supports.placed, prior.first)
+            FeatureScoring(retrieved, {} if supports is None else supports.placed, prior.base_weights)
             if len(retrieved.ranking.candidates)
             else PublishedScoring(retrieved)
         )

@@ -57,7 +57,7 @@ class MemoryMoveRow:
     similarity_now: float | None
 
 
-def sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSentence | None:
+def load_sentence(reader: Reader, collection_id: int, sentence_id: int) -> FoundSentence | None:
     """Load a sentence with its passage; None if it does not exist."""
     row = reader.row(
         f"""
