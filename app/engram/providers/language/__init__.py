@@ -8,7 +8,14 @@ from engram.providers.language.language_protocol import (
     QuestionAnalysis,
     SentenceAnalysis,
 )
-from engram.providers.language.lexical_terms import ANALYSER, question_terms, read_question, surface_words, terms
+from engram.providers.language.lexical_terms import (
+    ANALYSER,
+    content_terms,
+    question_terms,
+    read_question,
+    surface_words,
+    terms,
+)
 from engram.providers.language.passage_key_text import key_text
 from engram.providers.language.spacy_pipeline import load_language
 
@@ -19,6 +26,7 @@ __all__ = [
     "QuestionAnalysis",
     "SentenceAnalysis",
     "choose_languages",
+    "content_terms",
     "detect_language",
     "key_text",
     "load_language",

@@ -23,6 +23,7 @@ import Stemmer
 
 from engram.providers.language.characters import normalise_characters
 from engram.providers.language.language_detection import detect_language
+from engram.providers.language.name_rules import load_function_words
 from engram.providers.language.name_words import FUNCTION_WORDS
 
 ANALYSER = 2
@@ -57,6 +58,7 @@ _MARKS = "".join(c for c in map(chr, range(0x300, 0x1F000)) if unicodedata.categ
 _WORD = re.compile(rf"\w+(?:[{_MARKS}]+\w*)*")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+_HIRAGANA = re.compile("[\u3041-\u309f]+")
 _SCRIPT_RUN = re.compile(rf"(?:[{_UNSPACED}][{_MARKS}]*)+|(?:[^{_UNSPACED}][{_MARKS}]*)+")
 _LETTER = re.compile(rf".[{_MARKS}]*", re.DOTALL)
 # Vowel points of Hebrew and Arabic, which most texts leave out.
@@ -76,6 +78,22 @@ def terms(text: str, language: str) -> list[str]:
         language: ISO 639 code; words of one without a stemmer stay as they are.
     """
     return _stem(_content_words(_split_words(text, language), language), language)
+
+
+def content_terms(text: str, language: str) -> list[str]:
+    """Terms of ``text`` that carry meaning: without function words of spaCy's lists, and without pairs of Hiragana.
+
+    BM25 keeps these words (see above), since they are frequent and so weigh little. They do harm where shares of
+    words are compared, because question words are in hardly any passage.
+    """
+    if language in _FUNCTION_WORDS:
+        return terms(text, language)
+    function_words = load_function_words(language)
+    if _IS_UNSPACED.search(text) is not None:
+        long = sorted((word for word in function_words if len(word) > 1), key=len, reverse=True)
+        text = re.sub("|".join(map(re.escape, long)), " ", text) if long else text
+    words = [word for word in _split_words(text, language) if word not in function_words]
+    return _stem((word for word in words if _HIRAGANA.fullmatch(word) is None), language)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from engram.context.errors import LlmError
 from engram.core.auth.access_keys import LLM
 from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.text.temporal import time_constraint
-from engram.providers.language import terms
+from engram.providers.language import content_terms
 from engram.providers.llm import Llm
 from engram.services.answers.worded_answer import AnswerService, Citation, WordedAnswer
 from engram.services.encoders.encoder import Encoder
@@ -128,7 +128,7 @@ class ChatService:
         )
         similarities = dict(zip(cosines, rescaled.tolist(), strict=True))
         by_language = {
-            language: frozenset(terms(retrieval.query, language))
+            language: frozenset(content_terms(retrieval.query, language))
             for language in {passage.language for passage in retrieval.passages}
         }
         return quote(retrieval, by_language, similarities, time_constraint(retrieval.query))

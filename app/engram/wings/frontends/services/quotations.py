@@ -32,7 +32,7 @@ RECALL_WEIGHT = 2.0
 """What a recall prior of 1 counts: more than all else together."""
 CERTAIN_RECALL = 0.5
 """Recall prior from which on verdicts vouch for a sentence, whatever its words are."""
-BIAS, SUFFICIENCY, SIMILARITY, WORD_SHARE, MISSING_CODE = -2.4, 0.2, 3.1, 1.6, -1.6
+BIAS, SUFFICIENCY, SIMILARITY, WORD_SHARE, MISSING_CODE = -3.2, 0.32, 2.6, 4.2, -1.6
 """Weights of the model: of the log odds of sufficiency, the best cosine, the best word share, a missing code."""
 MOST_LOG_ODDS = 7.0
 MOST_TERMS = 25
