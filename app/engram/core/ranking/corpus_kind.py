@@ -9,8 +9,8 @@ Two shares tell the kinds apart. Titles tell before anybody asked: the share of 
 what they describe is .75 (MuSiQue) to .92 (2WikiMultihopQA) in encyclopedias, .43 in a mixed corpus of manuals,
 forum posts and encyclopedia pages (MT-RAG), and .06 at most in documentation, FAQ pages, papers and forums.
 Questions tell better: the share of them with a candidate titled after something that they name is .62 to .96 in
-encyclopedias and .05 at most elsewhere. Titles tell nothing where capitals do not set names apart: in scripts without
-them, and in German. Such a corpus counts as general until it was asked.
+encyclopedias and .05 at most elsewhere. Titles tell nothing where capitals do not set names apart: in scripts
+without them, and in German. Such a corpus counts as general until it was asked.
 """
 
 import re
