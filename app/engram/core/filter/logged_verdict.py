@@ -40,7 +40,7 @@ class JudgedRound:
     """A round of the session that a verdict judges.
 
     Attributes:
-        features: of the pool after it, see ``round_sufficiency.FEATURES``; none where it teaches nothing.
+        features: of the pool after it, see ``round_sufficiency.ROUND_FEATURES``; none where it teaches nothing.
         found: passages of which the pool holds a sentence since this round.
     """
 

@@ -46,7 +46,7 @@ EVIDENCE_PASSAGES = 5
 """Passages that the evidence has to be among."""
 TWO_HOP_PASSAGES = 2
 """Passages, the best, that an answer to a question of two hops mostly rests on."""
-FEATURES = (
+ANSWER_FEATURES = (
     "bias",
     "mass",
     "margin_2_3",
@@ -125,7 +125,7 @@ class Chain:
 def features(
     scores: Floats, similarity: Floats, shared_new: Floats, covered: float, chain: Chain, *, general: bool = False
 ) -> Floats:
-    """The features of one ranked answer, (len(FEATURES),).
+    """The features of one ranked answer, (len(ANSWER_FEATURES),).
 
     Args:
         scores: of all candidates, the best first, (n,).
