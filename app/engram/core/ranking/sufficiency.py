@@ -250,12 +250,12 @@ def label_answer(
 
     Beyond ``label_evidence``, a partial verdict confirms the answer if all that it supports is among the first
     passages: somebody who misses evidence names it. A thumb down without a known reason denies it. A click
-    (partial, with ``examined``, no rating) and a partial verdict on a session say neither.
+    and a partial verdict on a session say neither.
 
     Args:
         named, first, known: as of ``label_evidence``.
     """
-    if verdict.partial and (verdict.rounds or (verdict.examined and verdict.rating is None)):
+    if verdict.partial and verdict.source in ("click", "session"):
         return None
     targets = list(named)
     outcome = label_evidence(verdict, targets, first, known=known)
