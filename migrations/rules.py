@@ -56,12 +56,12 @@ ROW_SECURITY = """
     END $$
 """
 # A caller's connections see what belongs to passages that the caller may read, whatever a statement says
-# (engram.context.tenancy): rows that carry the passage's set of readers by that, others by the passage or
-# sentence that they name, names by a sentence that has them, past questions by a sentence that they taught. Facts
-# are seen by a source that is seen; what is said of facts, by facts that are seen; stored moves of beliefs, which
-# all sources made, by nobody. The sets are those that the connection was given; without any, only passages
-# without readers are there. A table that a wing adds is bound as well. The role is named in the condition: a
-# policy of a role could not be restored without it.
+# (engram.context.tenancy): rows that carry the passage's set of readers by that, others by the passage or sentence
+# that they name, names by a sentence that has them, past questions by a sentence that they taught. Facts are seen
+# by a source that is seen; what is said of facts, by facts that are seen; stored moves of beliefs, which all
+# sources made, by nobody. The sets are those that the connection was given; without any, only passages without
+# readers are there. A table that a wing adds is bound as well. The role is named in the condition: a policy of a
+# role could not be restored without it.
 READERS = """
     DO $$ DECLARE
         bound record;
@@ -88,7 +88,7 @@ READERS = """
                 WHEN bound.name = 'question' THEN format(held, bound.name, 'id', 'question_support', 'question_id')
                 WHEN bound.name = 'fact' THEN format(held, bound.name, 'id', 'fact_source', 'fact_id')
                 WHEN bound.name = 'fact_statement'
-                    THEN format(held, bound.name, 'id', 'fact_source', 'statement_id')
+                THEN format(held, bound.name, 'id', 'fact_source', 'statement_id')
                 WHEN bound.name = 'fact_entity' THEN concat_ws(' OR ',
                     format(held, bound.name, 'id', 'fact', 'subject_said'),
                     format(held, bound.name, 'id', 'fact', 'object_said'))

@@ -59,11 +59,11 @@ def test_pages_load_their_parts_below_the_path(below: tuple[TestClient, str]) ->
 
 
 def test_the_client_works_below_the_path(rooted: Application) -> None:
-    with LiveServer(create_app(rooted)) as server, Engram(f"{server.url}{ROOT}/", collection="rooted") as engram:
+    with LiveServer(create_app(rooted)) as server, Engram(f"{server.url}{ROOT}/", collection="below") as engram:
         job = engram.ingest([{"id": "titan", "text": "Titan has lakes of methane."}])
         rooted.jobs.runner.run_ready()
         assert engram.wait(job).status == "succeeded"
-        assert "titan" in {found.passage_id for found in engram.query("Which moon has lakes?").passages}
+        assert engram.query("Which moon has lakes?").passages[0].passage_id == "titan"
 
 
 @pytest.mark.parametrize("path", ["engram", "/engram/", "/a b", "//engram", "/"])
