@@ -9,7 +9,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.config.settings import Settings
-from engram.core.ranking.passage_scores import FEATURES
+from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.providers.ranking_prior import load_priors
 from engram.wings.local import sample
 from tests.support.command import UNREACHABLE_URL, Cli
@@ -72,7 +72,7 @@ def test_fitted_weights_can_be_loaded_and_prefer_what_answers(fitted: Path) -> N
     assert prior.fitted == ("sample",)
     assert prior.name != load_priors().encyclopedic.name
     assert load_priors(fitted).general.name == load_priors().general.name
-    assert prior.prior.mean[FEATURES.index("similarity")] > 0
+    assert prior.prior.mean[PASSAGE_FEATURES.index("similarity")] > 0
 
 
 def test_fitting_again_gives_the_same_weights(cli: Cli, fitted: Path) -> None:

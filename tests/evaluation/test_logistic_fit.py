@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.ranking.ranking_weights import Prior, build_empty_evidence, posterior
-from engram.core.ranking.sufficiency import FEATURES, build_observation
+from engram.core.ranking.sufficiency import ANSWER_FEATURES, build_observation
 from engram_evaluation.logistic_fit import calibrate, find_lowest_level, fit_logistic, fit_network, loosen_prior
 
-SIZE = len(FEATURES)
+SIZE = len(ANSWER_FEATURES)
 
 
 class TestFit:

@@ -13,13 +13,13 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
-from engram.core.ranking.passage_scores import BASE_FEATURES, FEATURES
+from engram.core.ranking.passage_scores import BASE_FEATURES, PASSAGE_FEATURES
 from engram.core.ranking.ranking_weights import Prior
 from engram.providers.ranking_prior import SHIPPED_FILE, RankingPrior, from_json, load_priors
 from engram_evaluation.prior_files import format_ranking
 
-SIZE = len(FEATURES)
-LITTLE = len(sufficiency.FEATURES)
+SIZE = len(PASSAGE_FEATURES)
+LITTLE = len(sufficiency.ANSWER_FEATURES)
 
 
 def draw_prior(seed: int = 0) -> Prior:
@@ -128,7 +128,7 @@ def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
 
     assert shipped.fitted
     assert shipped.name == load_general(SHIPPED_FILE).name
-    assert shipped.prior.mean[FEATURES.index("similarity")] > 0
+    assert shipped.prior.mean[PASSAGE_FEATURES.index("similarity")] > 0
 
 
 def test_each_kind_of_corpus_has_its_own_weights(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def replace_content(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
         ({name: value for name, value in content().items() if name != "sufficiency"}, "sufficiency"),
         (content(sufficiency=None), "holds no ranking prior"),
         (
-            change_sufficiency(features=list(sufficiency.FEATURES[::-1])),
+            change_sufficiency(features=list(sufficiency.ANSWER_FEATURES[::-1])),
             "of what is enough, its features are not bias, ",
         ),
         (change_sufficiency(level=1.5), "of what is enough, its level must lie in"),

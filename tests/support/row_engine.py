@@ -127,7 +127,7 @@ def move_memory(
         vector=update.vectors[0],
         perplexity=perplexity,
         update_count=memory.update_count + 1,
-        pulled=memory.pulled.start_day(event.day).spend(event.judge, gain),
+        gain_budget=memory.gain_budget.start_day(event.day).spend(event.judge, gain),
     )
     residual = float(update.residuals[0])
     return moved, observation.audit(memory.channel, gain, residual, memory.perplexity, perplexity)
@@ -160,7 +160,7 @@ def move_support(support: Support, observation: SentenceObservation) -> tuple[Su
         perplexity=perplexity,
         update_count=support.update_count + 1,
         complete=event.complete,
-        pulled=support.pulled.start_day(event.day).spend(event.judge, gain),
+        gain_budget=support.gain_budget.start_day(event.day).spend(event.judge, gain),
         statements=add_statement(support.statements, event.judge, observation.target),
         answered=float(answered[0]),
         sufficiency=float(sufficiency[0]),
@@ -172,7 +172,7 @@ def move_support(support: Support, observation: SentenceObservation) -> tuple[Su
 def _most(state: SentenceMemory | Support, said: JudgeStatements, observation: SentenceObservation) -> float:
     event: Event = observation.event
     return compute_allowed_gain(
-        state.pulled.start_day(event.day),
+        state.gain_budget.start_day(event.day),
         said,
         event.judge,
         observation.target,

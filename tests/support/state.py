@@ -136,7 +136,7 @@ def weight_rows(
 
 def draw_answer(seed: int = 0) -> NDArray[np.float32]:
     """Features of an answer, as an episode keeps them."""
-    draw = np.random.default_rng(seed).normal(size=len(sufficiency.FEATURES))
+    draw = np.random.default_rng(seed).normal(size=len(sufficiency.ANSWER_FEATURES))
     draw[0] = 1.0
     return draw.astype(np.float32)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
-from engram.core.ranking.passage_scores import BASE_FEATURES, FEATURES
+from engram.core.ranking.passage_scores import BASE_FEATURES, PASSAGE_FEATURES
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 from engram.core.ranking.reranking import trust_prior
 
@@ -30,7 +30,7 @@ class RankingPrior:
     Attributes:
         name: fingerprint of the ranking weights.
         base_weights: of the base features alone, (len(BASE_FEATURES),), by which a pool is chosen.
-        prior: prior over all features; its mean, (len(FEATURES),), is the ranking weights, which no verdict moves.
+        prior: prior over all features; its mean, (len(PASSAGE_FEATURES),), is the ranking weights.
         fitted: names of the data sets that the weights were fitted to.
         sufficiency: prior of the weights of sufficiency.
         sufficiency_name: its fingerprint. It depends on ``name`` too, because the features come from the ranking.
@@ -145,13 +145,13 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
         ValueError, KeyError, TypeError: it is none, or one over other features.
     """
     base_weights, prior, fitted = read_ranking(content)
-    name = _fingerprint(base_weights.tobytes(), prior, FEATURES)
+    name = _fingerprint(base_weights.tobytes(), prior, PASSAGE_FEATURES)
     try:
-        enough = read_prior(content["sufficiency"], sufficiency.FEATURES)
+        enough = read_prior(content["sufficiency"], sufficiency.ANSWER_FEATURES)
         level = _read_level(content["sufficiency"])
     except ValueError as error:
         raise ValueError(f"of what is enough, {error}") from error
-    sufficiency_name = _fingerprint(name.encode(), enough, sufficiency.FEATURES)
+    sufficiency_name = _fingerprint(name.encode(), enough, sufficiency.ANSWER_FEATURES)
     return RankingPrior(name, base_weights, prior, fitted, enough, sufficiency_name, level)
 
 
@@ -160,7 +160,7 @@ RankingWeights = tuple[NDArray[np.float64], Prior, tuple[str, ...]]
 
 
 def read_ranking(content: Mapping[str, Any]) -> RankingWeights:
-    prior = read_prior(content, FEATURES)
+    prior = read_prior(content, PASSAGE_FEATURES)
     base_weights = np.array(content["first_look"], dtype=np.float64)
     if base_weights.shape != (len(BASE_FEATURES),):
         raise ValueError(f"its base weights need {len(BASE_FEATURES)} numbers")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from engram.core.ranking.ranking_weights import Floats, Prior
 from engram.core.ranking.sufficiency import compute_withholding_threshold
-from engram.wings.sessions.core.feedback_stop import FEATURES, Network
+from engram.wings.sessions.core.feedback_stop import STOP_FEATURES, Network
 
 MAX_STEPS = 100
 TOLERANCE = 1e-9
@@ -159,7 +159,7 @@ def fit_network(
     rows, enough, share = standardise_corpora(corpora)
     to_standard = compute_standardisation(rows, share)
     standard, free = rows @ to_standard, np.array([0.0, 1.0, 1.0])
-    parameters = np.random.default_rng(seed).normal(0.0, 0.5, units * (len(FEATURES) + 1) + 1)
+    parameters = np.random.default_rng(seed).normal(0.0, 0.5, units * (len(STOP_FEATURES) + 1) + 1)
     penalty = ridge * np.concatenate([np.tile(free, units), np.ones(units), [0.0]])
     mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
     for step in range(1, ADAM_STEPS + 1):
@@ -174,9 +174,9 @@ def fit_network(
 
 
 def _parts(parameters: Floats) -> tuple[Floats, Floats, float]:
-    units = (len(parameters) - 1) // (len(FEATURES) + 1)
-    hidden = parameters[: units * len(FEATURES)].reshape(units, len(FEATURES))
-    return hidden, parameters[units * len(FEATURES) : -1], float(parameters[-1])
+    units = (len(parameters) - 1) // (len(STOP_FEATURES) + 1)
+    hidden = parameters[: units * len(STOP_FEATURES)].reshape(units, len(STOP_FEATURES))
+    return hidden, parameters[units * len(STOP_FEATURES) : -1], float(parameters[-1])
 
 
 def _gradient(parameters: Floats, rows: Floats, enough: Floats, share: Floats) -> Floats:

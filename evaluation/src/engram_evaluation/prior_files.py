@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
-from engram.core.ranking.passage_scores import BASE_FEATURES, FEATURES
+from engram.core.ranking.passage_scores import BASE_FEATURES, PASSAGE_FEATURES
 from engram.core.ranking.ranking_weights import Floats, Prior
 from engram.providers.ranking_prior import RankingPrior, RankingPriors, RankingWeights, read_ranking
 from engram.wings.sessions.core import feedback_stop
-from engram.wings.sessions.core.round_sufficiency import FEATURES as ROUND_FEATURES
+from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
 from engram.wings.sessions.services.stop_weights import StopWeights
 
 DIGITS = 6  # significant, so that a file can be read and a fit on another machine gives the same one
@@ -30,9 +30,9 @@ def build_neutral_prior() -> RankingPrior:
     return RankingPrior(
         "none",
         np.zeros(len(BASE_FEATURES)),
-        _build_flat_prior(len(FEATURES)),
+        _build_flat_prior(len(PASSAGE_FEATURES)),
         (),
-        _build_flat_prior(len(sufficiency.FEATURES)),
+        _build_flat_prior(len(sufficiency.ANSWER_FEATURES)),
         "none",
         0.5,
     )
@@ -70,12 +70,12 @@ def format_ranking(
         level: of sufficiency, in [0, 1].
     """
     return {
-        "features": list(FEATURES),
+        "features": list(PASSAGE_FEATURES),
         "fitted": list(fitted),
         "first_look": _round_numbers(first),
         **_format_prior(prior),
         "sufficiency": {
-            "features": list(sufficiency.FEATURES),
+            "features": list(sufficiency.ANSWER_FEATURES),
             "fitted": list(enough_fitted),
             "level": float(f"{level:.{DIGITS}g}"),
             **_format_prior(enough),
@@ -94,7 +94,7 @@ def format_stop(weights: StopWeights) -> dict[str, Any]:
     """Format the weights of a stop as plain JSON, numbers rounded."""
     network, rounds = weights.network, weights.rounds
     content: dict[str, Any] = {
-        "features": list(feedback_stop.FEATURES),
+        "features": list(feedback_stop.STOP_FEATURES),
         "fitted": list(weights.fitted),
         "relevance": weights.relevance,
         "mean": _round_numbers(network.direct),

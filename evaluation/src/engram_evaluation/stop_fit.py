@@ -63,7 +63,7 @@ def fit_stop(
         questions = list(dataset.questions)[:limit]
         tick = steps(f"{dataset.name}: {unit}", len(questions))
         samples.append(pools(harness, questions, tick, planner=PLANNERS[unit]))
-    size = len(feedback_stop.FEATURES)  # those of a round begin with the classifier's
+    size = len(feedback_stop.STOP_FEATURES)  # those of a round begin with the classifier's
     of_pools = [(rows[:, :size], suffices) for rows, suffices in samples]
     try:
         network = (
@@ -82,7 +82,7 @@ def pools(
     The rows of all sessions stand one below the other.
     """
     per_session = collect_by_session(harness, questions, tick, planner)
-    none = np.zeros((0, len(round_sufficiency.FEATURES))), np.zeros(0, dtype=bool)
+    none = np.zeros((0, len(round_sufficiency.ROUND_FEATURES))), np.zeros(0, dtype=bool)
     return (
         np.concatenate([none[0], *(rows for rows, _ in per_session)]),
         np.concatenate([none[1], *(suffices for _, suffices in per_session)]),
@@ -113,7 +113,7 @@ def collect_by_session(
             )
             suffices.append(question.relevant <= found_passages)
         samples.append(
-            (np.array(rows).reshape(-1, len(round_sufficiency.FEATURES)), np.array(suffices, dtype=bool))
+            (np.array(rows).reshape(-1, len(round_sufficiency.ROUND_FEATURES)), np.array(suffices, dtype=bool))
         )
         tick()
     return samples
@@ -142,7 +142,7 @@ def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np
 
     A figure that does not change while the pool comes to suffice cannot say when to stop.
     """
-    size = len(feedback_stop.FEATURES)
+    size = len(feedback_stop.STOP_FEATURES)
     figures: Mapping[str, Callable[[Floats], Floats]] = {
         "entities (f1)": lambda rows: rows[:, 1],
         "relevance (f2)": lambda rows: rows[:, 2],

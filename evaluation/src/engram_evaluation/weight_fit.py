@@ -190,7 +190,7 @@ def collect_answers(
             rows.append(estimate.features.astype(np.float32).astype(np.float64))
             held.append(holds_all_relevant(question.relevant, first))
         step()
-    return np.array(rows).reshape(-1, len(sufficiency.FEATURES)), np.array(held, dtype=bool)
+    return np.array(rows).reshape(-1, len(sufficiency.ANSWER_FEATURES)), np.array(held, dtype=bool)
 
 
 def holds_all_relevant(relevant: Collection[str], first: Collection[str]) -> bool:

@@ -28,12 +28,12 @@ GAINS = st.floats(0.001, 0.999, allow_nan=False)
 class TestGainLimit:
     @given(share=SHARES, gains=st.lists(GAINS, max_size=60))
     def test_a_day_of_verdicts_stays_within_the_share(self, share: float, gains: list[float]) -> None:
-        pulled = UNTOUCHED.start_day("2026-05-01")
+        budget = UNTOUCHED.start_day("2026-05-01")
         for gain in gains:
-            pulled = pulled.spend(
-                "judge", min(gain, compute_largest_gain(pulled.find_remaining_share("judge"), share))
+            budget = budget.spend(
+                "judge", min(gain, compute_largest_gain(budget.find_remaining_share("judge"), share))
             )
-        assert 1.0 - pulled.find_remaining_share("judge") <= share + 1e-9
+        assert 1.0 - budget.find_remaining_share("judge") <= share + 1e-9
 
     @given(gain=GAINS, share=SHARES)
     def test_one_verdict_within_the_share_is_not_held_back(self, gain: float, share: float) -> None:
@@ -74,27 +74,27 @@ class TestAllowedGain:
     def test_the_contested_share_holds_for_what_goes_against_others(
         self, said: JudgeStatements, share: float, contested_share: float, most: float
     ) -> None:
-        pulled = GainBudget("2026-05-01", (("a", 0.5),))
-        allowed = compute_allowed_gain(pulled, said, "a", 1, share=share, contested_share=contested_share)
+        budget = GainBudget("2026-05-01", (("a", 0.5),))
+        allowed = compute_allowed_gain(budget, said, "a", 1, share=share, contested_share=contested_share)
         assert allowed == pytest.approx(most)
 
 
 class TestDayTotals:
     def test_judges_do_not_count_against_each_other(self) -> None:
-        pulled = UNTOUCHED.start_day("2026-05-01").spend("a", 0.5).spend("b", 0.25).spend("a", 0.5)
+        budget = UNTOUCHED.start_day("2026-05-01").spend("a", 0.5).spend("b", 0.25).spend("a", 0.5)
         assert (
-            pulled.find_remaining_share("a"),
-            pulled.find_remaining_share("b"),
-            pulled.find_remaining_share("c"),
+            budget.find_remaining_share("a"),
+            budget.find_remaining_share("b"),
+            budget.find_remaining_share("c"),
         ) == (0.25, 0.75, 1.0)
 
     def test_a_new_day_begins_anew(self) -> None:
-        pulled = UNTOUCHED.start_day("2026-05-01").spend("a", 0.5)
-        assert pulled.start_day("2026-05-02") == GainBudget("2026-05-02")
+        budget = UNTOUCHED.start_day("2026-05-01").spend("a", 0.5)
+        assert budget.start_day("2026-05-02") == GainBudget("2026-05-02")
 
     def test_a_verdict_of_an_earlier_day_counts_to_the_last(self) -> None:
-        pulled = UNTOUCHED.start_day("2026-05-02").spend("a", 0.5)
-        assert pulled.start_day("2026-05-01") is pulled
+        budget = UNTOUCHED.start_day("2026-05-02").spend("a", 0.5)
+        assert budget.start_day("2026-05-01") is budget
 
 
 class TestContestedVerdicts:

@@ -64,9 +64,9 @@ class TestWorkedExamples:
         turned = np.array([13 / 15, 0.8])
         np.testing.assert_allclose(memory.vector, turned / np.linalg.norm(turned), rtol=1e-6)
         assert memory.perplexity == pytest.approx(1 / 3 + 0.001)
-        assert memory.pulled == GainBudget(DAY, (("a", pytest.approx(1 / 3)),))
+        assert memory.gain_budget == GainBudget(DAY, (("a", pytest.approx(1 / 3)),))
         assert support == Support(
-            7, 1, pytest.approx(2 / 3), pytest.approx(1 / 3 + 0.001), 1, True, memory.pulled, (("a", 1),)
+            7, 1, pytest.approx(2 / 3), pytest.approx(1 / 3 + 0.001), 1, True, memory.gain_budget, (("a", 1),)
         )
         task, recall = moved.audit
         assert (task.channel, task.gain, task.residual) == (TASK, pytest.approx(2 / 3), pytest.approx(0.4))
@@ -160,8 +160,8 @@ class TestProperties:
         found = replay_by_rows(log)
         states: list[SentenceMemory | Support] = [*found.memories.values(), *found.supports.values()]
         for state in states:
-            assert all(1 - left <= share + 1e-9 for _, left in state.pulled.remaining_shares)
-            assert all(0 < left <= 1 for _, left in state.pulled.remaining_shares)
+            assert all(1 - left <= share + 1e-9 for _, left in state.gain_budget.remaining_shares)
+            assert all(0 < left <= 1 for _, left in state.gain_budget.remaining_shares)
 
     @some
     @given(logs())

@@ -17,9 +17,9 @@ from engram.core.ranking.complementarity import (
 from engram.core.ranking.passage_scores import (
     BASE_FEATURES,
     FEATURE_HOPS,
-    FEATURES,
     HOP_FEATURES,
     NO_TITLE_MATCH_FEATURES,
+    PASSAGE_FEATURES,
     PLAIN_FEATURES,
     HopReach,
     add_reranking_features,
@@ -91,12 +91,12 @@ def test_every_feature_has_one_column() -> None:
     assert len(BASE_FEATURES) == len(PLAIN_FEATURES) + FEATURE_HOPS * len(HOP_FEATURES) + len(
         NO_TITLE_MATCH_FEATURES
     )
-    assert len(set(FEATURES)) == len(FEATURES)
-    assert (*BASE_FEATURES, *RERANKING_FEATURES) == FEATURES
+    assert len(set(PASSAGE_FEATURES)) == len(PASSAGE_FEATURES)
+    assert (*BASE_FEATURES, *RERANKING_FEATURES) == PASSAGE_FEATURES
     assert {f"{name}_untitled" for name in NO_TITLE_MATCH_FEATURES} == set(
         BASE_FEATURES[-len(NO_TITLE_MATCH_FEATURES) :]
     )
-    assert FEATURES[len(PLAIN_FEATURES) : len(PLAIN_FEATURES) + len(HOP_FEATURES)] == tuple(
+    assert PASSAGE_FEATURES[len(PLAIN_FEATURES) : len(PLAIN_FEATURES) + len(HOP_FEATURES)] == tuple(
         f"{name}_1" for name in HOP_FEATURES
     )
 
@@ -112,7 +112,7 @@ def test_reranking_features_follow_the_base_ranking() -> None:
     expected = np.maximum(believed[4] * links[0], believed[1] * links[1])
     np.testing.assert_allclose(features[:, len(BASE_FEATURES) : -1], expected)
     nothing = add_reranking_features(first, None, weights)
-    assert nothing.shape == (6, len(FEATURES))
+    assert nothing.shape == (6, len(PASSAGE_FEATURES))
     assert not nothing[:, len(BASE_FEATURES) :].any()
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.ranking.propagation import (
-    Candidates,
+    ReachedSentences,
     memory_factor,
     normalise_l1,
     passage_bonuses,
@@ -29,12 +29,12 @@ def candidates(
     task: tuple[float, float] = (1.0, 0.0),
     time: tuple[float, float] = (1.0, 0.0),
     agreement: float = 0.0,
-) -> Candidates:
+) -> ReachedSentences:
     """Sentences 1, 2, ... whose channels all have the given (perplexity, similarity)."""
     count = len(semantic)
     ids = np.arange(1, count + 1)
     columns = [np.full(count, value) for value in (*task, *time, agreement)]
-    return Candidates(ids, ids * 10, np.array(activation), np.array(semantic), *columns)
+    return ReachedSentences(ids, ids * 10, np.array(activation), np.array(semantic), *columns)
 
 
 def test_untouched_memory_has_factor_one() -> None:

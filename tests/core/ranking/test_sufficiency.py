@@ -14,8 +14,8 @@ from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import (
+    ANSWER_FEATURES,
     CONFIRMATIONS_FOR_HALF_WEIGHT,
-    FEATURES,
     Chain,
     build_counted_observation,
     build_observation,
@@ -28,7 +28,7 @@ from engram.core.ranking.sufficiency import (
     probability,
 )
 
-SIZE = len(FEATURES)
+SIZE = len(ANSWER_FEATURES)
 FLAT = Prior(np.zeros(SIZE), np.eye(SIZE))
 
 
@@ -67,7 +67,7 @@ def build_named_features(
         said or chain(size),
         general=general,
     )
-    return dict(zip(FEATURES, values.tolist(), strict=True))
+    return dict(zip(ANSWER_FEATURES, values.tolist(), strict=True))
 
 
 class TestFeatures:
@@ -92,7 +92,7 @@ class TestFeatures:
     def test_general_corpus_has_no_features_of_chains(self) -> None:
         said = chain(7, {6}, about={1, 2}, through=2, compared=True)
         scores, shared = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0], [0.3] * 7
-        chained = FEATURES[FEATURES.index("covered") :]
+        chained = ANSWER_FEATURES[ANSWER_FEATURES.index("covered") :]
         found = build_named_features(scores, shared, said=said, general=True)
         assert {found[name] for name in chained} == {0.0}
         assert all(build_named_features(scores, shared, said=said)[name] > 0.0 for name in chained)

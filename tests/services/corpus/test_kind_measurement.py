@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS
-from engram.core.ranking.passage_scores import FEATURES
+from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.profiles import ProfileName
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.encoders.encoder import Encoder
@@ -90,7 +90,7 @@ def test_titles_and_sentences_are_compared_in_general_corpora_only(
 ) -> None:
     ingest(*ARTICLES, *PAGES)
     application.corpus.names.run()
-    columns = [FEATURES.index(name) for name in ("similarity", "title_similarity", "best_sentence")]
+    columns = [PASSAGE_FEATURES.index(name) for name in ("similarity", "title_similarity", "best_sentence")]
     compared = {}
     for kind in ("encyclopedic", "general"):
         http.patch(f"/collections/{collection}", json={"corpus_kind": kind})

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.composition.container import Application, Servers
 from engram.core.ranking import sufficiency
-from engram.core.ranking.passage_scores import FEATURES
+from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.learning.verdict_learning import LearningService
@@ -324,7 +324,7 @@ class TestEpisodes:
         assert [ids[passage.passage_id] for passage in answer.passages] == kept["ranked"][:5]
         assert sorted(kept["ranked"]) == sorted(ids.values())
         best = np.frombuffer(bytes.fromhex(kept["best_features"].removeprefix("\\x")), dtype="<f4")
-        assert len(best) == len(FEATURES)
+        assert len(best) == len(PASSAGE_FEATURES)
         score = best.astype(np.float64) @ state.prior_of(application, towns).prior.mean
         assert score == pytest.approx(answer.passages[0].score, abs=1e-4)
 

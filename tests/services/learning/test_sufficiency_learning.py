@@ -149,7 +149,7 @@ class TestAutomaticLevel:
         assert answer.trace is not None
         assert answer.trace.sufficiency is not None
         features = answer.trace.sufficiency.features
-        weights = np.array([features[name].weight for name in sufficiency.FEATURES])
+        weights = np.array([features[name].weight for name in sufficiency.ANSWER_FEATURES])
         rows = [state.draw_answer(seed).astype(np.float64) for seed in range(LEAST_CONFIRMED)]
         probabilities = sorted(sufficiency.probability(row, weights) for row in rows)
 
@@ -171,8 +171,8 @@ class TestRealAnswers:
         assert answer.trace is not None
         told = answer.trace.sufficiency
         assert told is not None
-        values = np.array([told.features[name].value for name in sufficiency.FEATURES])
-        weights = np.array([told.features[name].weight for name in sufficiency.FEATURES])
+        values = np.array([told.features[name].value for name in sufficiency.ANSWER_FEATURES])
+        weights = np.array([told.features[name].weight for name in sufficiency.ANSWER_FEATURES])
 
         assert_array_equal(weights, state.prior_of(application, curie).sufficiency.mean)
         assert answer.sufficiency == told.probability == told.model == sufficiency.probability(values, weights)
@@ -203,9 +203,9 @@ class TestRealAnswers:
         assert again.trace.sufficiency is not None
 
         told = again.trace.sufficiency
-        assert_allclose([told.features[name].weight for name in sufficiency.FEATURES], weights)
+        assert_allclose([told.features[name].weight for name in sufficiency.ANSWER_FEATURES], weights)
         assert told.events == 1
-        values = np.array([told.features[name].value for name in sufficiency.FEATURES])
+        values = np.array([told.features[name].value for name in sufficiency.ANSWER_FEATURES])
         assert told.model == pytest.approx(sufficiency.probability(values, weights), abs=1e-12)
         assert query(application, curie, memory="off").sufficiency == first.sufficiency
 

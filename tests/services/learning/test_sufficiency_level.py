@@ -11,7 +11,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES, FEATURES, probability
+from engram.core.ranking.sufficiency import ANSWER_FEATURES, EVIDENCE_PASSAGES, probability
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.wings.local import sample
@@ -50,7 +50,7 @@ def read_features(answer: Answer) -> tuple[np.ndarray, np.ndarray]:
     """Features of an answer's sufficiency, and their weights."""
     assert answer.trace is not None
     assert answer.trace.sufficiency is not None
-    traces = [answer.trace.sufficiency.features[name] for name in FEATURES]
+    traces = [answer.trace.sufficiency.features[name] for name in ANSWER_FEATURES]
     return np.array([one.value for one in traces]), np.array([one.weight for one in traces])
 
 

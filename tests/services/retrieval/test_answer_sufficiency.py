@@ -27,7 +27,7 @@ def believing(application: Application) -> Believing:
     """Retrieval by a prior that gives every answer the same probability, and stops at .8."""
 
     def build_service(probability: float) -> RetrievalService:
-        weights = np.zeros(len(sufficiency.FEATURES))
+        weights = np.zeros(len(sufficiency.ANSWER_FEATURES))
         weights[0] = np.log(probability / (1 - probability))
         enough = Prior(weights, np.eye(len(weights)))
         prior = replace(application.models.priors.general, sufficiency=enough, sufficiency_name="even")
@@ -55,7 +55,7 @@ class TestChain:
         query = Query(text=question, scope=application.auth.access.scope(name), memory="off")
         told = application.retrieval.retrieve.find(application.retrieval.retrieve.plan(query)).ranking.sufficiency
         assert told is not None
-        return dict(zip(sufficiency.FEATURES, told.features.tolist(), strict=True))
+        return dict(zip(sufficiency.ANSWER_FEATURES, told.features.tolist(), strict=True))
 
     @pytest.mark.parametrize(
         ("question", "left_open", "compared"),

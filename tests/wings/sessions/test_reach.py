@@ -11,7 +11,7 @@ from engram.core.ranking import sufficiency
 from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.retrieval.query import Query
 from engram.wings.history.parts import history_of
-from engram.wings.sessions.core.round_sufficiency import FEATURES
+from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_state import SessionRequest, SessionState
@@ -130,7 +130,7 @@ def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
 
     held = application.learning.feedback.event(scope, own.event.id).verdict.rounds
     assert [one.features for one in held] == [
-        tuple(one["features"][name]["value"] for name in FEATURES) for one in before
+        tuple(one["features"][name]["value"] for name in ROUND_FEATURES) for one in before
     ]
     found = [{one.passage_id for one in session.pool if one.round == number} for number in (1, 2)]
     assert [set(one.found) for one in held] == [found[0], found[1] - found[0]]

@@ -12,12 +12,12 @@ from engram.core.ranking.complementarity import PAIR_FEATURES, CandidatePool
 from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import (
     BASE_FEATURES,
-    FEATURES,
+    PASSAGE_FEATURES,
     HopReach,
     add_reranking_features,
     passage_features,
 )
-from engram.core.ranking.propagation import Candidates, sentence_scores
+from engram.core.ranking.propagation import ReachedSentences, sentence_scores
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence
 from engram.wings.why.core.influence import (
     compute_features,
@@ -52,12 +52,12 @@ def test_a_memory_that_a_verdict_turns_around() -> None:
     assert compute_similarity_after(0.6, 0.0, 0.4) == 0.6
 
 
-def candidates(count: int = 3) -> Candidates:
+def candidates(count: int = 3) -> ReachedSentences:
     draw = np.random.default_rng(1)
     activation, semantic, *memory = draw.uniform(0.1, 0.9, size=(6, count))
     ids = np.arange(10, 10 + count)
     task, like_task, time, like_time = memory
-    return Candidates(
+    return ReachedSentences(
         ids, ids // 2, activation, semantic, task, like_task, time, like_time, agreement=np.zeros(count)
     )
 
@@ -87,7 +87,7 @@ def test_scores_without_a_memory() -> None:
     assert less.sum() == pytest.approx(1.0)
 
 
-def weight_sum(rows: Candidates) -> float:
+def weight_sum(rows: ReachedSentences) -> float:
     """What scores are divided by."""
     learned = rows.task_similarity
     task = 1.0 + (1.0 - rows.task_perplexity) * learned
@@ -136,7 +136,7 @@ def draw_evidence(seed: int, size: int) -> WeightEvidence:
 
 @pytest.mark.parametrize("model", ["round", "reranker"])
 def test_means_without_a_term_are_those_of_the_other_terms(model: str) -> None:
-    size = len(FEATURES)
+    size = len(PASSAGE_FEATURES)
     prior = Prior(np.linspace(-1, 1, size), 3.0 * np.eye(size))
     terms = [draw_evidence(seed, size) for seed in range(4)]
     means = compute_means_without(model, prior, sum(terms, build_empty_evidence(size)), terms)

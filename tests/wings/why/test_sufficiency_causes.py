@@ -32,7 +32,7 @@ def test_the_only_verdict_moved_it_from_what_the_prior_says(application: Applica
     (moved,) = told.influences
     assert not told.influences_cut
     assert (moved.event_id, moved.question) == (event, QUESTION)
-    values = np.array([told.features[name].value for name in sufficiency.FEATURES])
+    values = np.array([told.features[name].value for name in sufficiency.ANSWER_FEATURES])
     unmoved = sufficiency.probability(values, state.prior_of(application, curie).sufficiency.mean)
     assert moved.probability == pytest.approx(told.model - unmoved, abs=1e-12)
     kept = application.answers.episodes.read(application.auth.access.scope(curie), answer.query_id)
@@ -56,7 +56,7 @@ def test_each_verdict_is_listed_with_its_effect(application: Application, curie:
     assert set(moved) == set(events)
     application.revocation.revoke.revoke(application.auth.access.scope(curie), events[1])
     without = trace(application, curie, "What is polonium?")
-    values = np.array([told.features[name].value for name in sufficiency.FEATURES])
-    weights = np.array([without.features[name].weight for name in sufficiency.FEATURES])
+    values = np.array([told.features[name].value for name in sufficiency.ANSWER_FEATURES])
+    weights = np.array([without.features[name].weight for name in sufficiency.ANSWER_FEATURES])
     left = sufficiency.probability(values, weights)
     assert moved[events[1]] == pytest.approx(told.model - left, abs=1e-9)

@@ -9,7 +9,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.core.ranking.passage_scores import FEATURES
+from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.same_need import SameNeed
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.answer_trace import PassageTrace, SentenceTrace, Trace
@@ -246,7 +246,7 @@ def test_trace_lists_every_factor_of_a_score(application: Application, curie: st
         assert all(one.value for one in row.features.values())
     assert any(row.recall for row in map_passages(trace).values()) == (memory == "read")
     weights = {name: one.weight for row in map_passages(trace).values() for name, one in row.features.items()}
-    assert weights.keys() <= set(FEATURES)
+    assert weights.keys() <= set(PASSAGE_FEATURES)
     completes = {row.passage_id: row.completes for row in map_passages(trace).values()}
     assert any(completes.values())
     assert all(passage != member for passage, member in completes.items())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 NEAREST_SENTENCE_PROBABILITY = 0.5
 """Probability that the sentence of a helpful passage that is nearest to the question is one that helped.
@@ -40,7 +41,7 @@ class JudgedRound:
     """A round of the session that a verdict judges.
 
     Attributes:
-        features: of the pool after it, see ``round_sufficiency.FEATURES``; none where it teaches nothing.
+        features: of the pool after it, see ``round_sufficiency.ROUND_FEATURES``; none where it teaches nothing.
         found: passages of which the pool holds a sentence since this round.
     """
 
@@ -93,6 +94,15 @@ class LoggedVerdict:
             raise ValueError("each rejected sentence has an examination probability, or none has")
         if not all(0.0 < probability <= 1.0 for probability in self.examined):
             raise ValueError("an examination probability must lie in (0, 1]")
+
+    @property
+    def source(self) -> Literal["sentences", "click", "rating", "session"]:
+        """What the verdict was made of. It is not stored, but follows from other fields."""
+        if self.rounds:
+            return "session"
+        if self.rating is not None:
+            return "rating"
+        return "click" if self.partial and self.examined else "sentences"
 
     @property
     def examinations(self) -> dict[int, float]:

@@ -54,8 +54,8 @@ class MemoryRows:
             vectors=np.stack([row.vector for row in rows]) if rows else np.zeros((0, 0), dtype=np.float32),
             perplexities=np.array([row.perplexity for row in rows], dtype=np.float64),
             update_counts=np.array([row.update_count for row in rows], dtype=np.int64),
-            days=[row.pulled.day for row in rows],
-            remaining_shares=[dict(row.pulled.remaining_shares) for row in rows],
+            days=[row.gain_budget.day for row in rows],
+            remaining_shares=[dict(row.gain_budget.remaining_shares) for row in rows],
         )
 
     def __len__(self) -> int:
@@ -99,8 +99,8 @@ class SupportRows:
             perplexities=np.array([row.perplexity for row in rows], dtype=np.float64),
             update_counts=np.array([row.update_count for row in rows], dtype=np.int64),
             complete=np.array([row.complete for row in rows], dtype=np.bool_),
-            days=[row.pulled.day for row in rows],
-            remaining_shares=[dict(row.pulled.remaining_shares) for row in rows],
+            days=[row.gain_budget.day for row in rows],
+            remaining_shares=[dict(row.gain_budget.remaining_shares) for row in rows],
             statements=[row.statements for row in rows],
             answered=np.array([row.answered for row in rows], dtype=np.float64),
             sufficiency=np.array([row.sufficiency for row in rows], dtype=np.float64),

@@ -41,7 +41,7 @@ class SentenceMemory:
     vector: Vector
     perplexity: float = 1.0
     update_count: int = 0
-    pulled: GainBudget = UNTOUCHED
+    gain_budget: GainBudget = UNTOUCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Support:
         perplexity: how little is known of that, in [0, 1].
         update_count: how many verdicts have moved it.
         complete: whether the last verdict claimed to name all evidence.
-        pulled: gain budgets of the judges on the last day.
+        gain_budget: budgets of the judges on the last day.
         statements: each judge's last word on the sentence.
         answered: lower bound for the sufficiency of an answer that this evidence leads, in [0, 1].
         sufficiency: the same for one that all evidence leads; see ``sufficiency_memory``.
@@ -65,7 +65,7 @@ class Support:
     perplexity: float = 1.0
     update_count: int = 0
     complete: bool = False
-    pulled: GainBudget = UNTOUCHED
+    gain_budget: GainBudget = UNTOUCHED
     statements: JudgeStatements = ()
     answered: float = 0.0
     sufficiency: float = 0.0

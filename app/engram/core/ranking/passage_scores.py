@@ -40,7 +40,7 @@ BASE_FEATURES = (
 - titled_similarity: the product of titled and similarity.
 - NAME_untitled: the feature again if no candidate of the query is titled after an entity of the question, else 0.
 """
-FEATURES = (*BASE_FEATURES, *complementarity.RERANKING_FEATURES)
+PASSAGE_FEATURES = (*BASE_FEATURES, *complementarity.RERANKING_FEATURES)
 """Columns of a feature matrix."""
 
 
@@ -127,7 +127,7 @@ def has_title_match(features: NDArray[np.floating]) -> bool:
 
 
 def add_reranking_features(base: Floats, pool: CandidatePool | None, weights: Floats) -> Floats:
-    """All features, (n, len(FEATURES)), of candidates with these base features, (n, k).
+    """All features, (n, len(PASSAGE_FEATURES)), of candidates with these base features, (n, k).
 
     Args:
         pool: their pool; without one the added features are 0.

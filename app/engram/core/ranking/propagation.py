@@ -12,7 +12,7 @@ Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class ReachedSentences:
     """The sentences one hop reached; all arrays are (n,), one entry per sentence.
 
     Attributes:
@@ -45,12 +45,12 @@ def memory_factor(perplexity: Floats, similarity: Floats) -> Floats:
     return 1.0 + (1.0 - perplexity) * similarity
 
 
-def task_factor(candidates: Candidates) -> Floats:
+def task_factor(candidates: ReachedSentences) -> Floats:
     """g_task, (n,)."""
     return memory_factor(candidates.task_perplexity, candidates.task_similarity)
 
 
-def time_factor(candidates: Candidates) -> Floats:
+def time_factor(candidates: ReachedSentences) -> Floats:
     """g_time, (n,): 1 + π agreement + (1 - π) cos(m, q); as published where agreement is 0.
 
     What the sentence itself says of its time counts until verdicts tell better.
@@ -59,7 +59,7 @@ def time_factor(candidates: Candidates) -> Floats:
     return learned + candidates.time_perplexity * candidates.agreement
 
 
-def sentence_weights(candidates: Candidates) -> Floats:
+def sentence_weights(candidates: ReachedSentences) -> Floats:
     """w = s_sem · g_task · g_time, (n,), none below 0 (Eq. 4).
 
     A cosine can be negative, which the paper does not speak of; such a sentence counts as unlike the question
@@ -75,7 +75,7 @@ def normalise_l1(values: Floats) -> Floats:
     return values / total if total > 0 else np.zeros_like(values)
 
 
-def sentence_scores(candidates: Candidates) -> Floats:
+def sentence_scores(candidates: ReachedSentences) -> Floats:
     """Norm_1(w · u) over all candidates of the hop, (n,) (Eq. 6)."""
     return normalise_l1(sentence_weights(candidates) * candidates.activation)
 

@@ -44,34 +44,34 @@ def compute_recall_probabilities(supports: Iterable[tuple[int, float, float]]) -
     Args:
         supports: (sentence, probability that the past question has the same need, net support), both in [0, 1].
     """
-    priors: dict[int, float] = {}
+    probabilities: dict[int, float] = {}
     for sentence, same_need, net in supports:
-        prior = same_need * compute_reliability(net)
-        if prior >= LEAST_RECALL and prior > priors.get(sentence, 0.0):
-            priors[sentence] = prior
-    return priors
+        probability = same_need * compute_reliability(net)
+        if probability >= LEAST_RECALL and probability > probabilities.get(sentence, 0.0):
+            probabilities[sentence] = probability
+    return probabilities
 
 
-def select_likely(priors: Mapping[int, float]) -> dict[int, float]:
-    """Select the priors of sentences that are more likely evidence than not."""
-    return {sentence: prior for sentence, prior in priors.items() if prior >= EVEN_ODDS}
+def select_likely(probabilities: Mapping[int, float]) -> dict[int, float]:
+    """Select the sentences that are more likely evidence than not."""
+    return {sentence: one for sentence, one in probabilities.items() if one >= EVEN_ODDS}
 
 
 def collect_passage_probabilities(
-    priors: Mapping[int, float], holders: Mapping[int, int], stand_in_by_passage: Mapping[int, int]
+    probabilities: Mapping[int, float], holders: Mapping[int, int], stand_in_by_passage: Mapping[int, int]
 ) -> dict[int, float]:
-    """Passage -> the highest prior of its sentences; a duplicate's is that of the passage that stands for it.
+    """Passage -> the highest probability of its sentences; a duplicate's counts for the passage that stands for it.
 
     Args:
-        priors: by sentence.
+        probabilities: of recall, by sentence.
         holders: sentence -> its passage; others are left out.
         stand_in_by_passage: left-out passage -> the passage that stands for it.
     """
     best: dict[int, float] = {}
-    for sentence, prior in priors.items():
+    for sentence, probability in probabilities.items():
         if sentence in holders:
             passage = stand_in_by_passage.get(holders[sentence], holders[sentence])
-            best[passage] = max(prior, best.get(passage, 0.0))
+            best[passage] = max(probability, best.get(passage, 0.0))
     return best
 
 
@@ -85,19 +85,19 @@ def net_support(support: float, perplexity: float) -> float:
     return min(1.0, max(0.0, 2.0 * support - (1.0 - perplexity)))
 
 
-def compute_recall_lifts(scores: Floats, priors: Floats) -> Floats:
-    """Increase of each passage's score by recall, (..., n), 0 where its prior is 0.
+def compute_recall_lifts(scores: Floats, probabilities: Floats) -> Floats:
+    """Increase of each passage's score by recall, (..., n), 0 where its probability is 0.
 
     Scores are log odds relative to the fifth passage, as in ``complementarity.compute_evidence_probabilities``.
 
     Args:
         scores: of all candidates before recall, (..., n), n > 0.
-        priors: probability of each by recall, in [0, 1], (n,).
+        probabilities: of each by recall, in [0, 1], (n,).
     """
     fifth = find_reference_score(scores)[..., None]
-    denied = np.log1p(-np.minimum(priors, MOST_CERTAIN)) - np.logaddexp(0.0, scores - fifth)
+    denied = np.log1p(-np.minimum(probabilities, MOST_CERTAIN)) - np.logaddexp(0.0, scores - fifth)
     lifted = fifth + np.log(-np.expm1(denied)) - denied
-    return np.where(priors > 0, np.maximum(lifted - scores, 0.0), 0.0)
+    return np.where(probabilities > 0, np.maximum(lifted - scores, 0.0), 0.0)
 
 
 def compute_ungated_support(support: float, perplexity: float) -> float:

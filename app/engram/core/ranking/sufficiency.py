@@ -46,7 +46,7 @@ EVIDENCE_PASSAGES = 5
 """Passages that the evidence has to be among."""
 TWO_HOP_PASSAGES = 2
 """Passages, the best, that an answer to a question of two hops mostly rests on."""
-FEATURES = (
+ANSWER_FEATURES = (
     "bias",
     "mass",
     "margin_2_3",
@@ -125,7 +125,7 @@ class Chain:
 def features(
     scores: Floats, similarity: Floats, shared_new: Floats, covered: float, chain: Chain, *, general: bool = False
 ) -> Floats:
-    """The features of one ranked answer, (len(FEATURES),).
+    """The features of one ranked answer, (len(ANSWER_FEATURES),).
 
     Args:
         scores: of all candidates, the best first, (n,).
@@ -250,12 +250,12 @@ def label_answer(
 
     Beyond ``label_evidence``, a partial verdict confirms the answer if all that it supports is among the first
     passages: somebody who misses evidence names it. A thumb down without a known reason denies it. A click
-    (partial, with ``examined``, no rating) and a partial verdict on a session say neither.
+    and a partial verdict on a session say neither.
 
     Args:
         named, first, known: as of ``label_evidence``.
     """
-    if verdict.partial and (verdict.rounds or (verdict.examined and verdict.rating is None)):
+    if verdict.partial and verdict.source in ("click", "session"):
         return None
     targets = list(named)
     outcome = label_evidence(verdict, targets, first, known=known)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS, question_share, title_share
-from engram.core.ranking.passage_scores import FEATURES, has_title_match
+from engram.core.ranking.passage_scores import PASSAGE_FEATURES, has_title_match
 from engram.providers.language import choose_languages, title_entities
 from engram.providers.language.name_rules import CAPITALISES_NOUNS
 from engram.providers.ranking_prior import RankingPriors
@@ -92,7 +92,11 @@ class KindService:
         """Measure the selected shares and store them; return whether the kind changed."""
         with self._database.read() as reader:
             sample = passages.sample(reader, collection_id, SAMPLE) if titles else []
-            best = kinds.load_best_candidates(reader, collection_id, len(FEATURES), QUERIES) if questions else []
+            best = (
+                kinds.load_best_candidates(reader, collection_id, len(PASSAGE_FEATURES), QUERIES)
+                if questions
+                else []
+            )
         share = question_share([has_title_match(features) for features in best])
         measured = KindMeasures(
             title_share=_title_share(sample),

@@ -109,7 +109,7 @@ def trace(retrieved: RetrievalResult) -> Trace:
 
 
 def _sufficiency_trace(estimate: SufficiencyEstimate) -> SufficiencyTrace:
-    weighted = zip(sufficiency.FEATURES, estimate.features.tolist(), estimate.weights.tolist(), strict=False)
+    weighted = zip(sufficiency.ANSWER_FEATURES, estimate.features.tolist(), estimate.weights.tolist(), strict=False)
     return SufficiencyTrace(
         estimate.probability,
         estimate.model,

@@ -13,9 +13,9 @@ from engram.core.text import question_triples
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.query_plan import QueryPlan
 
-_SIMILARITY = passage_scores.FEATURES.index("similarity")
-_SHARED_NEW = passage_scores.FEATURES.index("shared_new")
-_TITLED = passage_scores.FEATURES.index("titled_1")
+_SIMILARITY = passage_scores.PASSAGE_FEATURES.index("similarity")
+_SHARED_NEW = passage_scores.PASSAGE_FEATURES.index("shared_new")
+_TITLED = passage_scores.PASSAGE_FEATURES.index("titled_1")
 _NAMED = complementarity.PAIR_FEATURES.index("named")
 
 
@@ -26,7 +26,7 @@ class SufficiencyEstimate:
     Attributes:
         model: probability by the features and their weights, in [0, 1]; 0 where nothing was found.
         vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
-        features: see ``sufficiency.FEATURES``, (k,); empty where nothing was found.
+        features: see ``sufficiency.ANSWER_FEATURES``, (k,); empty where nothing was found.
         weights: mean weights of the features, (k,).
         events: verdicts in the weights.
         remembered: lower bound by past questions whose evidence leads the ranking, see ``remembered_sufficiency``.
@@ -62,7 +62,7 @@ def estimate_sufficiency(
             (n, k).
         words: the question's words in the first passages.
         pool: pool of the same candidates in the same order; None where it has no member.
-        weights: mean weights of ``sufficiency.FEATURES``, (k,).
+        weights: mean weights of ``sufficiency.ANSWER_FEATURES``, (k,).
         events: verdicts in the weights.
     """
     if not len(scores):

@@ -161,7 +161,7 @@ class PassageTrace:
     """Why a returned passage has its score, and what memory did to it.
 
     Attributes:
-        features: those that are not 0, by name (see ``passage_scores.FEATURES``); none where features do not rank.
+        features: those that are not 0, by name (``PASSAGE_FEATURES``); none where features do not rank.
             What they add, and ``recall``, is the score.
         completes: the passage of the pool that it adds most to; None where it adds to none.
         rank_without_memory: from 1; None where it would not have been among the candidates.
@@ -199,7 +199,7 @@ class SufficiencyTrace:
         probability: the highest of ``model``, ``vouched`` and ``remembered``.
         model: by the features: 1 / (1 + exp(-sum of value times weight)).
         vouched: by a verdict on a nearby past question that claimed to name all evidence.
-        features: by name, see ``sufficiency.FEATURES``; none where nothing was found.
+        features: by name, see ``sufficiency.ANSWER_FEATURES``; none where nothing was found.
         events: verdicts in the weights.
         influences: the strongest of them; ``influences_cut`` says that there are more.
         remembered: lower bound by what verdicts on nearby past questions said of the evidence that leads.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking import propagation
-from engram.core.ranking.propagation import Candidates
+from engram.core.ranking.propagation import ReachedSentences
 from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.core.ranking.same_need import SameNeed
 from engram.storage.learning.question_supports import PastSupport
@@ -45,7 +45,7 @@ class WalkHop:
     """
 
     start: Frontier
-    candidates: Candidates
+    candidates: ReachedSentences
     scores: NDArray[np.float64]
     order: NDArray[np.intp]
     selected: list[int]
@@ -108,7 +108,7 @@ class Walk:
             "hops": [
                 {
                     "start": _frontier(hop.start),
-                    "candidates": {name.name: _column(hop, name.name) for name in fields(Candidates)},
+                    "candidates": {name.name: _column(hop, name.name) for name in fields(ReachedSentences)},
                     "scores": hop.scores.tolist(),
                     "selected": list(hop.selected),
                     "evidence": [
@@ -190,7 +190,7 @@ def _load_hop(stored: Mapping[str, Any]) -> WalkHop:
         name: np.array(values, dtype=np.int64 if name.endswith("_ids") else np.float64)
         for name, values in stored["candidates"].items()
     }
-    candidates = Candidates(**columns)
+    candidates = ReachedSentences(**columns)
     scores = np.array(stored["scores"], dtype=np.float64)
     selected = [SelectedSentence(**row | {"entities": dict(row["entities"])}) for row in stored["evidence"]]
     return WalkHop(

@@ -107,8 +107,8 @@ class PassageRanking:
 
 _NO_FEATURES = (
     np.zeros(0, dtype=np.int64),
-    np.zeros((0, len(passage_scores.FEATURES))),
-    np.zeros(len(passage_scores.FEATURES)),
+    np.zeros((0, len(passage_scores.PASSAGE_FEATURES))),
+    np.zeros(len(passage_scores.PASSAGE_FEATURES)),
 )
 
 

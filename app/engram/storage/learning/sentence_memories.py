@@ -141,7 +141,7 @@ def read_memory(row: Any) -> SentenceMemory:
         vector=row.vector.to_numpy(),
         perplexity=row.perplexity,
         update_count=row.update_count,
-        pulled=read_gain_budget(row.pulled),
+        gain_budget=read_gain_budget(row.pulled),
     )
 
 

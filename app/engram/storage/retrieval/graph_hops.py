@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.propagation import Candidates
+from engram.core.ranking.propagation import ReachedSentences
 from engram.core.text.temporal import agreement
 from engram.storage.carried_statements import as_rows
 from engram.storage.column_parameters import decode_column, floats, integers
@@ -67,7 +67,7 @@ class HopResult:
         counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
     """
 
-    candidates: Candidates
+    candidates: ReachedSentences
     evidence: dict[int, SelectedSentence]
     counts: dict[int, int]
 
@@ -366,7 +366,7 @@ def _build_all_factors(focus: Focus) -> str:
     return "".join([*memories, *([_ALL_TIMES] if focus.intervals else [])])
 
 
-def _candidates(focus: Focus, row: Any) -> Candidates:
+def _candidates(focus: Focus, row: Any) -> ReachedSentences:
     """In id order."""
     ids = decode_column(row.id, np.int64)
     order = np.argsort(ids)
@@ -378,7 +378,7 @@ def _candidates(focus: Focus, row: Any) -> Candidates:
     agreed = np.zeros(len(ids))
     if focus.intervals and len(ids):
         agreed = agreement(focus.intervals, column("starts", np.nan), column("ends", np.nan))
-    return Candidates(
+    return ReachedSentences(
         sentence_ids=ids[order],
         passage_ids=decode_column(row.passage_id, np.int64)[order],
         activation=column("activation", 0.0),

@@ -45,7 +45,7 @@ def fit_stop(
 
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
-    from engram.wings.sessions.core.feedback_stop import FEATURES, Network
+    from engram.wings.sessions.core.feedback_stop import STOP_FEATURES, Network
     from engram.wings.sessions.parts import sessions_of
     from engram.wings.sessions.services.stop_weights import COSINE, StopWeights
     from engram_evaluation.harness import open_harness
@@ -63,7 +63,7 @@ def fit_stop(
         relevance = sessions_of(services).relevance
         by = COSINE if relevance is None else relevance.name
         # Weights that were fitted by another second feature must not stand in the way of their successors.
-        sessions_of(services).stop_weights = StopWeights(Network(np.zeros(len(FEATURES))), by, ())
+        sessions_of(services).stop_weights = StopWeights(Network(np.zeros(len(STOP_FEATURES))), by, ())
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]

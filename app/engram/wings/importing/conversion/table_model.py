@@ -67,21 +67,21 @@ def write_table(grid: Grid, header_rows: int | None = None) -> Iterator[TableLin
         header_rows = sum(bool(_filled(row)) for row in grid[:header_rows])
     grid = _drop_empty(grid)
     if header_rows is None:
-        top = next((at for at, row in enumerate(grid) if not _is_title(row)), 0)
-        yield from (TableLine(_first_text(row)) for row in grid[:top])
-        grid = grid[top:]
+        titles = next((at for at, row in enumerate(grid) if not _is_title(row)), 0)
+        yield from (TableLine(_first_text(row)) for row in grid[:titles])
+        grid = grid[titles:]
         header_rows = _count_header_rows(grid)
     names = name_columns(grid[:header_rows])
     header = SEPARATOR.join(filter(None, names))
     if header:
         yield TableLine(header)
-    top = [_texts(row) for row in grid[:header_rows]]
+    header_texts = [_texts(row) for row in grid[:header_rows]]
     for row in grid[header_rows:]:
         if _is_title(row) and _covers_all(row):
             yield TableLine(_first_text(row), header)
         elif not header:
             yield TableLine(SEPARATOR.join(_texts(row)).rstrip(SEPARATOR).lstrip())
-        elif _texts(row) not in top:  # tables of several pages repeat their header
+        elif _texts(row) not in header_texts:  # tables of several pages repeat their header
             yield TableLine(name_values(names, _texts(row)), header)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from engram.core.ranking.ranking_weights import Floats, sigmoid
 from engram.core.text.words import normalise_words
 
-FEATURES = ("bias", "entities", "relevance")
+STOP_FEATURES = ("bias", "entities", "relevance")
 AT_LEAST = 0.5
 """Probability from which on the pool suffices, where nothing else is said."""
 
@@ -46,11 +46,11 @@ class Network:
     """
 
     direct: Floats
-    hidden: Floats = field(default_factory=lambda: np.zeros((0, len(FEATURES))))
+    hidden: Floats = field(default_factory=lambda: np.zeros((0, len(STOP_FEATURES))))
     out: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
-        size = len(FEATURES)
+        size = len(STOP_FEATURES)
         if self.direct.shape != (size,) or self.hidden.shape != (len(self.out), size) or self.out.ndim != 1:
             raise ValueError(f"the classifier has {size} weights, and {size} of each hidden unit")
         if not all(np.isfinite(part).all() for part in (self.direct, self.hidden, self.out)):

@@ -23,13 +23,13 @@ from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
 from engram.core.ranking.sufficiency import build_observation, label_evidence
 
-FEATURES = ("bias", "entities", "relevance", "own", "covered")
+ROUND_FEATURES = ("bias", "entities", "relevance", "own", "covered")
 MOST_LOG_ODDS = 6.0
 """Largest absolute log odds: a surer word than 399 to 1 says no more."""
 
 
 def features(entities: float, relevance: float, own: float | None, covered: float | None) -> Floats:
-    """The features of a pool after a round, (len(FEATURES),).
+    """The features of a pool after a round, (len(ROUND_FEATURES),).
 
     Args:
         entities, relevance: of the published classifier.

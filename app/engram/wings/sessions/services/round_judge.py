@@ -16,7 +16,7 @@ from engram.storage.database import Database
 from engram.storage.learning import learned_weights
 from engram.wings.sessions.core import round_sufficiency
 from engram.wings.sessions.core.feedback_stop import PoolClassification
-from engram.wings.sessions.core.round_sufficiency import FEATURES
+from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
 from engram.wings.sessions.core.session import PoolSentence, Round, StopReason
 from engram.wings.sessions.services.planner import SessionStep
 from engram.wings.sessions.services.pool_classifier import PoolClassifier
@@ -115,7 +115,7 @@ class RoundJudge:
             "probability": sufficiency.probability(features, weights),
             "features": {
                 name: {"value": value, "weight": weight}
-                for name, value, weight in zip(FEATURES, features.tolist(), weights.tolist(), strict=True)
+                for name, value, weight in zip(ROUND_FEATURES, features.tolist(), weights.tolist(), strict=True)
             },
             "teaches": _teaches(state, step, pool),
             "events": events,
@@ -162,6 +162,6 @@ def list_judged_rounds(state: SessionState) -> list[JudgedRound]:
 def _features(session_round: Round) -> tuple[float, ...]:
     details = _sufficiency_details(session_round)
     features = details.get("features", {})
-    if not details.get("teaches") or set(features) != set(FEATURES):
+    if not details.get("teaches") or set(features) != set(ROUND_FEATURES):
         return ()
-    return tuple(float(features[name]["value"]) for name in FEATURES)
+    return tuple(float(features[name]["value"]) for name in ROUND_FEATURES)

@@ -19,7 +19,7 @@ class RoundModel:
     """
 
     name = ROUND
-    features: Sequence[str] = round_sufficiency.FEATURES
+    features: Sequence[str] = round_sufficiency.ROUND_FEATURES
 
     def __init__(self, load_weights: Callable[[], StopWeights]) -> None:
         self._load_weights = load_weights

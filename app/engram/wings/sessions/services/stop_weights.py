@@ -11,8 +11,8 @@ import numpy as np
 from engram.context.errors import ConfigurationError
 from engram.core.ranking.ranking_weights import Prior
 from engram.providers.ranking_prior import read_prior
-from engram.wings.sessions.core.feedback_stop import FEATURES, Network
-from engram.wings.sessions.core.round_sufficiency import FEATURES as ROUND_FEATURES
+from engram.wings.sessions.core.feedback_stop import STOP_FEATURES, Network
+from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
 
 SHIPPED_FILE = Path(__file__).parents[1] / "stop_weights.json"
 COSINE = "cosine"
@@ -58,8 +58,8 @@ def load_stop(path: Path | None = None) -> StopWeights:
 
 
 def _from_json(content: Mapping[str, Any]) -> StopWeights:
-    if tuple(content["features"]) != FEATURES:
-        raise ValueError(f"its features are not {', '.join(FEATURES)}")
+    if tuple(content["features"]) != STOP_FEATURES:
+        raise ValueError(f"its features are not {', '.join(STOP_FEATURES)}")
     parts = [np.array(content["mean"], dtype=np.float64)]
     if "hidden" in content:
         parts += [np.array(content[name], dtype=np.float64) for name in ("hidden", "out")]

@@ -21,7 +21,7 @@ from engram.core.ranking.passage_scores import (
     add_reranking_features,
     passage_features,
 )
-from engram.core.ranking.propagation import Candidates, sentence_scores
+from engram.core.ranking.propagation import ReachedSentences, sentence_scores
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,9 @@ def compute_similarity_after(before: float, gain: float, residual: float) -> flo
     return (before + step) / length if length > 0 else 0.0
 
 
-def replace_memories(candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]]) -> Candidates:
+def replace_memories(
+    candidates: ReachedSentences, states: Mapping[tuple[int, str], tuple[float, float]]
+) -> ReachedSentences:
     """The candidates with these memories.
 
     Args:
@@ -66,7 +68,7 @@ def replace_memories(candidates: Candidates, states: Mapping[tuple[int, str], tu
     )
 
 
-def compute_scores(candidates: Candidates, states: Mapping[tuple[int, str], tuple[float, float]]) -> Floats:
+def compute_scores(candidates: ReachedSentences, states: Mapping[tuple[int, str], tuple[float, float]]) -> Floats:
     """Scores of Eq. 6, (n,), as they were with these memories; activations are left as they are."""
     return sentence_scores(replace_memories(candidates, states))
 

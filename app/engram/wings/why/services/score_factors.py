@@ -7,13 +7,13 @@ from itertools import chain
 import numpy as np
 
 from engram.core.ranking.complementarity import PAIR_FEATURES, find_best_partner
-from engram.core.ranking.passage_scores import FEATURES
+from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.reranking import FEATURE
 from engram.services.retrieval.answer_trace import FeatureTrace
 from engram.services.retrieval.retrieval_service import RetrievalResult
 
-_FIRST_PAIR_FEATURE = FEATURES.index(PAIR_FEATURES[0])
-_STANDING = FEATURES.index("standing")
+_FIRST_PAIR_FEATURE = PASSAGE_FEATURES.index(PAIR_FEATURES[0])
+_STANDING = PASSAGE_FEATURES.index("standing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
         if passage in place:
             at = place[passage]
             values: Iterable[tuple[str, float, float]] = zip(
-                FEATURES, ranking.features[at].tolist(), ranking.weights.tolist(), strict=True
+                PASSAGE_FEATURES, ranking.features[at].tolist(), ranking.weights.tolist(), strict=True
             )
             if ranking.reranked is not None:
                 odds = float(ranking.reranked.log_odds[at])
