@@ -4,7 +4,8 @@ A sentence is quoted for its cosine with the question and for the question's wor
 the answer is a logistic model over how sufficient the whole answer is, the best of both over the sentences, and
 whether the question names a number or a code that no sentence has. Cosines are on the one scale of all encoders,
 and words are compared as each passage's language reads them, so that the weights serve any encoder. They are fitted
-to questions with and without an answer of five collections, by all-MiniLM-L6-v2 and multilingual-e5-small.
+to questions with and without an answer of three collections (``evaluation_sets``), by all-MiniLM-L6-v2; the bias is
+chosen by multilingual-e5-small as well.
 """
 
 import math
