@@ -90,8 +90,11 @@ def test_a_row_that_is_too_wide_costs_its_names_and_a_note() -> None:
     assert made.notes == ("f.csv: line 3 has more values than there are columns: written without their names",)
 
 
+def test_names_of_columns_may_repeat() -> None:
+    assert rows("a,A,b\nx,y,2\n")[0].sentences == ("a | A | b", "a: x | A: y | b: 2")
+
+
 def test_a_table_without_names_of_columns_is_text() -> None:
-    assert rows("a,A,b\nx,y,2\n")[0].sentences == ("a | A | b", "x | y | 2")
     assert rows("1,2\n3,4\n")[0].sentences == ("1 | 2", "3 | 4")
     assert rows("Region,Units\nr1,North,12\nr2,South,9\n")[0].sentences == (
         "Region | Units",

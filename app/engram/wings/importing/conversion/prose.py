@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from engram.core.text.joining import is_unspaced
 from engram.wings.importing.conversion.documents import Document
@@ -19,7 +18,6 @@ FULL_SHARE = 0.8
 """Share of the widest line from which on a line is full."""
 _HEADING_WORDS = 12
 _RULE = re.compile(r"([-=_*~–—])\1+")
-_FIELD = re.compile(r"[^\W\d_][\w .()/-]{0,30}:\s+\S")
 
 
 def text(source: str, data: bytes, limits: ConversionLimits) -> Document:
@@ -43,15 +41,13 @@ def paragraphs(part: str) -> Iterator[tuple[str, bool]]:
     A line looks like a heading if the next word had room in it, it does not end as a sentence or a clause does, and
     the next line begins with a capital, a digit, or a letter of a script without capitals. Without this, "Travel
     abroad" and the line "Ask your manager first." below it are one sentence. A line that begins with a bullet
-    begins a paragraph, without it, and so does each of several fields ("Name: Ann"). A drawn line only separates.
+    begins a paragraph, without it. A drawn line only separates.
     """
     lines = [line.strip() for line in part.split("\n") if line.strip()]
-    fields = {at for at, (line, after) in enumerate(pairwise(lines)) if _FIELD.match(line) and _FIELD.match(after)}
-    begins_anew = fields | {at + 1 for at in fields} | {at + 2 for at in fields if at + 1 not in fields}
     widest = max(map(len, lines), default=0)
     paragraph: list[str] = []
     for at, line in enumerate(lines):
-        if paragraph and (at in begins_anew or _RULE.fullmatch(line)):
+        if paragraph and _RULE.fullmatch(line):
             yield "\n".join(paragraph), False
             paragraph = []
         if _RULE.fullmatch(line):
