@@ -131,7 +131,7 @@ def draw_request(
             if dice.random() < 0.2:
                 body["filter"] = {"topic": own["value"]}
         if path in ("/sessions", "/sessions/{session_id}/rounds"):
-            body["wait"] = dice.random() < 0.8
+            body["wait"] = True  # else whoever follows it waits for ever where no worker runs
             if path == "/sessions":
                 body["planner"] = dice.choice(["auto", "pool", "caller"])
             elif dice.random() < 0.5:

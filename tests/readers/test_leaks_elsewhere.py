@@ -97,7 +97,6 @@ def restored(
         services.close()
 
 
-@pytest.mark.timeout(900)
 def test_a_restored_database_tells_nothing_of_a_hidden_passage(
     world: World, copied: World, callers: Sequence[Caller], restored: Application, admin: TestClient
 ) -> None:
