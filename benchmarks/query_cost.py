@@ -201,7 +201,7 @@ def stages(app: Application, way: Callable[[str], object], questions: Sequence[s
         for owner, name, stage in (
             (type(app.models.embedder), "embed", "embed"),
             (retrieval_service.RetrievalService, "plan", "analyse"),
-            (question_pipeline.QuestionPipeline, "keep", "keep the episode"),
+            (question_pipeline.QuestionPipeline, "store_episode", "store the episode"),
             (type(app.auth.access), "scope", "scope"),
         ):
             patches.enter_context(patch.object(owner, name, clock.wrap(getattr(owner, name), stage)))
