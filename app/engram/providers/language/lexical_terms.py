@@ -17,6 +17,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import Stemmer
@@ -90,10 +91,16 @@ def content_terms(text: str, language: str) -> list[str]:
         return terms(text, language)
     function_words = load_function_words(language)
     if _IS_UNSPACED.search(text) is not None:
-        long = sorted((word for word in function_words if len(word) > 1), key=len, reverse=True)
-        text = re.sub("|".join(map(re.escape, long)), " ", text) if long else text
+        text = _match_function_words(language).sub(" ", text)
     words = [word for word in _split_words(text, language) if word not in function_words]
     return _stem((word for word in words if _HIRAGANA.fullmatch(word) is None), language)
+
+
+@lru_cache(maxsize=32)
+def _match_function_words(language: str) -> re.Pattern[str]:
+    """Match a language's function words of several letters inside a run, the longest first."""
+    long = sorted((word for word in load_function_words(language) if len(word) > 1), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, long)) or r"(?!)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,7 @@ class RetentionDays:
 
 @dataclass(frozen=True, slots=True)
 class RetentionResult:
-    """Counts of a run: removed weeks of queries by their Mondays, jobs, keys, derived rows, erased audit bodies,
-
-    anonymised verdicts.
-    """
+    """Weeks removed, by their Mondays, and counts of jobs, keys, derived rows, stripped audit bodies and verdicts."""
 
     weeks: list[date]
     jobs: int
