@@ -44,7 +44,7 @@ class RetentionDays:
 
 @dataclass(frozen=True, slots=True)
 class RetentionResult:
-    """Weeks removed, by their Mondays, and counts of jobs, keys, derived rows, stripped audit bodies and verdicts."""
+    """Weeks removed, by their Mondays; counts of jobs, keys, derived rows, stripped audit bodies and verdicts."""
 
     weeks: list[date]
     jobs: int
