@@ -29,9 +29,9 @@ from tests.support.citus import open_distributed
 from tests.support.command import Cli
 from tests.support.databases import open_migrated
 from tests.support.environment import PRECISION, WINGS  # reads the environment before it is cleared
+from tests.support.jobs import run_to_end
 from tests.support.live_server import LiveServer
 from tests.support.modelled import ModelApplications
-from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
 
 DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
@@ -272,9 +272,7 @@ def ingest(application: Application, collection: str) -> Ingest:
         reception.add(list(enumerate(bodies, start=1)), [])
         job_id = reception.finish()
         scope = application.auth.access.scope(into)
-        application.jobs.runner.run_ready()
-        # A worker that the test started may have taken the job instead.
-        eventually(lambda: application.jobs.jobs.job(scope, job_id).status != "running", "the end of the ingest")
+        run_to_end(application, scope, job_id)
         job = application.jobs.jobs.job(scope, job_id)
         return {name: getattr(job, name) for name in ("status", "created", "updated", "unchanged", "error")}
 

@@ -21,7 +21,7 @@ from engram.storage.jobs import job_claims, jobs
 from engram.storage.jobs.job_claims import Turns
 from engram.storage.jobs.jobs import Job
 from tests.support import state
-from tests.support.jobs import make_due
+from tests.support.jobs import NOT_UNTIL_MADE_DUE, make_due
 from tests.support.processes import eventually
 
 Run = Callable[[Work], None]
@@ -57,7 +57,12 @@ class Bench:
 
     def runner(self, run: Run, kind: Kind | None = None, lease_seconds: float = 60.0) -> Runner:
         self.handler = ScriptedHandler(run)
-        return Runner(self.database, {kind or self.kind(): self.handler}, lease_seconds=lease_seconds)
+        return Runner(
+            self.database,
+            {kind or self.kind(): self.handler},
+            lease_seconds=lease_seconds,
+            retry_seconds=NOT_UNTIL_MADE_DUE,
+        )
 
     def create_collection(self, tenant: str) -> int:
         """One more collection, of a tenant of this test's own unless it is ``local``."""
@@ -161,7 +166,7 @@ class TestTries:
 
         assert (bench.row["status"], bench.row["error"]) == ("failed", "ValueError: broken")
         assert len(bench.handler.let_go_of) == 1
-        assert delays == [1.0, 2.0, 4.0, 8.0]
+        assert delays == [NOT_UNTIL_MADE_DUE * times for times in (1, 2, 4, 8)]
 
     def test_tries_count_from_where_it_last_came_forward(self, bench: Bench) -> None:
         def advance_and_fail(work: Work) -> None:

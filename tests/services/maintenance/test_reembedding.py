@@ -12,7 +12,6 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConflictError, InvalidRequestError, UnavailableError
 from engram.providers.embedder import Embedder
-from engram.services.jobs.job_runner import Runner
 from engram.services.maintenance.reembedding import ReembeddingService
 from engram.services.retrieval.query import Query
 from engram.services.revocation.revocation_service import replay_memories
@@ -21,7 +20,7 @@ from tests.conftest import CURIE
 from tests.support import state, threads, undo
 from tests.support.databases import application_on, index_all
 from tests.support.encoder import CountingEncoder, ResizedEncoder
-from tests.support.jobs import make_due, run_again
+from tests.support.jobs import make_due, run_again, runner
 from tests.support.twins import create_twin
 
 QUESTION = "Where was Marie Curie born?"
@@ -197,9 +196,7 @@ def test_a_job_goes_on_where_it_was_lost(both: Application, taught: str) -> None
 
     before = ask_scores(both, taught)
     get_counting_encoder(both).before = fail
-    batches = Runner(
-        both.database, both.jobs.handlers | {_kind(both): _build_small_service(both)}, lease_seconds=60
-    )
+    batches = runner(both, reembed=_build_small_service(both))
     both.corpus.reembed.request(both.auth.access.scope(taught))
     assert batches.run_ready() == 0
     first = get_counting_encoder(both).texts
@@ -214,10 +211,6 @@ def test_a_job_goes_on_where_it_was_lost(both: Application, taught: str) -> None
         [row for row in spares(both, taught) if row["encoder"] == get_counting_encoder(both).fingerprint]
     )
     assert_of(get_counting_encoder(both), both, taught)
-
-
-def _kind(application: Application) -> Any:
-    return next(kind for kind in application.jobs.handlers if kind.name == "reembed")
 
 
 def _build_small_service(application: Application) -> ReembeddingService:

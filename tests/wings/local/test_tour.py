@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 import pytest
@@ -17,6 +18,7 @@ from engram.context.errors import NotFoundError
 from engram.runtime.api_process import create_app
 from engram.wings.local import sample
 from engram.wings.local.sample.tour import question, tour
+from tests.support.jobs import run_to_end
 from tests.support.live_server import LiveServer
 from tests.support.processes import PATIENCE_SECONDS, free_port
 
@@ -33,8 +35,10 @@ def live(application: Application) -> Iterator[LiveServer]:
     with LiveServer(create_app(application)) as server:
         headers = {"content-type": "application/x-ndjson"}
         url = f"{server.url}/passages?collection={sample.COLLECTION}"
-        assert httpx.post(url, content=sample.corpus(), headers=headers, timeout=60).status_code == 202
-        application.jobs.runner.run_ready()
+        accepted = httpx.post(url, content=sample.corpus(), headers=headers, timeout=60)
+        assert accepted.status_code == 202
+        scope = application.auth.access.scope(sample.COLLECTION)
+        run_to_end(application, scope, UUID(accepted.json()["job_id"]))
         yield server
     application.corpus.ingest.delete_collection(application.auth.access.scope(sample.COLLECTION))
 

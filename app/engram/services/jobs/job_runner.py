@@ -37,7 +37,6 @@ log = structlog.get_logger(__name__)
 
 MAX_ATTEMPTS = 5
 RETRY_SECONDS = 1.0
-"""Wait before the second try; it doubles before each further try."""
 WAIT_SECONDS = 5.0
 """Wait before a job is tried again that needs another's server or the encoder of another worker."""
 BEATS = 5
@@ -61,13 +60,20 @@ class Runner:
         handlers: Mapping[Kind, JobHandler],
         *,
         lease_seconds: float,
+        retry_seconds: float = RETRY_SECONDS,
         afterwards: Callable[[Callable[[], bool], int | None], object] | None = None,
     ) -> None:
-        """``afterwards``: called at the end of ``run_ready`` with its ``should_stop`` and ``collection_id``."""
+        """Keep the handlers.
+
+        Args:
+            retry_seconds: wait before a job's second try; it doubles before each further try.
+            afterwards: called at the end of ``run_ready`` with its ``should_stop`` and ``collection_id``.
+        """
         self._database = database
         self._afterwards = afterwards
         self._handlers = {kind.name: handler for kind, handler in handlers.items()}
         self._lease_seconds = lease_seconds
+        self._retry_seconds = retry_seconds
         self.lanes = tuple(dict.fromkeys(kind.lane for kind in handlers))
 
     def run_ready(
@@ -184,7 +190,7 @@ class Runner:
         log.error("job failed a try", job_id=str(job.id), collection=job.collection, exc_info=error)
         if before + 1 >= MAX_ATTEMPTS:
             return self._end(work, handler, "failed", reason)
-        self._put_back(work, after_seconds=RETRY_SECONDS * 2**before, error=reason, tried=True)
+        self._put_back(work, after_seconds=self._retry_seconds * 2**before, error=reason, tried=True)
         return False
 
     def _put_back(
