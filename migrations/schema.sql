@@ -230,7 +230,7 @@ CREATE TABLE time_expression (
     text TEXT NOT NULL,
     starts_on DATE,
     ends_on DATE,
-    embedding VECTOR NOT NULL,
+    embedding HALFVEC NOT NULL,
     CONSTRAINT time_expression_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT time_expression_collection_id_text_key UNIQUE (collection_id, text)
 );
@@ -243,7 +243,7 @@ CREATE TABLE sentence (
     position INTEGER NOT NULL,
     text TEXT NOT NULL,
     time_expression_id BIGINT,
-    embedding VECTOR NOT NULL,
+    embedding HALFVEC NOT NULL,
     reader_set_id BIGINT,
     CONSTRAINT sentence_pkey PRIMARY KEY (collection_id, id)
 );
@@ -258,7 +258,7 @@ CREATE TABLE entity (
     name TEXT NOT NULL,
     surface TEXT NOT NULL,
     spelling TEXT NOT NULL,
-    embedding VECTOR,
+    embedding HALFVEC,
     CONSTRAINT entity_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT entity_collection_id_name_key UNIQUE (collection_id, name)
 );

@@ -22,6 +22,7 @@ from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from engram.wings.upkeep.storage import poor_indexes
 from tests.support import state
+from tests.support.encoder import HALF_PRECISION
 
 ROWS = 1500
 NEVER_REBUILD = Thresholds(dead_share=0.999, dead_rows=10**9)
@@ -148,7 +149,7 @@ class TestRecallMeasurement:
         assert np.allclose(np.stack(latest), own[:2], atol=1e-6)
         held = np.stack([json.loads(row["embedding"]) for row in state.rows(application, curie, "sentence")])
         assert len(drawn) == 7
-        assert np.allclose(np.max(np.stack(drawn) @ held.T, axis=1), 1.0, atol=1e-5)
+        assert np.allclose(np.max(np.stack(drawn) @ held.T, axis=1), 1.0, atol=HALF_PRECISION)
 
     def test_equals_may_stand_for_each_other(self) -> None:
         assert index_recall.count_matches([-0.9, -0.5, -0.5], [-0.9, -0.5, -0.5]) == 3

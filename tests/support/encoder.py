@@ -15,6 +15,8 @@ from engram.providers.embedder import Embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
 from engram.storage.corpus.collections import EncoderId
 
+HALF_PRECISION = 4e-4
+"""How far half precision moves a number of a unit vector at most, and a cosine."""
 SOME_ENCODER = EncoderId("some", "5" * 64, 384)
 """Of collections whose vectors are of no matter."""
 

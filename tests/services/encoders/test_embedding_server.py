@@ -22,7 +22,7 @@ from engram.runtime.api_process import create_app
 from engram.services.retrieval.query import Query
 from tests.conftest import CURIE
 from tests.support import state, undo
-from tests.support.encoder import ResizedEncoder, RotatedEncoder
+from tests.support.encoder import HALF_PRECISION, ResizedEncoder, RotatedEncoder
 from tests.support.jobs import make_due
 from tests.support.model_server import Failure, ModelServer
 from tests.support.strict_client import TestClient
@@ -89,7 +89,7 @@ def test_a_collection_of_the_server_is_ingested_asked_and_taught(
         assert held.encoder_fingerprint == services.models.embedder.fingerprint
         for row in state.rows(services, collection, "sentence"):
             vector = np.array(row["embedding"].strip("[]").split(","), dtype=np.float32)
-            np.testing.assert_allclose(vector, served.embed([row["text"]])[0], atol=1e-6)
+            np.testing.assert_allclose(vector, served.embed([row["text"]])[0], atol=HALF_PRECISION)
         assert ask(services, collection)
         undo.apply(services, collection, undo.stream(services, collection, 6, seed=3))
         undo.assert_verified(services, collection)

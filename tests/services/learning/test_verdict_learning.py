@@ -11,6 +11,7 @@ from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY
 from engram.services.learning.incoming_verdict import NamedSentence
 from tests.conftest import Ingest
 from tests.support import state
+from tests.support.encoder import HALF_PRECISION
 
 QUESTION = "Where was Marie Curie born?"
 
@@ -119,9 +120,9 @@ class TestOneVerdict:
 
         memory = numbers(memories(application, curie)[born, "task"]["vector"])
         moved = base + (1 / 1.5) * (1 - float(base @ question)) * question.astype(np.float64)
-        np.testing.assert_allclose(memory, moved / np.linalg.norm(moved), atol=1e-5)
+        np.testing.assert_allclose(memory, moved / np.linalg.norm(moved), atol=HALF_PRECISION)
         stored = next(row for row in state.rows(application, curie, "sentence") if row["id"] == born)
-        np.testing.assert_allclose(numbers(stored["embedding"]), base, atol=1e-5)
+        np.testing.assert_allclose(numbers(stored["embedding"]), base, atol=HALF_PRECISION)
 
     def test_a_partial_verdict_touches_only_what_it_names(self, application: Application, curie: str) -> None:
         everything = state.list_sentence_ids(application, curie)
@@ -225,7 +226,7 @@ class TestTimeChannel:
 
         moved = expression + (1 / 1.5) * (1 - float(expression @ constraint)) * constraint.astype(np.float64)
         memory = numbers(memories(application, curie)[born, "time"]["vector"])
-        np.testing.assert_allclose(memory, moved / np.linalg.norm(moved), atol=1e-5)
+        np.testing.assert_allclose(memory, moved / np.linalg.norm(moved), atol=HALF_PRECISION)
 
 
 class TestManyVerdicts:

@@ -19,7 +19,7 @@ from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE
 from tests.support import state, threads, undo
 from tests.support.databases import application_on, index_all
-from tests.support.encoder import CountingEncoder, ResizedEncoder
+from tests.support.encoder import HALF_PRECISION, CountingEncoder, ResizedEncoder
 from tests.support.jobs import make_due, run_again, runner
 from tests.support.twins import create_twin
 
@@ -103,7 +103,7 @@ def assert_of(embedder: Embedder, application: Application, name: str) -> None:
     for table, column in TEXTS.items():
         assert found[table], table
         for row in found[table]:
-            np.testing.assert_allclose(vector(row), embedder.embed([row[column]])[0], atol=1e-6)
+            np.testing.assert_allclose(vector(row), embedder.embed([row[column]])[0], atol=HALF_PRECISION)
     for row in found["judged_query"]:
         assert row["space"] == scope.collection.space
         if row["time_constraint"]:

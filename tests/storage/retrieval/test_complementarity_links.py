@@ -17,6 +17,7 @@ from engram.storage.retrieval import complementarity_links
 from engram.storage.retrieval.complementarity_links import PoolLinks
 from engram.storage.retrieval.query_focus import Focus
 from tests.support import state
+from tests.support.encoder import HALF_PRECISION
 from tests.support.keys import evolve
 
 MOST_LINKS = 1000
@@ -84,7 +85,7 @@ def test_members_name_what_their_sentences_name(application: Application, curie:
             if row["passage_id"] == passage
         }
         assert sentence == max(cosines, key=lambda one: cosines[one])
-        assert similarity == pytest.approx(cosines[sentence], abs=1e-6)
+        assert similarity == pytest.approx(cosines[sentence], abs=HALF_PRECISION)
 
 
 def test_a_passage_without_sentences_is_no_member(application: Application, curie: str, focus: Focus) -> None:
@@ -121,7 +122,7 @@ def test_candidates_share_cosines_and_entities(
         keys |= own
     vectors = {row["id"]: vector(row["embedding"]) for row in state.rows(application, curie, "sentence")}
     expected = [[vectors[sentence] @ keys[passage] for passage in passages] for sentence in found.sentences]
-    np.testing.assert_allclose(found.across, expected, atol=1e-6)
+    np.testing.assert_allclose(found.across, expected, atol=HALF_PRECISION)
     known = set().union(*(held[passage] for passage in passages[:3]))
     named = {(place, entity) for place, passage in enumerate(passages) for entity in held[passage] & known}
     assert set(map(tuple, found.naming.tolist())) == named

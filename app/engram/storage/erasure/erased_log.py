@@ -178,7 +178,7 @@ def forget_words(
         SELECT held.collection_id, %(query)s, %(words)s, mean.vector, held.profile, held.activated, held.ranked,
                held.answer_features, held.sufficiency, held.reranker, held.reranked, held.space, %(nobody)s
         FROM judged_query held CROSS JOIN LATERAL (
-            SELECT l2_normalize(avg(s.embedding)) AS vector FROM verdict_sentence said
+            SELECT l2_normalize(avg(s.embedding::vector)) AS vector FROM verdict_sentence said
             JOIN sentence s ON s.collection_id = said.collection_id AND s.id = said.sentence_id
             WHERE said.collection_id = %(collection)s AND said.event_id = %(event)s AND said.role <> 'rejected'
         ) AS mean

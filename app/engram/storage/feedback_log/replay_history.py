@@ -18,6 +18,7 @@ from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import AUDIT_COLUMNS, audit_of, read_evidence
 from engram.storage.feedback_log.judged_queries import JUDGED_COLUMNS, JudgedVerdict, read_judged
+from engram.storage.half_vectors import unhalve
 from engram.storage.judge_days import CAPPED_AS, DAY
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
@@ -40,7 +41,7 @@ def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
     of_time = "memory.sentence_id = s.id AND memory.channel = 'time'"
     rows = reader.rows(
         f"""
-        SELECT s.id, s.embedding, began.embedding AS time_embedding FROM {WANTED_IDS}
+        SELECT s.id, {unhalve("s.embedding")} AS embedding, {unhalve("began.embedding")} AS time_embedding FROM {WANTED_IDS}
         {join_by_index("sentence s", "s.id = wanted.id")}
         {join_by_index("sentence_memory memory", of_time, outer=True)}
         {join_by_index("time_expression began", f"began.id = {_FIRST_TIME_EXPRESSION}", outer=True)}

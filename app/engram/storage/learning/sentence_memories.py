@@ -19,6 +19,7 @@ from engram.storage.column_parameters import (
     integers,
 )
 from engram.storage.database import Reader, Writer
+from engram.storage.half_vectors import unhalve
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 
@@ -37,11 +38,11 @@ class StoredMemory:
 
 # What the task channel of the sentences ``ids`` and the time channel of the sentences ``timed`` begin as.
 _BASE = f"""(
-    SELECT s.collection_id, s.id, s.text, 'task' AS channel, s.embedding AS vector,
+    SELECT s.collection_id, s.id, s.text, 'task' AS channel, {unhalve("s.embedding")} AS vector,
            NULL::bigint AS time_expression_id
     FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
     UNION ALL
-    SELECT s.collection_id, s.id, s.text, 'time', t.embedding, t.id
+    SELECT s.collection_id, s.id, s.text, 'time', {unhalve("t.embedding")}, t.id
     FROM {id_rows("timed")} {join_by_index("sentence s", "s.id = wanted.id")}
     {join_by_index("time_expression t", "t.id = s.time_expression_id")}
 ) AS base"""

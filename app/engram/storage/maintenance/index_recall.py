@@ -8,6 +8,7 @@ import numpy as np
 from engram.storage.column_parameters import integers
 from engram.storage.corpus.collections import Collection, IndexRecall
 from engram.storage.database import Reader
+from engram.storage.half_vectors import unhalve
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Vector
 
@@ -59,7 +60,7 @@ def draw_rows(reader: Reader, collection: Collection, table: str, count: int, se
     rows = reader.rows(
         f"""
         SELECT following.embedding FROM unnest(%(points)s::bigint[]) AS drawn(point) CROSS JOIN LATERAL (
-            SELECT embedding FROM {source}
+            SELECT {unhalve("embedding")} AS embedding FROM {source}
             WHERE collection_id = %(collection)s AND id >= drawn.point ORDER BY id LIMIT 1
         ) AS following
         """,

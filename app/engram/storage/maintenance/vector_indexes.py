@@ -131,7 +131,8 @@ def build(administrator: Administrator, table: str, collection_id: int, dimensio
     administrator.execute(
         f"""
         CREATE INDEX CONCURRENTLY IF NOT EXISTS {table}_hnsw_{int(collection_id)}
-        ON {table} USING hnsw ({build_index_key("embedding", dimension)} {operators(dimension)}) {BUILDS[table]}
+        ON {table} USING hnsw ({build_index_key(table, "embedding", dimension)} {operators(table, dimension)})
+        {BUILDS[table]}
         WHERE {build_index_condition(collection_id)}
         """
     )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engram.storage.carried_statements import CarriedStatement, as_rows
 from engram.storage.column_parameters import Numbers, decode_column, integers
 from engram.storage.database import Reader
+from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import id_rows, join_by_index, join_once
 
@@ -68,7 +69,7 @@ _STATEMENT = f"""
         SELECT member.id AS passage_id, own.id, own.similarity, own.embedding, member.place
         FROM unnest(%(pool)s::bigint[]) WITH ORDINALITY AS member(id, place)
         CROSS JOIN LATERAL (
-            SELECT s.id, -(s.embedding <#> %(q)s) AS similarity, s.embedding FROM sentence s
+            SELECT s.id, -(s.embedding <#> {HALVED_QUESTION}) AS similarity, s.embedding FROM sentence s
             WHERE s.collection_id = %(collection)s AND s.passage_id = member.id
             ORDER BY similarity DESC, s.id LIMIT 1
         ) AS own

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from engram.core.text.spelling import normalise_spelling
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
+from engram.storage.half_vectors import halve
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
@@ -103,7 +104,7 @@ def find_nearest_entity(
     row = reader.row(
         f"""
         SELECT * FROM (
-            SELECT id, surface, -(embedding <#> %(v)s) AS similarity FROM entity
+            SELECT id, surface, -(embedding <#> {halve("%(v)s")}) AS similarity FROM entity
             WHERE {near.rows} AND embedding IS NOT NULL ORDER BY {near.order} LIMIT %(limit)s
         ) AS nearest ORDER BY similarity DESC, id LIMIT 1
         """,

@@ -261,7 +261,7 @@ def find_nearest_sentences(
         f"""
         SELECT s.passage_id, array_agg(s.id ORDER BY s.embedding <#> asked.embedding, s.id) AS sentences
         FROM (
-            SELECT embedding FROM episode
+            SELECT embedding::halfvec FROM episode
             WHERE collection_id = %(collection)s AND id = %(episode)s
               AND space = (SELECT space FROM collection WHERE id = %(collection)s) OFFSET 0
         ) AS asked

@@ -13,6 +13,7 @@ from engram.storage.carried_statements import as_rows
 from engram.storage.column_parameters import decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
+from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index, join_once
 
@@ -171,7 +172,7 @@ def build_link_query(focus: Focus, entity_rows: str, near: str | None) -> str:
             WHERE NOT EXISTS (SELECT FROM linked WHERE sentence_id = extra)
         ), candidates AS MATERIALIZED (
             SELECT * FROM (
-                SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> %(q)s) AS semantic,
+                SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> {HALVED_QUESTION}) AS semantic,
                        {_factor_columns(focus)}
                 FROM reached FULL JOIN {join_once("sentence s", "id", _REACHED)} ON s.id = reached.sentence_id
                 {_build_reached_factors(focus)} {_build_scope_join(focus)}
@@ -205,7 +206,7 @@ def find_all_sentences(
         source = f"sentence s {_build_all_factors(focus)} WHERE s.collection_id = %(collection)s"
     candidates = f"""
         weighed AS (
-            SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> %(q)s) AS semantic,
+            SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> {HALVED_QUESTION}) AS semantic,
                    {_factor_columns(focus)}
             FROM {source}
         ), candidates AS MATERIALIZED (

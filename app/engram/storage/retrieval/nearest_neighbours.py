@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 
 from engram.storage.corpus.collections import Collection
+from engram.storage.half_vectors import halve
 
 MOST_NUMBERS = 2_000
 """Longest vectors that an HNSW index takes as they are."""
+IN_HALVES = frozenset({"entity"})
+"""Searched tables whose vectors are in half precision."""
 MOST_HALVES = 4_000
 """Longest vectors that an HNSW index takes in half precision; of longer ones it has so many numbers."""
 
@@ -17,7 +20,7 @@ class Nearness:
     Attributes:
         rows: the condition on what is searched.
         order: what to order by; through an index of long vectors, distances in half precision.
-        distance: the distance in full precision. The same text as ``order`` where that is one.
+        distance: the distance in the precision of the column. The same text as ``order`` where that is one.
     """
 
     rows: str
@@ -43,31 +46,33 @@ def nearness(
         exact: search exactly also where there is an index.
         alias: of the table in the statement.
     """
-    distance = f"{alias}{column} <#> {vector}"
+    in_halves = table in IN_HALVES
+    distance = f"{alias}{column} <#> {halve(vector) if in_halves else vector}"
     if exact or table not in collection.indexed:
         order = f"({distance}) + 0"  # which no index can serve
         return Nearness(f"{alias}collection_id = %(collection)s", order, order)
     rows = build_index_condition(collection.id, alias) + _breadth(collection, table)
-    key = build_index_key(alias + column, collection.encoder_dimension)
-    if collection.encoder_dimension <= MOST_NUMBERS:
-        order = f"{key} <#> {vector}"
-        return Nearness(rows, order, order)
-    return Nearness(rows, f"{key} <#> {build_index_key(vector, collection.encoder_dimension)}", distance)
+    dimension = collection.encoder_dimension
+    key = build_index_key(table, alias + column, dimension)
+    if dimension > MOST_NUMBERS:
+        return Nearness(rows, f"{key} <#> {build_index_key(table, vector, dimension)}", distance)
+    order = f"{key} <#> {halve(vector) if in_halves else vector}"
+    return Nearness(rows, order, order)
 
 
-def build_index_key(vector: str, dimension: int) -> str:
-    """A vector as an index has it, in parentheses: an index needs a dimension, and a column has none."""
+def build_index_key(table: str, vector: str, dimension: int) -> str:
+    """A vector as an index of ``table`` has it, in parentheses: an index needs a dimension, a column has none."""
     size = int(dimension)
-    if size <= MOST_NUMBERS:
-        return f"({vector}::vector({size}))"
-    if size <= MOST_HALVES:
+    if size > MOST_HALVES:
+        return f"(subvector({vector}::halfvec, 1, {MOST_HALVES})::halfvec({MOST_HALVES}))"
+    if size > MOST_NUMBERS or table in IN_HALVES:
         return f"({vector}::halfvec({size}))"
-    return f"(subvector({vector}::vector, 1, {MOST_HALVES})::halfvec({MOST_HALVES}))"
+    return f"({vector}::vector({size}))"
 
 
-def operators(dimension: int) -> str:
-    """The operator class of an index of such vectors."""
-    return "vector_ip_ops" if dimension <= MOST_NUMBERS else "halfvec_ip_ops"
+def operators(table: str, dimension: int) -> str:
+    """The operator class of an index of such vectors of ``table``."""
+    return "halfvec_ip_ops" if dimension > MOST_NUMBERS or table in IN_HALVES else "vector_ip_ops"
 
 
 def _breadth(collection: Collection, table: str) -> str:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from engram.storage.column_parameters import Numbers, decode_column
 from engram.storage.database import Reader
+from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.retrieval.query_focus import Focus
 
 NO_COSINE = -1.0
@@ -39,17 +40,17 @@ def measure(
         names: normalised title of each passage; None for an untitled one.
     """
     row = reader.row(
-        """
+        f"""
         SELECT array_send(array_agg(coalesce(title.similarity, %(unknown)s::float8) ORDER BY candidate.place))
                    AS titles,
                array_send(array_agg(coalesce(own.similarity, 0) ORDER BY candidate.place)) AS sentences
         FROM unnest(%(ids)s::bigint[], %(names)s::text[]) WITH ORDINALITY AS candidate(id, name, place)
         CROSS JOIN LATERAL (
-            SELECT max(-(s.embedding <#> %(q)s)) AS similarity FROM sentence s
+            SELECT max(-(s.embedding <#> {HALVED_QUESTION})) AS similarity FROM sentence s
             WHERE s.collection_id = %(collection)s AND s.passage_id = candidate.id
         ) AS own
         LEFT JOIN LATERAL (
-            SELECT -(e.embedding <#> %(q)s) AS similarity FROM entity e
+            SELECT -(e.embedding <#> {HALVED_QUESTION}) AS similarity FROM entity e
             WHERE e.collection_id = %(collection)s AND e.name = candidate.name OFFSET 0
         ) AS title ON true
         """,

@@ -26,6 +26,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from engram.storage.tables.table_base import (
     build_collection_column,
+    build_half_vector_column,
     build_id_column,
     build_inherited_collection_column,
     build_parent_key,
@@ -221,7 +222,7 @@ time_expression = Table(
     require("text", Text),
     Column("starts_on", Date),
     Column("ends_on", Date),
-    build_vector_column("embedding"),
+    build_half_vector_column("embedding"),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "text"),
 )
@@ -235,7 +236,7 @@ sentence = Table(
     require("position", Integer),
     require("text", Text),
     Column("time_expression_id", BigInteger),
-    build_vector_column("embedding"),
+    build_half_vector_column("embedding"),
     build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     build_parent_key("passage", "passage_id"),
@@ -254,7 +255,7 @@ entity = Table(
     require("name", Text, comment="The normalised name; equal names are one entity."),
     require("surface", Text),
     require("spelling", Text, comment="Key that is equal for names that differ only in spelling."),
-    build_vector_column(
+    build_half_vector_column(
         "embedding", nullable=True, comment="Null until a worker embeds the name after the ingest."
     ),
     PrimaryKeyConstraint("collection_id", "id"),

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pgvector.sqlalchemy import VECTOR
+from pgvector.sqlalchemy import HALFVEC, VECTOR
 from sqlalchemy import (
     TIMESTAMP,
     BigInteger,
@@ -90,6 +90,11 @@ def build_timestamp_column(name: str) -> Column[Any]:
 def build_vector_column(name: str, *, nullable: bool = False, comment: str | None = None) -> Column[Any]:
     """Build a column of vectors that are read by the hundred, and so stay in the row (MAIN)."""
     return Column(name, VECTOR(), nullable=nullable, comment=comment, info={"storage": "MAIN"})
+
+
+def build_half_vector_column(name: str, *, nullable: bool = False, comment: str | None = None) -> Column[Any]:
+    """Build a column of vectors in half precision: of what there is most of, and that is only compared."""
+    return Column(name, HALFVEC(), nullable=nullable, comment=comment, info={"storage": "MAIN"})
 
 
 def build_parent_key(parent: str, column: str, *, parent_column: str = "id") -> ForeignKeyConstraint:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
+from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.retrieval.query_focus import Vector
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
@@ -51,7 +52,7 @@ def find_nearest_sentences(
         f"""
         SELECT DISTINCT ON (s.passage_id) s.id, s.passage_id, s.position, s.text
         FROM {WANTED_IDS} {join_by_index("sentence s", "s.passage_id = wanted.id")}
-        ORDER BY s.passage_id, s.embedding <#> %(q)s, s.position
+        ORDER BY s.passage_id, s.embedding <#> {HALVED_QUESTION}, s.position
         """,
         {"collection": collection_id, "ids": list(passages), "q": question},
     )

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
+from engram.storage.half_vectors import halve
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
@@ -22,7 +23,7 @@ def compare(
         return {}
     rows = reader.rows(
         f"""
-        SELECT s.id, -(s.embedding <#> %(question)s) AS similarity
+        SELECT s.id, -(s.embedding <#> {halve("%(question)s")}) AS similarity
         FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": integers(sentences), "question": question},

@@ -12,6 +12,7 @@ from engram.core.filter.constants import FilterConstants
 from engram.core.filter.logged_verdict import Expansion
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
+from engram.storage.half_vectors import unhalve
 from engram.storage.revocation.copied_rows import Copy, build_copy_statement, build_source_join
 from engram.storage.row_lookups import alias_rows, id_rows, join_by_index
 from engram.wings.history.storage.collection_copies import IDS, PASSAGE, build_counting_condition
@@ -260,7 +261,7 @@ def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None
         f"""
         INSERT INTO sentence_memory
             (collection_id, sentence_id, channel, vector, perplexity, update_count, time_expression_id)
-        SELECT %(target)s, s.id, new.channel, coalesce(began.embedding, s.embedding), 1, 0, began.id {began}
+        SELECT %(target)s, s.id, new.channel, {unhalve("coalesce(began.embedding, s.embedding)")}, 1, 0, began.id {began}
         WHERE new.channel = 'task' OR began.id IS NOT NULL
         """,
         parameters,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
+from engram.storage.half_vectors import halve
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
@@ -19,7 +20,8 @@ def relevance(
     """
     similarity = reader.scalar(
         f"""
-        SELECT -min(s.embedding <#> %(vector)s) FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
+        SELECT -min(s.embedding <#> {halve("%(vector)s")})
+        FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
         WHERE (SELECT space FROM collection WHERE id = %(collection)s) = %(space)s
         """,
         {"collection": collection.id, "ids": list(sentences), "vector": vector, "space": collection.space},

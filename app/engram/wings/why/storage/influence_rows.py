@@ -7,6 +7,7 @@ from datetime import datetime
 from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log.audit_rows import read_evidence
+from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.judge_days import DAY
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
@@ -183,7 +184,7 @@ def find_places(reader: Reader, focus: Focus, sentences: Sequence[int]) -> dict[
     """Sentence -> where it stands, of those that exist."""
     rows = reader.rows(
         f"""
-        SELECT s.id AS sentence_id, s.passage_id, -(s.embedding <#> %(q)s) AS similarity,
+        SELECT s.id AS sentence_id, s.passage_id, -(s.embedding <#> {HALVED_QUESTION}) AS similarity,
                {focus.passage_condition} AS passing
         FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
         {join_by_index("passage p", "p.id = s.passage_id")}
