@@ -41,7 +41,8 @@ def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
     of_time = "memory.sentence_id = s.id AND memory.channel = 'time'"
     rows = reader.rows(
         f"""
-        SELECT s.id, {unhalve("s.embedding")} AS embedding, {unhalve("began.embedding")} AS time_embedding FROM {WANTED_IDS}
+        SELECT s.id, {unhalve("s.embedding")} AS embedding, {unhalve("began.embedding")} AS time_embedding
+        FROM {WANTED_IDS}
         {join_by_index("sentence s", "s.id = wanted.id")}
         {join_by_index("sentence_memory memory", of_time, outer=True)}
         {join_by_index("time_expression began", f"began.id = {_FIRST_TIME_EXPRESSION}", outer=True)}

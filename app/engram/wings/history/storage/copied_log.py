@@ -261,7 +261,8 @@ def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None
         f"""
         INSERT INTO sentence_memory
             (collection_id, sentence_id, channel, vector, perplexity, update_count, time_expression_id)
-        SELECT %(target)s, s.id, new.channel, {unhalve("coalesce(began.embedding, s.embedding)")}, 1, 0, began.id {began}
+        SELECT %(target)s, s.id, new.channel, {unhalve("coalesce(began.embedding, s.embedding)")}, 1, 0, began.id
+        {began}
         WHERE new.channel = 'task' OR began.id IS NOT NULL
         """,
         parameters,
