@@ -14,6 +14,7 @@ from engram.storage.column_parameters import decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.query_focus import Focus
+from engram.storage.retrieval.written_names import WRITTEN_NAME
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index, join_once
 
 
@@ -232,7 +233,7 @@ _LINKS = f"""
         SELECT l.sentence_id, l.entity_id FROM chosen
         {join_by_index("entity_sentence l", "l.sentence_id = chosen.id")}
     ), named AS MATERIALIZED (
-        SELECT e.id, e.surface, (SELECT count(*) FROM (
+        SELECT e.id, {WRITTEN_NAME} AS surface, (SELECT count(*) FROM (
             SELECT FROM entity_sentence l
             WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(hub_limit)s
         ) AS counted) AS sentences
