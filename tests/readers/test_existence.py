@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-import httpx
 import pytest
 
 from engram.composition.container import Application
@@ -39,7 +38,7 @@ def ask(client: TestClient, collection: str, **more: Any) -> Any:
     return answer.json()
 
 
-def judge(client: TestClient, collection: str, query: str, **verdict: Any) -> httpx.Response:
+def judge(client: TestClient, collection: str, query: str, **verdict: Any) -> Any:
     body = {"query_id": query, "collection": collection, "wait": True, **verdict}
     return client.post("/feedback", json=body, headers={"idempotency-key": str(uuid4())})
 
@@ -51,7 +50,7 @@ def test_an_id_of_another_is_answered_like_one_of_nothing(docs: str, client: Cli
     verdict = judge(hr, docs, query, none_helped=True).json()["feedback_id"]
     session = hr.post("/sessions", json={"question": QUESTION, "collection": docs, "planner": "caller"}).json()
     never = str(uuid4())
-    calls: dict[str, tuple[Any, Any, Callable[[Any], httpx.Response]]] = {
+    calls: dict[str, tuple[Any, Any, Callable[[Any], Any]]] = {
         "query": (query, never, lambda one: staff.get(f"/queries/{one}")),
         "verdict": (verdict, 2**62, lambda one: staff.get(f"/feedback/{one}")),
         "session": (session["session_id"], never, lambda one: staff.get(f"/sessions/{one}")),
