@@ -506,6 +506,7 @@ CREATE TABLE feedback_event (
 CREATE INDEX feedback_event_collection_id_judge_received_at_idx ON feedback_event (collection_id, judge, received_at);
 CREATE INDEX feedback_event_collection_id_query_id_idx ON feedback_event (collection_id, query_id);
 CREATE INDEX feedback_event_collection_id_question_id_idx ON feedback_event (collection_id, question_id);
+CREATE INDEX feedback_event_named_idx ON feedback_event (received_at) WHERE principal <> 'erased';
 CREATE INDEX feedback_event_parked_idx ON feedback_event (collection_id, id) WHERE status = 'parked';
 CREATE INDEX feedback_event_pending_idx ON feedback_event (received_at) WHERE status = 'pending';
 COMMENT ON TABLE feedback_event IS 'The log of verdicts: everything learned is a function of it.';

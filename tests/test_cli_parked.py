@@ -49,7 +49,7 @@ def test_parked_verdicts_are_listed_and_retried(
 def test_parked_retry_errors_are_one_line(cli: Cli, curie: str, parked: list[int]) -> None:
     for arguments in ([], ["1", "--all"], ["--all", "--judge", "a"], ["1", "--judge", "a"]):
         assert "Say which verdicts" in cli.fails("parked", "retry", *arguments, "-c", curie)
-    assert "no feedback 1 " in cli.fails("parked", "retry", "1", "-c", curie)
+    assert "no verdict 1." in cli.fails("parked", "retry", "1", "-c", curie)
     cli("parked", "retry", str(parked[0]), "-c", curie)
     assert "is pending" in cli.fails("parked", "retry", str(parked[0]), "-c", curie)
     for command in (["parked", "retry", "--all"], ["parked", "list"]):

@@ -45,7 +45,7 @@ def test_verdicts_are_revoked_by_their_ids(
     shown = json.loads(cli("revoke", str(taught[0]), "-c", curie, "--json").stdout)
     assert [event["status"] for event in shown["feedback"]] == ["revoked"]
     absent = max(taught) + 1_000_000  # a low one may be there, where this test is the first to run
-    assert f"no feedback {absent} " in cli.fails("revoke", str(absent), "-c", curie)
+    assert f"no verdict {absent}." in cli.fails("revoke", str(absent), "-c", curie)
 
 
 @pytest.mark.usefixtures("working")

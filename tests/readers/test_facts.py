@@ -140,3 +140,48 @@ def test_what_is_stated_of_a_hidden_passage_is_seen_with_it(
         seen = objects(search(client("group:staff"), docs, query="Which pet had Ada Lovelace?"))
         assert ("Puff" in seen, "Tom" in seen) == (False, source == "letter")
     assert {"Puff", "Tom"} <= set(objects(search(admin, docs, query="Which pet had Ada Lovelace?")))
+
+
+@pytest.mark.parametrize("keyless", [False, True])
+def test_a_frontend_asks_and_judges_facts_for_its_user(
+    docs: str, client: Client, local: TestClient, *, keyless: bool
+) -> None:
+    frontend = local if keyless else client("group:hr", scopes=["query", "read", "judge", "act-as"])
+    hr, staff = client("group:hr"), client("group:staff")
+    assert search(hr, docs)["facts"] != search(staff, docs)["facts"]
+    for names, own in ((["group:hr"], hr), (["group:staff"], staff), ([], client())):
+        assert search(frontend, docs, **{"as": names}) == search(own, docs)
+    entity = search(hr, docs)["starts"][0]["entity_id"]
+    fact = {one["object"].title(): one["fact_id"] for one in search(hr, docs)["facts"]}["Paris"]
+    for path in (f"/facts/{fact}", f"/entities/{entity}", "/predicates"):
+        for group, own in (("group:hr", hr), ("group:staff", staff), ("", client())):
+            asked = frontend.get(path, params={"collection": docs, "as": group})
+            expected = own.get(path, params={"collection": docs})
+            assert (asked.status_code, without_id(asked.json())) == (
+                expected.status_code,
+                without_id(expected.json()),
+            )
+    assert staff.get(f"/facts/{fact}", params={"collection": docs}).status_code == 404
+    revision = {"collection": docs, "revisions": [{"action": "confirm", "fact_id": fact}]}
+    key = {"headers": {"idempotency-key": str(uuid4())}}
+    refused = frontend.post("/facts/revise", json=revision | {"as": ["group:staff"]}, **key)
+    assert (refused.status_code, refused.json()["detail"]) == (404, f"There is no fact {fact}.")
+    taken = frontend.post("/facts/revise", json=revision | {"as": ["group:hr"]}, **key)
+    assert taken.status_code == 200, taken.text
+    assert objects(search(hr, docs))["Paris"] == taken.json()["facts"][0]["belief"]
+
+
+def without_id(body: Any) -> Any:
+    return {key: value for key, value in body.items() if key != "request_id"}
+
+
+def test_facts_are_asked_for_others_with_the_scope_for_that(docs: str, client: Client) -> None:
+    hr, where = client("group:hr"), {"collection": docs, "as": "group:staff"}
+    body = {"collection": docs, "as": ["group:staff"]}
+    revision = {"revisions": [{"action": "confirm", "fact_id": 1}]}
+    for refused in (
+        hr.post("/facts/search", json=body | {"subject": "Ada Lovelace"}),
+        hr.post("/facts/revise", json=body | revision, headers={"idempotency-key": str(uuid4())}),
+        *(hr.get(path, params=where) for path in ("/facts/1", "/entities/1", "/predicates")),
+    ):
+        assert (refused.status_code, refused.json()["scope"]) == (403, "act-as")

@@ -8,6 +8,7 @@ from engram.api.schemas import ResponseModel
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, KindSource, PassageFacts
 from engram.core.ranking.profiles import ProfileName
+from engram.services.auth.scope import Collection
 from engram.services.corpus.collection_settings import Serving
 from engram.services.retrieval.query import Memory, Strategy
 
@@ -118,3 +119,11 @@ class CollectionOut(ResponseModel):
         "searched more broadly."
     )
     past: PastOut | None = Field(description="Of a copy that `engram replay` made: of what, and as of when.")
+
+    @classmethod
+    def from_service(cls, collection: Collection) -> "CollectionOut":
+        """Build the response; what was measured of all passages and questions is shown to whoever sees them all."""
+        shown = cls.model_validate(collection)
+        if collection.is_whole:
+            return shown
+        return shown.model_copy(update={"title_share": None, "question_share": None, "question_count": 0})

@@ -100,13 +100,15 @@ def _kind_reason(document: dict[str, Any]) -> str:
     match document["kind_source"]:
         case "setting":
             return "as set"
-        case "questions":
+        case "questions" if document["question_share"] is not None:
             share = f"{document['question_share']:.0%} of {document['question_count']}"
             return f"by its questions ({share} name what a candidate is titled after)"
-        case "titles":
+        case "titles" if document["title_share"] is not None:
             return f"by its titles ({document['title_share']:.0%} of passages titled after their subject)"
-        case _:
+        case "default":
             return "as long as nothing was measured"
+        case _:  # the shares are of what the caller does not see, too
+            return "by what it holds"
 
 
 def _document(path: Path) -> Any:

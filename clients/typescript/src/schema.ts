@@ -4257,6 +4257,11 @@ export interface components {
          */
         FactSearchIn: {
             /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
              * As Of
              * @description What was known and believed at that moment.
              */
@@ -7539,6 +7544,11 @@ export interface components {
          *     }
          */
         ReviseIn: {
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
             /**
              * Collection
              * @default default
@@ -12426,6 +12436,8 @@ export interface operations {
                 collection?: string;
                 /** @description Rows per page. */
                 limit?: number;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path: {
@@ -13479,6 +13491,8 @@ export interface operations {
             query?: {
                 /** @description The collection's name. */
                 collection?: string;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path: {
@@ -14986,6 +15000,8 @@ export interface operations {
                 collection?: string;
                 /** @description A graph of its own; by default the collection's. */
                 graph?: string | null;
+                /** @description Somebody, as `user:ana` or `group:hr`; repeatable. Empty: nobody in particular. */
+                as?: string[] | null;
             };
             header?: never;
             path?: never;

@@ -204,7 +204,7 @@ class TestEvents:
         assert (again.event.id, again.event.status, again.changes) == (event.id, "revoked", [])
 
     def test_unknown_event_raises_not_found(self, application: Application, curie: str) -> None:
-        with pytest.raises(NotFoundError, match=f"no feedback {2**62}"):
+        with pytest.raises(NotFoundError, match=f"no verdict {2**62}"):
             application.revocation.revoke.revoke(application.auth.access.scope(curie), 2**62)
 
     def test_an_event_of_another_collection_is_unknown(

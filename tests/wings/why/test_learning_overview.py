@@ -109,5 +109,5 @@ def test_preview_of_a_revoked_verdict_is_empty(application: Application, curie: 
 
 
 def test_no_verdict_no_preview(application: Application, curie: str) -> None:
-    with pytest.raises(NotFoundError, match="no feedback"):
+    with pytest.raises(NotFoundError, match="no verdict"):
         why_of(application).learned.preview_revocation(application.auth.access.scope(curie), 2**40)

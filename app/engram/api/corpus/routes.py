@@ -158,7 +158,7 @@ def get_collections(
     """List the collections that your key may read, by name."""
     page = app.corpus.ingest.collections(after, limit, asker)
     return CollectionsOut(
-        collections=[CollectionOut.model_validate(item) for item in page],
+        collections=[CollectionOut.from_service(item) for item in page],
         next_after=page[-1].name if len(page) == limit else None,
     )
 
@@ -166,7 +166,7 @@ def get_collections(
 @router.get("/collections/{name}", **operation("Read a collection", needs(READ, readers="bound"), 404))
 def get_collection(app: App, scope: PathScope) -> CollectionOut:
     """Show the contents and settings of a collection; of passages, those that you may read."""
-    return CollectionOut.model_validate(app.corpus.ingest.collection(scope))
+    return CollectionOut.from_service(app.corpus.ingest.collection(scope))
 
 
 @router.get(

@@ -39,6 +39,7 @@ __all__ = [
     "QUERY",
     "VERDICT",
     "AccessService",
+    "Collection",
     "CollectionOpening",
     "MissingCollectionScope",
     "Principal",
@@ -306,9 +307,7 @@ class AccessService:
         reached = [collection for collection in holding if principal.grants.list_scopes(collection.name)]
         holders = [collection for collection in reached if collection.past is None] or reached
         if not holders:
-            return MissingCollectionScope(
-                principal, NotFoundError(f"There is no {kind.name} {identity} in any collection.")
-            )
+            return MissingCollectionScope(principal, collections.build_missing_resource_error(kind, identity))
         if len(holders) > 1:
             names = ", ".join(collection.name for collection in holders)
             raise InvalidRequestError(

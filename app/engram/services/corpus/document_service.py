@@ -1,7 +1,7 @@
 """Documents as callers see them: listed, compared with a folder, changed, and deleted with their passages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -48,9 +48,20 @@ class DocumentService:
         self._observers = observers
 
     def page(self, scope: Scope, after: str | None, limit: int, prefix: str = "") -> list[StoredDocument]:
-        """Documents in the order of their sources, those after ``after`` whose source begins with ``prefix``."""
+        """Documents in the order of their sources, those after ``after`` whose source begins with ``prefix``.
+
+        What is known of a file as a whole, its hash for one, is shown to those who see all of its passages.
+        """
         with self._database.read() as reader:
-            return documents.page(reader, scope.collection.id, after, limit, prefix)
+            page = documents.page(reader, scope.collection.id, after, limit, prefix)
+        if tenancy.get_visibility().readers is None:
+            return page
+        with tenancy.allow_all_readers(), self._database.read() as reader:
+            held = documents.count_passages(reader, scope.collection.id, [one.id for one in page])
+        return [
+            one if held.get(one.id) == one.passages else replace(one, digest=None, pages=None, notes=[])
+            for one in page
+        ]
 
     def compare(
         self, scope: Scope, folder: str, earlier_folders: Sequence[str], listed: Sequence[ListedDocument]

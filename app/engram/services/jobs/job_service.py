@@ -6,10 +6,11 @@ from uuid import UUID
 
 import structlog
 
-from engram.context.errors import ConflictError, NotFoundError
+from engram.context.errors import ConflictError
 from engram.services.auth.scope import Scope
 from engram.services.jobs.work import JobHandler, Kind
 from engram.storage.corpus import collections
+from engram.storage.corpus.collections import JOB
 from engram.storage.database import Database
 from engram.storage.jobs import jobs
 from engram.storage.jobs.jobs import Job
@@ -50,7 +51,7 @@ class JobsService:
         with self._database.read() as reader:
             job = jobs.find(reader, target.id, job_id)
             if job is None:
-                raise _build_missing_error(scope, job_id)
+                raise collections.build_missing_resource_error(JOB, job_id)
             return JobView(job, jobs.count_ahead(reader, target.id, [job_id]).get(job_id))
 
     def page(self, scope: Scope, before: int | None, limit: int) -> list[JobView]:
@@ -77,7 +78,7 @@ class JobsService:
                 raise collections.build_gone_error(target.name)
             job = jobs.request_cancel(writer, target.id, job_id)
             if job is None:
-                raise _build_missing_error(scope, job_id)
+                raise collections.build_missing_resource_error(JOB, job_id)
             if job.status == "cancelled":
                 self._handlers[job.kind].let_go(writer, job)
         if job.status == "receiving":
@@ -86,7 +87,3 @@ class JobsService:
             raise ConflictError(f"Job {job_id} is over: it has {job.status}.")
         log.info("job to be cancelled", job_id=str(job_id), collection=target.name, status=job.status)
         return JobView(job, None)
-
-
-def _build_missing_error(scope: Scope, job_id: UUID) -> NotFoundError:
-    return NotFoundError(f"There is no job {job_id} in collection {scope.collection.name!r}.")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from engram.context import tenancy
-from engram.context.errors import ConflictError, NotFoundError
+from engram.context.errors import ConflictError
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.states import Audit
 from engram.services.auth.scope import Scope
@@ -14,7 +14,7 @@ from engram.services.learning.incoming_verdict import Verdict
 from engram.services.learning.verdict_intake import Intake
 from engram.services.learning.verdict_learning import LearningService
 from engram.storage.corpus import collections
-from engram.storage.corpus.collections import Collection
+from engram.storage.corpus.collections import VERDICT, Collection
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import audit_rows, feedback_events, logged_verdicts
 from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
@@ -90,7 +90,7 @@ class FeedbackService:
         with self._database.read() as reader:
             event = feedback_events.find(reader, target.id, event_id)
             if event is None or not scope.sees(event.principal):
-                raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
+                raise collections.build_missing_resource_error(VERDICT, event_id)
             receipt = _receipt(reader, event)
             verdict = logged_verdicts.read(reader, target.id, [event_id])[event_id]
         return Detail(receipt.event, receipt.changes, receipt.keys, verdict=verdict)
@@ -107,7 +107,7 @@ class FeedbackService:
         with self._database.read() as reader:
             event = feedback_events.find(reader, target.id, event_id)
         if event is None:
-            raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
+            raise collections.build_missing_resource_error(VERDICT, event_id)
         if not retried:
             raise ConflictError(f"Feedback {event_id} is {event.status}; only what is parked can be retried.")
         return Receipt(event)

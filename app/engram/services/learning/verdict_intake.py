@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 
 import structlog
@@ -20,10 +20,11 @@ from engram.services.encoders.encoder import Encoder
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_resolution import resolve_verdict, resolve_without_lookup
 from engram.storage.corpus import collections
-from engram.storage.database import Database
+from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import event_intake
 from engram.storage.feedback_log.event_intake import NewVerdictEvent
 from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
+from engram.storage.retrieval import episodes
 from engram.storage.wake_stream import WakeStream
 from engram.telemetry.stages import stage
 
@@ -245,8 +246,9 @@ class Intake:
             first = event_intake.find_first(reader, target, principal, key, verdict.query_id)
             if first is not None:
                 return _check_repeat(arriving, first)
+            self._check_seen(reader, verdict)
             logged = resolve_verdict(reader, verdict)
-        [event] = self._store([_build_event(arriving, logged)])
+        [event] = self._store([replace(_build_event(arriving, logged), sees_query=True)])
         if event is not None:
             self._announce([event] if arriving.announced else [])
             return event
@@ -255,6 +257,20 @@ class Intake:
         if first is None:
             raise collections.build_gone_error(target.name)
         return _check_repeat(arriving, first)
+
+    def _check_seen(self, reader: Reader, verdict: Verdict) -> None:
+        """Go on only if the principal sees all that the query found, or it is its own.
+
+        Raises:
+            NotFoundError: another asked, and found what the principal may not see: to it there is no such query.
+        """
+        if reader.reader_sets is None:
+            return
+        query = verdict.scope.collection.id, verdict.query_id, verdict.scope.principal.name
+        seen = episodes.count_found_for_others(reader, *query)
+        with tenancy.allow_all_readers(), self._database.read() as whole:
+            if episodes.count_found_for_others(whole, *query) > seen:
+                raise episodes.build_missing_error(verdict.query_id)
 
     def _store(self, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
         """Store events, one statement for all that see the same; None for an event that this cannot store.

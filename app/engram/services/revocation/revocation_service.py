@@ -11,7 +11,7 @@ from uuid import UUID
 import structlog
 
 from engram.context import tenancy
-from engram.context.errors import InvalidRequestError, NotFoundError
+from engram.context.errors import InvalidRequestError
 from engram.core.auth.access_keys import MODERATE
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.services.auth.scope import Scope
@@ -22,6 +22,7 @@ from engram.services.jobs.work import Work
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.storage.corpus import collections
+from engram.storage.corpus.collections import VERDICT
 from engram.storage.database import Database, Writer
 from engram.storage.feedback_log import feedback_events, replay_history
 from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
@@ -58,7 +59,7 @@ class RevocationService:
             ForbiddenError: another brought it, and the principal does not moderate.
         """
         target = scope.collection
-        missing = NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
+        missing = collections.build_missing_resource_error(VERDICT, event_id)
         if not scope.is_allowed(MODERATE):
             with self._database.read() as reader:
                 event = feedback_events.find(reader, target.id, event_id)

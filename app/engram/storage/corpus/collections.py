@@ -97,6 +97,7 @@ class Collection:
         link_template: makes the links to passages, see ``link_template``; None: there are none.
         language: of passages that come without one; None: theirs is recognised.
         created_at: when it was made; None: not read from the database.
+        is_whole: whether counts are of all that it holds; False: of what a caller sees of it.
     """
 
     id: int
@@ -126,6 +127,7 @@ class Collection:
     language: str | None = None
     link_template: str | None = None
     created_at: datetime | None = None
+    is_whole: bool = True
 
     @property
     def corpus_kind(self) -> CorpusKind:
@@ -177,6 +179,14 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
 def build_missing_error(name: str) -> NotFoundError:
     """Make the error for a collection that does not exist."""
     return NotFoundError(f"There is no collection {name!r}.")
+
+
+def build_missing_resource_error(kind: ResourceKind, identity: int | UUID) -> NotFoundError:
+    """Make the error for a resource that does not exist, or is not for the caller to see.
+
+    It names no collection: the collection of another's resource is not for the caller to know.
+    """
+    return NotFoundError(f"There is no {kind.name} {identity}.")
 
 
 def build_gone_error(name: str) -> GoneError:

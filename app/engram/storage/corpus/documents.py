@@ -125,6 +125,18 @@ def page(
     return [StoredDocument(**row._asdict()) for row in rows]
 
 
+def count_passages(reader: Reader, collection_id: int, document_ids: Sequence[int]) -> dict[int, int]:
+    """Document -> how many passages that the reader sees are made of it; documents without any are left out."""
+    rows = reader.rows(
+        f"""
+        SELECT p.document_id AS id, count(*) AS passages
+        FROM {WANTED_IDS} {join_by_index("passage p", "p.document_id = wanted.id")} GROUP BY p.document_id
+        """,
+        {"collection": collection_id, "ids": list(document_ids)},
+    )
+    return {row.id: row.passages for row in rows}
+
+
 def sees(reader: Reader, collection_id: int, source: str) -> bool:
     """Whether there is a document of this source that the caller sees."""
     found = reader.row(

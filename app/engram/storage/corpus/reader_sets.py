@@ -159,7 +159,9 @@ def describe_visible(reader: Reader, collection: Collection) -> Collection:
         sentence_count=counts.sentences,
         entity_count=counts.entities,
         languages=counts.languages,
+        indexed=(),
         index_recall={},
+        is_whole=False,
     )
 
 

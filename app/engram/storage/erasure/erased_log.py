@@ -7,10 +7,9 @@ from typing import Any, Literal
 from uuid import UUID, uuid4
 
 from engram.storage.database import Reader, Writer
+from engram.storage.tables.table_base import NOBODY
 
 ErasedKind = Literal["query", "judge", "principal", "span"]
-NOBODY = "erased"
-"""Principal of rows that stay without the person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +105,13 @@ def list_events(reader: Reader, collection_id: int, selection: Selection, after:
 def find_aged_events(reader: Reader, before: datetime, limit: int) -> tuple[int, list[int]] | None:
     """Find a collection with verdicts from before a moment that still name somebody, and ``limit`` of these."""
     row = reader.row(
-        """
+        f"""
         SELECT collection_id, array_agg(id ORDER BY id) AS ids FROM (
             SELECT collection_id, id FROM feedback_event
-            WHERE received_at < %(before)s AND principal <> %(nobody)s ORDER BY collection_id, id LIMIT %(limit)s
+            WHERE received_at < %(before)s AND principal <> '{NOBODY}' ORDER BY received_at LIMIT %(limit)s
         ) AS aged GROUP BY collection_id ORDER BY collection_id LIMIT 1
         """,
-        {"before": before, "nobody": NOBODY, "limit": limit},
+        {"before": before, "limit": limit},
     )
     return None if row is None else (row.collection_id, list(row.ids))
 

@@ -12,7 +12,8 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from engram.storage.database import Reader, Writer
-from engram.storage.erasure.erased_log import NOBODY, Selection
+from engram.storage.erasure.erased_log import Selection
+from engram.storage.tables.table_base import NOBODY
 
 
 def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Selection) -> dict[str, int]:

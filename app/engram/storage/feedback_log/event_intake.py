@@ -10,7 +10,7 @@ from engram.storage.column_parameters import floats, integers
 from engram.storage.corpus import collections
 from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.corpus.collections import Collection
-from engram.storage.database import Reader, Writer
+from engram.storage.database import READER_ROLE, Reader, Writer
 from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, build_event
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
 from engram.storage.retrieval import episodes
@@ -23,6 +23,7 @@ class NewVerdictEvent:
     """A verdict to append to the log of a collection.
 
     ``sentences``, distinct, must exist for that, for ``readers``; those of whom it is known are left out.
+    ``sees_query``: whether it is known that the principal sees all that the judged query found.
     """
 
     collection_id: int
@@ -36,14 +37,16 @@ class NewVerdictEvent:
     tenant: str = "local"
     trusted: bool = True
     readers: ReaderNames | None = None
+    sees_query: bool = False
 
 
 def accept(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
     """Append events, in one statement; of each itself as it is stored.
 
     None for one that cannot be appended: its principal used the key before, there is no such collection or episode,
-    not each of its sentences exists, one of them is of a duplicate that the answer left out, or, of several events,
-    its collection is held by somebody who may delete it.
+    not each of its sentences exists, one of them is of a duplicate that the answer left out, the query is another's
+    and may have found what the principal does not see, or, of several events, its collection is held by somebody
+    who may delete it.
     Keys are taken in order, and the judged queries in theirs after all keys, so that whoever waits for one holds
     none but earlier ones. The first verdict on a query copies what verdicts on it go by.
     """
@@ -77,12 +80,14 @@ def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list
                         %(judges)s::text[], %(principals)s::text[], %(trusted)s::boolean[], %(partial)s::boolean[],
                         %(found)s::boolean[], %(right)s::boolean[], %(scores)s::float8[],
                         %(confidences)s::float8[], %(spared)s::text[], %(rounds)s::text[],
-                        %(ratings)s::text[], %(reasons)s::text[])
+                        %(ratings)s::text[], %(reasons)s::text[], %(sees_query)s::boolean[])
                 WITH ORDINALITY AS given(collection, query, key, hash, judge, principal, trusted, partial,
                                          retrieval_success, generation_success, generation_score, confidence,
-                                         spared, rounds, rating, reason, n)
+                                         spared, rounds, rating, reason, sees_query, n)
             JOIN c ON c.id = given.collection
-            WHERE (SELECT e.id FROM episode e WHERE e.collection_id = {own} AND e.id = given.query) IS NOT NULL
+            WHERE (SELECT e.id FROM episode e WHERE e.collection_id = {own} AND e.id = given.query
+                       AND (given.sees_query OR e.principal = given.principal
+                            OR current_user <> '{READER_ROLE}')) IS NOT NULL
               AND NOT EXISTS (
                   SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
                   WHERE named.n = given.n
@@ -164,6 +169,7 @@ def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list
             "rounds": [rounds_text(event.verdict.rounds) for event in events],
             "ratings": [event.verdict.rating for event in events],
             "reasons": [event.verdict.reason for event in events],
+            "sees_query": [event.sees_query for event in events],
             "places": integers(at for at, _ in named),
             "sentences": integers(sentence for _, sentence in named),
         }

@@ -11,6 +11,7 @@ from engram.storage.database import Reader
 from engram.storage.half_vectors import halve
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
+from engram.storage.retrieval.written_names import WRITTEN_NAME
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 SENTENCES_PER_PASSAGE = 20
@@ -21,15 +22,15 @@ NEAR_HIDDEN_ENTITIES = 100
 """Entities nearest to a name that are looked up for a caller who does not see all: seldom are all hidden."""
 
 
-ENTITY_STATEMENT = """
+ENTITY_STATEMENT = f"""
     SELECT given.name, called.id, called.surface
     FROM unnest(%(names)s::text[], %(spellings)s::text[]) AS given(name, spelling)
     CROSS JOIN LATERAL (
         SELECT * FROM (
-            (SELECT e.id, e.surface, 0 AS off FROM entity e
+            (SELECT e.id, {WRITTEN_NAME} AS surface, 0 AS off FROM entity e
              WHERE e.collection_id = %(collection)s AND e.name = given.name)
             UNION ALL
-            (SELECT e.id, e.surface, 1 FROM entity e
+            (SELECT e.id, {WRITTEN_NAME}, 1 FROM entity e
              WHERE e.collection_id = %(collection)s AND e.spelling = given.spelling ORDER BY e.id LIMIT 1)
         ) AS either ORDER BY off LIMIT 1
     ) AS called
@@ -73,7 +74,7 @@ def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[in
     if not ids:
         return {}
     rows = reader.rows(
-        f"SELECT e.id, e.surface FROM {WANTED_IDS} {join_by_index('entity e', 'e.id = wanted.id')}",
+        f"SELECT e.id, {WRITTEN_NAME} AS surface FROM {WANTED_IDS} {join_by_index('entity e', 'e.id = wanted.id')}",
         {"collection": collection.id, "ids": list(ids)},
     )
     surfaces = {row.id: row.surface for row in rows}
@@ -91,7 +92,7 @@ def find_nearest_entity(
         then = ", id" if limits.exact or "entity" not in collection.indexed else ""
         row = reader.row(
             f"""
-            SELECT e.id, e.surface, -near.distance AS similarity FROM (
+            SELECT e.id, {WRITTEN_NAME} AS surface, -near.distance AS similarity FROM (
                 SELECT id, {near.distance} AS distance FROM entity_embedding
                 WHERE {near.rows} AND embedding IS NOT NULL ORDER BY {near.order}{then} LIMIT %(limit)s
             ) AS near {join_by_index("entity e", "e.id = near.id")}
@@ -104,7 +105,7 @@ def find_nearest_entity(
     row = reader.row(
         f"""
         SELECT * FROM (
-            SELECT id, surface, -(embedding <#> {halve("%(v)s")}) AS similarity FROM entity
+            SELECT id, {WRITTEN_NAME} AS surface, -(embedding <#> {halve("%(v)s")}) AS similarity FROM entity e
             WHERE {near.rows} AND embedding IS NOT NULL ORDER BY {near.order} LIMIT %(limit)s
         ) AS nearest ORDER BY similarity DESC, id LIMIT 1
         """,

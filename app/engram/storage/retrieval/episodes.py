@@ -16,8 +16,11 @@ from psycopg.types.json import Jsonb
 from engram.context.errors import NotFoundError
 from engram.core.ranking.reranking import RerankedFeatures
 from engram.storage.column_parameters import Numbers, integers
+from engram.storage.corpus import collections
 from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
+from engram.storage.corpus.collections import QUERY
 from engram.storage.database import Reader, Writer
+from engram.storage.retrieval.written_names import WRITTEN_NAME
 from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, id_rows, join_by_index
 
 
@@ -273,9 +276,27 @@ def find_nearest_sentences(
     return {row.passage_id: row.sentences for row in rows}
 
 
+def count_found_for_others(reader: Reader, collection_id: int, episode: UUID, principal: str) -> int:
+    """Count what the reader sees of what a query of another than the principal found; 0 for its own queries."""
+    count: int = reader.scalar(
+        f"""
+        WITH found AS MATERIALIZED (
+            SELECT e.shown, e.activated FROM episode e
+            WHERE e.collection_id = %(collection)s AND e.id = %(id)s AND e.principal <> %(principal)s
+        )
+        SELECT (SELECT count(*) FROM (SELECT unnest(shown) AS id FROM found) AS wanted
+                {join_by_index("passage p", "p.id = wanted.id")})
+             + (SELECT count(*) FROM (SELECT unnest(activated) AS id FROM found) AS wanted
+                {join_by_index("sentence s", "s.id = wanted.id")})
+        """,
+        {"collection": collection_id, "id": episode, "principal": principal},
+    )
+    return count
+
+
 def build_missing_error(episode: UUID) -> NotFoundError:
     """Make the error for an episode that does not exist."""
-    return NotFoundError(f"There is no query {episode} in this collection.")
+    return collections.build_missing_resource_error(QUERY, episode)
 
 
 def list_unjudged(
@@ -319,7 +340,10 @@ def count_judge_failure(writer: Writer, collection_id: int, episode: UUID, *, re
 def surfaces(reader: Reader, collection_id: int, entities: Sequence[int]) -> dict[int, str]:
     """Entity -> how it is written, of those that there still are."""
     rows = reader.rows(
-        "SELECT id, surface FROM entity WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)",
+        f"""
+        SELECT id, {WRITTEN_NAME} AS surface FROM entity e
+        WHERE collection_id = %(collection)s AND id = ANY(%(ids)s)
+        """,
         {"collection": collection_id, "ids": list(entities)},
     )
     return {row.id: row.surface for row in rows}

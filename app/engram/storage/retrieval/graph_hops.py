@@ -15,6 +15,7 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.retrieval.query_focus import Focus
+from engram.storage.retrieval.written_names import WRITTEN_NAME
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index, join_once
 
 
@@ -233,7 +234,7 @@ _LINKS = f"""
         SELECT l.sentence_id, l.entity_id FROM chosen
         {join_by_index("entity_sentence l", "l.sentence_id = chosen.id")}
     ), named AS MATERIALIZED (
-        SELECT e.id, e.surface, (SELECT count(*) FROM (
+        SELECT e.id, {WRITTEN_NAME} AS surface, (SELECT count(*) FROM (
             SELECT FROM entity_sentence l
             WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(hub_limit)s
         ) AS counted) AS sentences

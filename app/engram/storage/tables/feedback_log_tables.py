@@ -31,6 +31,7 @@ from engram.storage.tables.retrieval_tables import (
     build_teaching_columns,
 )
 from engram.storage.tables.table_base import (
+    NOBODY,
     build_collection_column,
     build_id_column,
     build_inherited_collection_column,
@@ -118,6 +119,7 @@ feedback_event = Table(
     Index(None, "collection_id", "query_id"),
     Index(None, "collection_id", "question_id"),
     Index(None, "collection_id", "judge", "received_at"),
+    build_partial_index("feedback_event_named_idx", "received_at", where=f"principal <> '{NOBODY}'"),
     build_partial_index("feedback_event_pending_idx", "received_at", where="status = 'pending'"),
     build_partial_index("feedback_event_parked_idx", "collection_id", "id", where="status = 'parked'"),
     CheckConstraint("confidence > 0 AND confidence <= 1", name="confidence"),

@@ -32,6 +32,10 @@ metadata = MetaData(
 )
 
 
+NOBODY = "erased"
+"""Principal of rows that stay without the person."""
+
+
 def require(
     name: str,
     kind: type[TypeEngine[Any]] | TypeEngine[Any],

@@ -685,9 +685,11 @@ class AsyncEngram:
         """Facts that a question, entities or a pattern lead to, with their sources."""
         return await self.send(Call(m.FactSearchOut, "POST", "/facts/search", json=self._body(what)))
 
-    async def fact(self, fact_id: int, *, collection: str | None = None) -> m.FactDetail:
-        """A fact with its history and causes."""
-        return await self._get(m.FactDetail, build_path("facts", fact_id), collection=self._name(collection))
+    async def fact(
+        self, fact_id: int, *, collection: str | None = None, asked: Sequence[str] | None = None
+    ) -> m.FactDetail:
+        """A fact with its history and causes; ``asked``: for whom."""
+        return await self._get(m.FactDetail, build_path("facts", fact_id), **self._params(collection, asked))
 
     async def revoke_fact_event(self, event_id: int, *, collection: str | None = None) -> m.EventOut:
         """Take back what was said of facts."""
@@ -721,11 +723,12 @@ class AsyncEngram:
         """Join names of facts that mean the same, or preview which."""
         return await self.send(Call(m.AlignOut, "POST", "/entities/align", json=self._body(where)))
 
-    async def entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
-        """An entity and the facts around it."""
-        return await self._get(
-            m.FactEntityOut, build_path("entities", entity_id), collection=self._name(collection)
-        )
+    async def entity(
+        self, entity_id: int, *, collection: str | None = None, asked: Sequence[str] | None = None
+    ) -> m.FactEntityOut:
+        """An entity and the facts around it; ``asked``: for whom."""
+        path = build_path("entities", entity_id)
+        return await self._get(m.FactEntityOut, path, **self._params(collection, asked))
 
     async def merge_entities(
         self,
@@ -749,9 +752,11 @@ class AsyncEngram:
         path, body = build_path("entities", entity_id, "split"), {"collection": self._name(collection)}
         return await self.send(Call(m.FactEntityOut, "POST", path, json=body))
 
-    async def predicates(self, *, collection: str | None = None, graph: str | None = None) -> m.PredicatesOut:
-        """Predicates, and which of them have one object at a time."""
-        return await self._get(m.PredicatesOut, "/predicates", collection=self._name(collection), graph=graph)
+    async def predicates(
+        self, *, collection: str | None = None, graph: str | None = None, asked: Sequence[str] | None = None
+    ) -> m.PredicatesOut:
+        """Predicates, and which of them have one object at a time; ``asked``: for whom."""
+        return await self._get(m.PredicatesOut, "/predicates", graph=graph, **self._params(collection, asked))
 
     async def set_predicate(self, predicate: str, **what: Unpack[r.PredicateIn]) -> m.PredicateOut:
         """Declare whether a predicate has one object at a time."""

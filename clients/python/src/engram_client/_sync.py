@@ -668,9 +668,11 @@ class Engram:
         """Facts that a question, entities or a pattern lead to, with their sources."""
         return self.send(Call(m.FactSearchOut, "POST", "/facts/search", json=self._body(what)))
 
-    def fact(self, fact_id: int, *, collection: str | None = None) -> m.FactDetail:
-        """A fact with its history and causes."""
-        return self._get(m.FactDetail, build_path("facts", fact_id), collection=self._name(collection))
+    def fact(
+        self, fact_id: int, *, collection: str | None = None, asked: Sequence[str] | None = None
+    ) -> m.FactDetail:
+        """A fact with its history and causes; ``asked``: for whom."""
+        return self._get(m.FactDetail, build_path("facts", fact_id), **self._params(collection, asked))
 
     def revoke_fact_event(self, event_id: int, *, collection: str | None = None) -> m.EventOut:
         """Take back what was said of facts."""
@@ -704,9 +706,12 @@ class Engram:
         """Join names of facts that mean the same, or preview which."""
         return self.send(Call(m.AlignOut, "POST", "/entities/align", json=self._body(where)))
 
-    def entity(self, entity_id: int, *, collection: str | None = None) -> m.FactEntityOut:
-        """An entity and the facts around it."""
-        return self._get(m.FactEntityOut, build_path("entities", entity_id), collection=self._name(collection))
+    def entity(
+        self, entity_id: int, *, collection: str | None = None, asked: Sequence[str] | None = None
+    ) -> m.FactEntityOut:
+        """An entity and the facts around it; ``asked``: for whom."""
+        path = build_path("entities", entity_id)
+        return self._get(m.FactEntityOut, path, **self._params(collection, asked))
 
     def merge_entities(
         self,
@@ -730,9 +735,11 @@ class Engram:
         path, body = build_path("entities", entity_id, "split"), {"collection": self._name(collection)}
         return self.send(Call(m.FactEntityOut, "POST", path, json=body))
 
-    def predicates(self, *, collection: str | None = None, graph: str | None = None) -> m.PredicatesOut:
-        """Predicates, and which of them have one object at a time."""
-        return self._get(m.PredicatesOut, "/predicates", collection=self._name(collection), graph=graph)
+    def predicates(
+        self, *, collection: str | None = None, graph: str | None = None, asked: Sequence[str] | None = None
+    ) -> m.PredicatesOut:
+        """Predicates, and which of them have one object at a time; ``asked``: for whom."""
+        return self._get(m.PredicatesOut, "/predicates", graph=graph, **self._params(collection, asked))
 
     def set_predicate(self, predicate: str, **what: Unpack[r.PredicateIn]) -> m.PredicateOut:
         """Declare whether a predicate has one object at a time."""

@@ -407,44 +407,27 @@ FactRevokeIn = TypedDict(
 Entity: TypeAlias = str
 
 
-class FactSearchIn(TypedDict):
-    """
-    Pattern of a search: a question, entities, or parts of a fact; omitted parts match anything.
-    """
-
-    as_of: NotRequired[str | None]
-    """
-    What was known and believed at that moment.
-    """
-    collection: NotRequired[str]
-    entities: NotRequired[list[Entity]]
-    """
-    By their names.
-    """
-    entity_ids: NotRequired[list[int | str]]
-    graph: NotRequired[str | None]
-    """
-    A graph of its own; null: the collection's.
-    """
-    include_closed: NotRequired[bool]
-    """
-    Also answers that are over. As bridges to others they serve in any case.
-    """
-    max_edges: NotRequired[int]
-    min_belief: NotRequired[float]
-    object: NotRequired[str | None]
-    predicate: NotRequired[str | None]
-    query: NotRequired[str | None]
-    subject: NotRequired[str | None]
-    token_budget: NotRequired[int]
-    top_k: NotRequired[int]
-    """
-    Paths wanted.
-    """
-    valid_on: NotRequired[str | None]
-    """
-    Facts that held on that day; by default on the days that the query speaks of.
-    """
+FactSearchIn = TypedDict(
+    "FactSearchIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "as_of": NotRequired[str | None],
+        "collection": NotRequired[str],
+        "entities": NotRequired[list[Entity]],
+        "entity_ids": NotRequired[list[int | str]],
+        "graph": NotRequired[str | None],
+        "include_closed": NotRequired[bool],
+        "max_edges": NotRequired[int],
+        "min_belief": NotRequired[float],
+        "object": NotRequired[str | None],
+        "predicate": NotRequired[str | None],
+        "query": NotRequired[str | None],
+        "subject": NotRequired[str | None],
+        "token_budget": NotRequired[int],
+        "top_k": NotRequired[int],
+        "valid_on": NotRequired[str | None],
+    },
+)
 
 
 SupportingPassage: TypeAlias = str
@@ -1162,22 +1145,17 @@ RetrievalIn = TypedDict(
 )
 
 
-class ReviseIn(TypedDict):
-    """
-    A judge's word on facts: revisions, or an instruction in words, which needs an LLM.
-    """
-
-    collection: NotRequired[str]
-    graph: NotRequired[str | None]
-    """
-    A graph of its own; null: the collection's.
-    """
-    instruction: NotRequired[str | None]
-    judge: NotRequired[str | None]
-    """
-    By default the access key's judge; another takes the scope `judge-as`.
-    """
-    revisions: NotRequired[list[RevisionIn]]
+ReviseIn = TypedDict(
+    "ReviseIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "collection": NotRequired[str],
+        "graph": NotRequired[str | None],
+        "instruction": NotRequired[str | None],
+        "judge": NotRequired[str | None],
+        "revisions": NotRequired[list[RevisionIn]],
+    },
+)
 
 
 RoundIn = TypedDict(

@@ -21,7 +21,7 @@ from engram.api.dependencies import (
     needs,
 )
 from engram.api.operations import operation
-from engram.api.schemas import MAX_ID, CollectionName
+from engram.api.schemas import MAX_ID, AskedForQuery, CollectionName
 from engram.composition.container import Application
 from engram.core.auth.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
 from engram.core.budget import Budget
@@ -115,18 +115,20 @@ def post_facts_revise(sent: Posted[ReviseIn], app: App, key: RequiredKey) -> Fac
 
     An instruction in words needs an LLM, which says what it means for the facts that it speaks of.
     """
-    body, (judge, _) = sent.body, sent.scope.judge(sent.body.judge)
+    with sent.scope.act_as(sent.body.as_) as scope:
+        return _revise_facts(app, scope, sent.body, key)
+
+
+def _revise_facts(app: Application, scope: Scope, body: ReviseIn, key: str) -> FactsOut:
+    judge, _ = scope.judge(body.judge)
     if body.instruction is not None:
-        sent.scope.need(LLM, "A language model that says what an instruction changes")
-        applied = facts_of(app).instruct.carry_out(
-            sent.scope, body.instruction, judge=judge, key=key, graph=body.graph
-        )
+        scope.need(LLM, "A language model that says what an instruction changes")
+        applied = facts_of(app).instruct.carry_out(scope, body.instruction, judge=judge, key=key, graph=body.graph)
     else:
-        applied = facts_of(app).facts.revise(
-            sent.scope, [one.revision() for one in body.revisions], judge=judge, key=key
-        )
+        revisions = [one.revision() for one in body.revisions]
+        applied = facts_of(app).facts.revise(scope, revisions, judge=judge, key=key)
     facts = [fact for one in applied for fact in one.facts]
-    return FactsOut.from_service(body.collection, applied, facts_of(app).show.facts(sent.scope, facts))
+    return FactsOut.from_service(body.collection, applied, facts_of(app).show.facts(scope, facts))
 
 
 @router.post(
@@ -137,15 +139,16 @@ def post_facts_search(sent: Posted[FactSearchIn], app: App) -> FactSearchOut:
 
     Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
     """
-    return FactSearchOut.from_service(
-        sent.body.collection, facts_of(app).fact_search.search(sent.scope, sent.body.as_pattern())
-    )
+    with sent.scope.act_as(sent.body.as_) as scope:
+        found = facts_of(app).fact_search.search(scope, sent.body.as_pattern())
+    return FactSearchOut.from_service(sent.body.collection, found)
 
 
 @router.get("/facts/{fact_id}", **operation("Read a fact", needs(READ, readers="bound"), 404))
-def get_fact(fact_id: FactId, app: App, scope: QueryScope) -> FactDetail:
+def get_fact(fact_id: FactId, app: App, scope: QueryScope, asked: AskedForQuery = None) -> FactDetail:
     """Show a fact, its sources, and everything that changed its belief, in order."""
-    return FactDetail.from_view(facts_of(app).show.fact(scope, fact_id))
+    with scope.act_as(asked) as acted:
+        return FactDetail.from_view(facts_of(app).show.fact(acted, fact_id))
 
 
 @router.delete("/facts/events/{event_id}", **operation("Revoke what was said of facts", needs(MODERATE), 404))
@@ -159,9 +162,12 @@ def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App,
 
 
 @router.get("/entities/{entity_id}", **operation("Read an entity", needs(READ, readers="bound"), 404))
-def get_entity(entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100) -> FactEntityOut:
+def get_entity(
+    entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100, asked: AskedForQuery = None
+) -> FactEntityOut:
     """Show an entity, what was merged into it, and the facts around it, the surest first."""
-    return FactEntityOut.from_service(facts_of(app).show.entity(scope, entity_id, limit))
+    with scope.act_as(asked) as acted:
+        return FactEntityOut.from_service(facts_of(app).show.entity(acted, entity_id, limit))
 
 
 @router.post("/entities/{entity_id}/merge", **operation("Merge entities", needs(MODERATE), 404, reads_json=True))
@@ -181,9 +187,10 @@ def post_split(entity_id: EntityId, sent: Posted[SplitIn], app: App) -> FactEnti
 
 
 @router.get("/predicates", **operation("List predicates", needs(READ, readers="bound"), 404))
-def get_predicates(app: App, scope: QueryScope, graph: Graph = None) -> PredicatesOut:
+def get_predicates(app: App, scope: QueryScope, graph: Graph = None, asked: AskedForQuery = None) -> PredicatesOut:
     """List the functional predicates, declared or learned from counts."""
-    predicates = facts_of(app).show.predicates(scope, graph)
+    with scope.act_as(asked) as acted:
+        predicates = facts_of(app).show.predicates(acted, graph)
     return PredicatesOut(
         collection=scope.collection.name, predicates=[PredicateOut.model_validate(one) for one in predicates]
     )

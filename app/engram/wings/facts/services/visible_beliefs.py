@@ -83,10 +83,10 @@ def find_edges_around(
     most: int,
     read: Iterable[int] = (),
 ) -> NearbyEdges:
-    """Find facts around entities, see ``fact_edges.find_around``."""
-    near = fact_edges.find_around(reader, collection_id, entities, allowed, most, read)
-    if reader.reader_sets is None or not near.edges:
-        return near
+    """Find allowed facts around entities by what the reader sees, see ``fact_edges.find_believed_edges``."""
+    if reader.reader_sets is None:
+        return fact_edges.find_believed_edges(reader, collection_id, entities, allowed, most, read)
+    near = fact_edges.find_stated_edges(reader, collection_id, entities, allowed.predicate, most, read)
     rows = load_facts(reader, collection_id, {edge.id for _, edge in near.edges})
     edges = {fact: fact_edges.select_edge(row, allowed) for fact, row in rows.items()}
     return NearbyEdges(

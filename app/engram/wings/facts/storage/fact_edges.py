@@ -47,7 +47,7 @@ class NearbyEdges(NamedTuple):
     """Edges of some entities.
 
     Attributes:
-        namesakes: (entity, another one that its name means as well), see ``find_around``.
+        namesakes: (entity, another one that its name means as well), see ``_NAMESAKES``.
         edges: (entity, a fact that begins or ends at it): of the entities and of their namesakes.
     """
 
@@ -108,7 +108,7 @@ brackets. A page may be called "Thomas Carr (director)", and others speak of Tho
 or both names have something in brackets, nobody knows who is meant."""
 
 
-def find_around(
+def find_believed_edges(
     reader: Reader,
     collection_id: int,
     entities: Sequence[int],
@@ -116,18 +116,42 @@ def find_around(
     most: int,
     read: Iterable[int] = (),
 ) -> NearbyEdges:
-    """Facts that begin or end at these entities or their namesakes, up to ``most`` of each and either direction.
+    """Find allowed facts that begin or end at these entities or their namesakes, by what all sources led to.
 
-    One statement for a step of a walk: what a search waits for is round trips. For whoever sees some passages only,
-    facts of every belief are found, which all sources led to: see ``wings.facts.services.visible_beliefs``.
+    One statement for a step of a walk: what a search waits for is round trips.
 
     Args:
+        most: facts of each entity in either direction.
         read: entities that were read before: they may be namesakes, and nothing is read of them.
     """
+    return _find_edges(reader, collection_id, entities, allowed, most, read)
+
+
+def find_stated_edges(
+    reader: Reader,
+    collection_id: int,
+    entities: Sequence[int],
+    predicate: str | None,
+    most: int,
+    read: Iterable[int] = (),
+) -> NearbyEdges:
+    """Find facts around entities as ``find_believed_edges`` does, but whatever is believed of them.
+
+    For whoever sees some passages only: stored beliefs are by all sources, so that they decide nothing here.
+    """
+    return _find_edges(reader, collection_id, entities, EdgeFilter(predicate=predicate), most, read)
+
+
+def _find_edges(
+    reader: Reader,
+    collection_id: int,
+    entities: Sequence[int],
+    allowed: EdgeFilter,
+    most: int,
+    read: Iterable[int],
+) -> NearbyEdges:
     start, end = allowed.days or (0, 0)
     columns = choose_columns(reader)
-    if reader.reader_sets is not None:
-        allowed = EdgeFilter(predicate=allowed.predicate)
     rows = reader.rows(
         f"""
         WITH near AS MATERIALIZED (
@@ -161,7 +185,7 @@ def find_around(
 
 
 def select_edge(row: FactRow, allowed: EdgeFilter) -> Edge | None:
-    """Return a fact as a walk sees it; None if the walk may not take it, by the rule of ``find_around``."""
+    """Return a fact as a walk sees it; None if the walk may not take it, by the rule of ``find_believed_edges``."""
     closed = row.closed_at is not None and (allowed.as_of is None or row.closed_at <= allowed.as_of)
     ends = min(row.valid_to, row.held_until)
     if row.belief < allowed.min_belief or (allowed.as_of is not None and row.learned_at > allowed.as_of):

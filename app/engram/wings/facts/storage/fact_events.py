@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from engram.storage.database import Reader, Writer
-from engram.storage.erasure.erased_log import NOBODY, Selection
+from engram.storage.erasure.erased_log import Selection
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
+from engram.storage.tables.table_base import NOBODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

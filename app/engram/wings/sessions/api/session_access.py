@@ -8,9 +8,8 @@ from uuid import UUID
 from fastapi import Depends
 
 from engram.api.dependencies import App, Asker, By, CollectionAccess, Need, ResourceAccess
-from engram.services.auth.scope import ResourceKind, Scope
-
-SESSION = ResourceKind("session", "session")
+from engram.services.auth.scope import Scope
+from engram.wings.sessions.services.session_service import SESSION
 
 
 def _resolve_session(access: By, session_id: UUID) -> ResourceAccess[UUID]:

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import structlog
 
 from engram.context import tenancy
-from engram.context.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError, NotFoundError
+from engram.context.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError
 from engram.core.auth.access_keys import AUDIT, INGEST, JUDGE, LLM
 from engram.core.budget import Budget
 from engram.providers.llm import Llm
@@ -22,6 +22,7 @@ from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_resolution import resolve_verdict
 from engram.services.retrieval.query_plan import create_query_id
 from engram.storage.corpus import collections
+from engram.storage.corpus.collections import ResourceKind
 from engram.storage.database import Database, Writer
 from engram.storage.jobs import jobs
 from engram.wings.sessions.core.session import SessionSummary, Status, find_exhausted_limit
@@ -39,6 +40,7 @@ log = structlog.get_logger(__name__)
 WAIT_SECONDS = 60.0
 """How long a request that waits does so; a session that takes longer goes on with a worker."""
 POLL_SECONDS = 0.05
+SESSION = ResourceKind("session", "session")
 CALLER = "caller"
 """The planner of sessions whose rounds are all asked for by their caller."""
 
@@ -241,7 +243,7 @@ class SessionService:
                 raise collections.build_gone_error(target.name)
             stored = sessions.find(writer, target.id, session)
             if stored is None or not scope.sees(stored.principal):
-                raise build_missing_error(scope, session)
+                raise collections.build_missing_resource_error(SESSION, session)
             if stored.job_id is not None and stored.status == "running":
                 jobs.request_cancel(writer, target.id, stored.job_id)
             sessions.end(writer, target.id, session, "cancelled")
@@ -251,14 +253,14 @@ class SessionService:
         """The session, if there is one and whoever asks may see it; raises NotFoundError else."""
         rows = load(self._database, scope.collection.id, session)
         if rows is None or not scope.sees(rows.stored.principal):
-            raise build_missing_error(scope, session)
+            raise collections.build_missing_resource_error(SESSION, session)
         return rows
 
     def _is_running(self, scope: Scope, session: UUID) -> bool:
         with self._database.read() as reader:
             stored = sessions.find(reader, scope.collection.id, session)
         if stored is None:
-            raise build_missing_error(scope, session)
+            raise collections.build_missing_resource_error(SESSION, session)
         return stored.status == "running"
 
     def _check(self, new: NewSession) -> None:
@@ -294,8 +296,3 @@ class SessionService:
         with self._database.read() as reader:
             verdict = Verdict(query_id=UUID(int=0), scope=scope, supporting=evidence)
             return list(resolve_verdict(reader, verdict).supports)
-
-
-def build_missing_error(scope: Scope, session: UUID) -> NotFoundError:
-    """Make the error for a session that does not exist."""
-    return NotFoundError(f"There is no session {session} in collection {scope.collection.name!r}.")

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate, islice
 
-from engram.context.errors import NotFoundError
 from engram.core.filter import state_replay as core
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import RECALL
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
+from engram.storage.corpus import collections
+from engram.storage.corpus.collections import VERDICT
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import audit_rows, feedback_events, replay_history
 from engram.wings.why.storage import learning_history
@@ -125,7 +126,7 @@ class LearningOverviewService:
         with self._database.snapshot() as reader:
             event = feedback_events.find(reader, target.id, event_id)
             if event is None or not scope.sees(event.principal):
-                raise NotFoundError(f"There is no feedback {event_id} in collection {target.name!r}.")
+                raise collections.build_missing_resource_error(VERDICT, event_id)
             sentences = sorted(
                 {row.sentence_id for row in audit_rows.read(reader, target.id, [event_id])[event_id]}
             )
