@@ -139,7 +139,7 @@ def test_import_errors_are_one_line(cli: Cli, folder: Path) -> None:
     alone = cli("import", str(lock))
     assert alone.returncode == 1
     assert alone.stderr.splitlines() == [
-        "engram: left alone, only marking files that Office has open: ~$staff.docx",
+        "left alone, only marking files that Office has open: ~$staff.docx",
         "engram: There is nothing to import.",
     ]
     assert "smaller" in cli.fails("import", str(folder), "--overlap", "1200")
