@@ -508,7 +508,8 @@ def list_peers(service: Service, folder: Path, encoder: Encoder, chosen: Sequenc
 def describe(task: Task, names: Sequence[str], folder: Path, priors: RankingPriors) -> str:
     """What was measured, and where."""
     fitted = priors.encyclopedic.fitted
-    seen = " These questions are among them, so Engram's figures are too good." if folder.name in fitted else ""
+    is_seen = any(f"{name}-".startswith(f"{folder.name}-") for name in fitted)
+    seen = " These questions are among them, so Engram's figures are too good." if is_seen else ""
     return (
         f"Engram's ranking weights were fitted to {', '.join(fitted)}.{seen}\n\n"
         f"{folder.name}: {len(task.corpus):,} of its passages, those that questions need among them; {len(names)} "
