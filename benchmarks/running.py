@@ -61,7 +61,7 @@ class Fault:
 class Service:
     """All processes of one Engram."""
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path, workers: int = 2, python: str = sys.executable) -> None:
         self._commands = [("api", "serve"), *((f"worker-{at}", "worker") for at in range(1, workers + 1))]
         self.settings = Settings(
             _env_file=None, data_dir=folder, port=_free_port(), database_url=None, redis_url=None
@@ -71,6 +71,7 @@ class Service:
         )
         self.redis = EmbeddedRedis(folder / "redis")
         self._folder = folder
+        self._python = python
         self._http = httpx.Client(base_url=self.url, timeout=5.0, trust_env=False)
         self._parts: list[Part] = []
 
@@ -96,7 +97,7 @@ class Service:
             "ENGRAM_PORT": str(self.settings.port),
         }
         for name, command in self._commands:
-            program = (sys.executable, "-P", "-m", "engram.cli", command)
+            program = (self._python, "-P", "-m", "engram.cli", command)
             self._parts.append(Part(name, program, env | {"PGAPPNAME": name}, log=self._folder / f"{name}.log"))
             self._parts[-1].start()
             self.wait_until_ready()  # one after the other: the first one exports the encoder

@@ -162,6 +162,22 @@ def test_weights_fitted_to_the_measured_questions_are_reported_once(cli: Cli, fi
         assert "fitted to the same" not in cli(*harmless).stderr
 
 
+def test_a_finished_run_deletes_its_collection_unless_it_is_to_stay(cli: Cli, application: Application) -> None:
+    def is_there() -> bool:
+        scopes = application.auth.access.list_scopes()
+        return "evaluate-sample" in [scope.collection.name for scope in scopes]
+
+    run_evaluation(cli, "--keep")
+    assert is_there()
+    started = cli("evaluate", "sample", "--limit", "2", "--out", str(cli.folder / "taken"))
+    assert started.returncode == 0, started.stderr
+    assert not is_there()
+    (cli.folder / "file").write_text("", encoding="utf-8")
+    stopped = cli("evaluate", "sample", "--limit", "2", "--out", str(cli.folder / "file"))
+    assert stopped.returncode != 0
+    assert is_there(), "a run that was stopped goes on with what it ingested"
+
+
 def test_human_protocol_fails_without_ratings(cli: Cli) -> None:
     done = cli("evaluate", "sample", "--protocol", "human", "--questions", "2")
     assert done.returncode == 1

@@ -5,6 +5,7 @@ import json
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
@@ -223,10 +224,13 @@ def test_on_standard_input_and_output(service: str, collection: str, by_flags: b
     assert asyncio.run(run_story()) == (everyones if asked else everyones | {"why"})
 
 
-def test_over_http(service: str, collection: str) -> None:
+@pytest.mark.parametrize("by_flags", [True, False])
+def test_over_http(service: str, collection: str, by_flags: bool) -> None:
     port = free_port()
-    arguments = [sys.executable, "-m", "engram_mcp", "--url", service, "--collection", collection]
-    process = Popen([*arguments, "--http", str(port)], env=ENV)
+    command = str(Path(sys.executable).with_name("engram-mcp"))
+    flags = ["--url", service, "--collection", collection] if by_flags else []
+    named = {} if by_flags else {"ENGRAM_URL": service, "ENGRAM_COLLECTION": collection}
+    process = Popen([command, "--http", str(port), *flags], env=ENV | named)
 
     async def run_story() -> str:
         for _ in range(int(PATIENCE_SECONDS / 0.1)):

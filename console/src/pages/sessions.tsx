@@ -19,7 +19,7 @@ export function Sessions() {
   const { about } = usePlace();
   return (
     <>
-      <Head title="Sessions">A session asks in rounds, until its evidence is probably enough, nothing is left to ask, or a budget is spent.</Head>
+      <Head title="Sessions">A session asks in rounds, until its evidence is probably enough, it knows no further question, or a budget is spent.</Head>
       <div class="stack">
         <Start />
         {about ? (
@@ -122,6 +122,9 @@ function Start() {
   );
 }
 
+/** Below it, evidence is more likely missing than not. */
+const LIKELY = 0.5;
+
 const TONES: Record<string, string> = { running: "accent", failed: "bad" };
 
 /** Why a session stopped. No reason speaks of whether the evidence is enough: the gauge does that. */
@@ -131,8 +134,8 @@ const STOP_REASONS: Record<string, string> = {
   found: "what it read seems to have the answer",
   answered: "the language model answered",
   sufficient: "the published classifier stopped it",
-  not_found: "nothing is left to ask, and no answer was found",
-  no_gap: "nothing is left to ask",
+  not_found: "it knows no further question, and no answer was found",
+  no_gap: "it knows no further question",
   nothing_new: "the last round brought nothing new",
   asked: "the requested rounds are done",
   rounds: "the rounds are used up",
@@ -145,19 +148,23 @@ const STOP_REASONS: Record<string, string> = {
   erased: "a passage that it had read was deleted",
 };
 
-const stopReason = (reason: string | null): string => (reason === null ? "" : (STOP_REASONS[reason] ?? reason.replaceAll("_", " ")));
+/** The reason in words. Where a session knows no further question, whether its evidence is enough is what matters. */
+function stopReason({ stop_reason: reason, sufficiency }: Pick<Session, "stop_reason" | "sufficiency">): string {
+  if (reason === null) return "";
+  if (reason === "no_gap" && sufficiency !== null && sufficiency >= LIKELY) return "its evidence is probably enough";
+  return STOP_REASONS[reason] ?? reason.replaceAll("_", " ");
+}
 
-function State({ session: { status, stop_reason } }: { session: Schemas["ListedSessionOut"] }) {
+function State({ session }: { session: Schemas["ListedSessionOut"] }) {
   return (
     <>
-      <span class={`badge ${TONES[status] ?? ""}`}>{status}</span> {status === "stopped" && <span class="quiet">{stopReason(stop_reason)}</span>}
+      <span class={`badge ${TONES[session.status] ?? ""}`}>{session.status}</span>{" "}
+      {session.status === "stopped" && <span class="quiet">{stopReason(session)}</span>}
     </>
   );
 }
 
 const PAUSE_MS = 800;
-/** Below it, evidence is more likely missing than not. */
-const LIKELY = 0.5;
 
 function Follow({ id }: { id: string }) {
   const { engram, collection } = useShared();
@@ -208,7 +215,7 @@ function Follow({ id }: { id: string }) {
   return (
     <div class="two">
       <div class="stack">
-        <Panel title={session.question} note={running ? <Waiting what="Running" /> : `${session.status}: ${stopReason(session.stop_reason)}`}>
+        <Panel title={session.question} note={running ? <Waiting what="Running" /> : `${session.status}: ${stopReason(session)}`}>
           <ol class="rounds" aria-live="polite">
             {rounds.map((round) => (
               <RoundRow key={round.number} round={round} />
@@ -245,7 +252,7 @@ function Follow({ id }: { id: string }) {
             <div class="stack close">
               <Gauge probability={session.sufficiency} />
               {!running && session.sufficiency !== null && session.sufficiency < LIKELY && (
-                <p class="quiet">It stopped because {stopReason(session.stop_reason)}. One more round may bring the rest.</p>
+                <p class="quiet">It stopped because {stopReason(session)}. One more round may bring the rest.</p>
               )}
             </div>
           )}

@@ -237,11 +237,21 @@ class Harness:
                 time.sleep(POLL_SECONDS)
 
 
+def name_collection(dataset: Dataset) -> str:
+    """The collection that a data set goes into."""
+    return f"evaluate-{dataset.name}"
+
+
+def delete_collection(services: EvaluatedServices, dataset: Dataset) -> None:
+    """Delete a data set's collection with all that a run left in it."""
+    services.corpus.ingest.delete_collection(services.auth.access.scope(name_collection(dataset)))
+
+
 def open_harness(
     services: EvaluatedServices, dataset: Dataset, tick: Tick, building: KeyBuilding = "full"
 ) -> Harness:
     """The data set in its collection, ``evaluate-NAME``, ingested, its base keys made of ``building``."""
-    harness = Harness(services, f"evaluate-{dataset.name}")
+    harness = Harness(services, name_collection(dataset))
     harness.ingest(dataset, tick)
     harness.rekey(building, tick)
     # Figures must not depend on what was asked of the collection before.

@@ -16,6 +16,9 @@ _TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
 _MAIN = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
 _DOCUMENT = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
 
+LOCK_FILE = b"\x03Ana".ljust(55) + b"\x03\x00A\x00n\x00a\x00".ljust(107)
+"""What Office writes into ``~$NAME`` while NAME is open: who opened it."""
+
 
 def word_file(body: str, **parts: bytes) -> bytes:
     """A Word document with this XML as its body; ``parts`` are further members of ``word/``."""

@@ -15,6 +15,7 @@ from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.folder import list_files
 from engram.wings.importing.conversion.formats import KINDS, convert
 from engram.wings.importing.conversion.import_limits import MIB, ConversionLimits
+from tests.wings.importing.office_files import LOCK_FILE
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
 LIMITS = ConversionLimits()
@@ -130,7 +131,6 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
     outside.mkdir()
     (outside / "secret.txt").write_text("Secret.")
     (folder / "a.txt").write_text("Here.")
-    (folder / "~$a.docx").write_text("A file that Word has open.")
     (folder / "same.txt").symlink_to(folder / "a.txt")
     (folder / "away.txt").symlink_to(outside / "secret.txt")
     (folder / "gone.txt").symlink_to(outside / "nothing.txt")
@@ -138,6 +138,16 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
     listed = list_files([folder])
     assert [source.name for source in listed.sources] == ["a.txt", "same.txt"]
     assert listed.outside == ("away.txt", "folder", "gone.txt")
+
+
+def test_files_that_office_makes_beside_an_open_one_are_left_alone(tmp_path: Path) -> None:
+    for name in ("a.docx", "~$a.docx", ".~lock.a.docx#", "~notes.txt"):
+        (tmp_path / name).write_bytes(LOCK_FILE)
+    assert [source.name for source in list_files([tmp_path]).sources] == ["a.docx", "~notes.txt"]
+    named = list_files([tmp_path / "a.docx", tmp_path / "~$a.docx"])
+    assert ([source.name for source in named.sources], named.locks) == (["a.docx"], ("~$a.docx",))
+    with pytest.raises(UnreadableError, match="only marks a file that Office has open"):
+        convert("reports/~$a.docx", LOCK_FILE)
 
 
 def test_odd_names_are_written_so_that_anything_can_take_them(tmp_path: Path) -> None:

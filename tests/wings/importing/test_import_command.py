@@ -9,6 +9,7 @@ import pytest
 from engram.wings.importing.cli import document_lines
 from engram.wings.importing.conversion import chunks
 from tests.support.command import UNREACHABLE_URL, Cli
+from tests.wings.importing.office_files import LOCK_FILE
 
 FILES = Path(__file__).parent / "files"
 pytestmark = pytest.mark.usefixtures("working")
@@ -133,4 +134,12 @@ def test_broken_files_links_and_encodings_cost_a_line_each(
 def test_import_errors_are_one_line(cli: Cli, folder: Path) -> None:
     assert "is not there" in cli.fails("import", str(folder / "nothing"))
     assert "none of the kinds" in cli.fails("import", str(folder / "photo.png"))
+    lock = folder / "~$staff.docx"
+    lock.write_bytes(LOCK_FILE)
+    alone = cli("import", str(lock))
+    assert alone.returncode == 1
+    assert alone.stderr.splitlines() == [
+        "left alone, only marking files that Office has open: ~$staff.docx",
+        "engram: There is nothing to import.",
+    ]
     assert "smaller" in cli.fails("import", str(folder), "--overlap", "1200")

@@ -8,7 +8,7 @@ import pytest
 from engram.wings.importing.conversion.documents import Conversion
 from engram.wings.importing.conversion.formats import convert
 from engram.wings.importing.conversion.quotations import QUOTATION_DEPTH
-from tests.wings.importing.office_files import paragraph, word_file, workbook
+from tests.wings.importing.office_files import LOCK_FILE, paragraph, word_file, workbook
 
 
 def plain(text: str) -> Conversion:
@@ -97,6 +97,7 @@ def test_attachments_are_documents_of_the_message() -> None:
     message.add_attachment(b"part,price\nhose,5\n", "text", "csv")
     message.add_attachment(b"not a zip", "application", "octet-stream", filename="broken.docx")
     message.add_attachment(b"\x00", "application", "zip", filename="plans.zip")
+    message.add_attachment(LOCK_FILE, "application", "octet-stream", filename="~$a b.docx")
     inner["From"], inner["Subject"] = "cy@example.org", "Old"
     inner.set_content("An older message.")
     inner.add_attachment("Deep inside.", filename="deep.txt")
@@ -115,7 +116,7 @@ def test_attachments_are_documents_of_the_message() -> None:
     assert {one.metadata["source"] for one in made.passages} == {"m.eml"}
     assert [one.metadata["from"] for one in made.passages] == ["ann@example.org"] * 6 + ["cy@example.org"] * 2
     assert made.notes == (
-        "m.eml: attachments were not read: plans.zip",
+        "m.eml: attachments were not read: plans.zip, ~$a b.docx",
         "m.eml: attachment not read: broken.docx is not what its name says: it is no zip file.",
     )
 

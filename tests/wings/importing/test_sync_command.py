@@ -11,6 +11,7 @@ import pytest
 
 from engram.wings.importing.conversion.folder import list_files
 from tests.support.command import Cli
+from tests.wings.importing.office_files import LOCK_FILE
 
 pytestmark = pytest.mark.usefixtures("working")
 
@@ -57,6 +58,7 @@ def test_only_what_changed_is_read_and_the_rest_is_moved_or_deleted(
         "uploaded": ["lakes.txt", "rivers.txt", "roads.txt", "towns.txt"],
         "jobs": [(4, 0)],
     }
+    (folder / "deep" / "~$towns.docx").write_bytes(LOCK_FILE)
     assert cli("sync", str(folder), "-c", collection).stdout == "4 files: all in step\n"
 
     (folder / "rivers.txt").rename(folder / "deep" / "rivers.txt")

@@ -164,12 +164,17 @@ def evaluate(
         ),
     ] = "planner,rounds",
     at_least: Annotated[int, typer.Option(help="session: only questions with so many relevant passages.")] = 1,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Leave collection evaluate-NAME, for `engram trajectories` or a further run."),
+    ] = False,
     folder: Annotated[Path, typer.Option("--out", help="Where reports and finished phases go.")] = Path("reports"),
 ) -> None:
     """Measure retrieval, and what verdicts teach it, on a data set; a stopped run goes on where it was."""
     from engram.config.settings import Settings
     from engram_evaluation.dataset import add_translations
     from engram_evaluation.evaluation_run import evaluate as run
+    from engram_evaluation.harness import delete_collection
     from engram_evaluation.oracle_endpoint import Oracle
     from engram_evaluation.oracle_server import ChatServer
     from engram_evaluation.run_options import Options, numbers, parse_whole_numbers
@@ -228,7 +233,7 @@ def evaluate(
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
     if options.protocol == "absent":
-        _run_absent(settings, loaded, options, folder)
+        _run_absent(settings, loaded, options, folder, keep=keep)
         return
     with ExitStack() as stack:
         if options.oracle_errors is not None:
@@ -241,6 +246,8 @@ def evaluate(
             return stack.enter_context(closing(build_variation(services, addresses, variation)))
 
         report = run(services, vary, loaded, options, folder, err())
+        if not keep:
+            delete_collection(services, loaded)
     width = None if open_console().is_terminal else WIDTH
     show(report.table(), width)
     for further in report.build_further_tables():
@@ -276,15 +283,17 @@ def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
     _show_tables(report.as_tables(), folder, options.slug(dataset.name))
 
 
-def _run_absent(settings: "Settings", dataset: "Dataset", options: "Options", folder: Path) -> None:
+def _run_absent(settings: "Settings", dataset: "Dataset", options: "Options", folder: Path, *, keep: bool) -> None:
     """Run the protocol ``absent``, whose figures are not those of retrieval."""
     from engram_evaluation.absent_protocol import measure_absent
-    from engram_evaluation.harness import open_harness
+    from engram_evaluation.harness import delete_collection, open_harness
     from engram_evaluation.run_progress import progress, steps, ticks
 
     with engine(settings) as (services, _), progress(err()) as bars:
         harness = open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest"))
         report = measure_absent(harness, dataset, options, lambda label, total: steps(bars, label, total))
+        if not keep:
+            delete_collection(services, dataset)
     _show_tables(report, folder, options.slug(dataset.name))
 
 

@@ -147,6 +147,8 @@ def complain_left_out(listed: "Listing") -> None:
         complain(f"left alone, being of other kinds: {_format_names(listed.others)}")
     if listed.outside:
         complain(f"not followed, being links that leave the folder: {_format_names(listed.outside)}")
+    if listed.locks:
+        complain(f"left alone, only marking files that Office has open: {_format_names(listed.locks)}")
     if listed.unreadable:
         complain(f"cannot be entered: {_format_names(listed.unreadable)}")
     if not listed.sources:

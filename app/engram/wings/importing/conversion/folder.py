@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engram.context.errors import InvalidRequestError
-from engram.wings.importing.conversion.formats import KINDS, find_kind
+from engram.wings.importing.conversion.formats import KINDS, find_kind, is_lock_file
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,14 @@ class Listing:
         others: names of files of other kinds.
         outside: names of symbolic links that lead out of their folder; they are not followed.
         unreadable: folders that could not be entered.
+        locks: names of files that were named themselves and only mark a file that Office has open.
     """
 
     sources: tuple[SourceFile, ...]
     others: tuple[str, ...]
     outside: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
+    locks: tuple[str, ...] = ()
 
 
 def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
@@ -58,9 +60,13 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
     others: list[str] = []
     outside: list[str] = []
     unreadable: list[str] = []
+    locks: list[str] = []
     for path in paths:
         if not path.exists():
             raise InvalidRequestError(f"{escape_name(str(path))} is not there.")
+        if path.is_file() and is_lock_file(path.name):
+            locks.append(escape_name(path.name))
+            continue
         if path.is_file():
             if find_kind(path.name) not in KINDS:
                 raise InvalidRequestError(f"{escape_name(str(path))} is of none of the kinds {', '.join(KINDS)}.")
@@ -73,7 +79,7 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
                 sources.append(source)
             else:
                 others.append(source.name)
-    return Listing(tuple(sources), tuple(others), tuple(outside), tuple(unreadable))
+    return Listing(tuple(sources), tuple(others), tuple(outside), tuple(unreadable), tuple(locks))
 
 
 def check_names(sources: Sequence[SourceFile]) -> None:
@@ -105,7 +111,7 @@ def _is_odd(character: str) -> bool:
 
 def is_left_out(name: str) -> bool:
     """Whether a file or folder of this name is hidden, or marks a file that Office has open."""
-    return name.startswith((".", "~$"))
+    return name.startswith(".") or is_lock_file(name)
 
 
 def _walk_folder(top: Path, prefix: str, unreadable: list[str]) -> Iterator[tuple[SourceFile, bool]]:

@@ -57,6 +57,11 @@ def find_kind(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).suffix.lower()
 
 
+def is_lock_file(name: str) -> bool:
+    """Whether Office made a file of this name beside one that it has open; it has no text of that one."""
+    return PurePosixPath(name.replace("\\", "/")).name.startswith("~$")
+
+
 def convert(
     source: str,
     data: bytes,
@@ -81,6 +86,8 @@ def convert(
     kind = find_kind(source) if kind is None else kind
     if kind not in READERS:
         raise UnreadableError(f"{source} is of none of the kinds {', '.join(KINDS)}.")
+    if is_lock_file(source):
+        raise UnreadableError(f"{source} only marks a file that Office has open.")
     if len(data) > limits.file_bytes:
         raise UnreadableError(f"{source} is larger than {limits.file_bytes // MIB} MiB.")
     if not data.strip():
@@ -128,7 +135,8 @@ def _convert_attachments(
     unread: list[str] = []
     for attachment in document.attachments:
         kind = find_kind(attachment.name)
-        if kind not in READERS or not attachment.data.strip() or depth > ATTACHMENT_DEPTH:
+        has_text = attachment.data.strip() and not is_lock_file(attachment.name)
+        if kind not in READERS or not has_text or depth > ATTACHMENT_DEPTH:
             unread.append(attachment.name)
             continue
         try:
