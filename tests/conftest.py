@@ -73,8 +73,9 @@ FIRST = (
     "tests/services/revocation/",
 )
 """Files that take long, or folders of such files, in the order in which they are begun."""
+TESTS = Path(__file__).parent
 CORE = ("api", "composition", "context", "core", "providers", "services", "storage")
-"""Folders of the core's tests; those that need a wing or walk over all routes are marked."""
+"""Folders of the core's tests; those that need a wing or walk over routes are marked."""
 
 
 @pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
@@ -84,8 +85,19 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--of core`` and ``--of wings`` take a part of the tests each, and both parts the walks over all routes."""
+    """``--of core`` and ``--of wings`` take a part of the tests each, and of the routes that walks go over."""
     parser.addoption("--of", choices=("all", "core", "wings"), default="all", help="whose tests to run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell modules that walk over routes, as they are imported, whose routes these are."""
+    os.environ["TESTED_PART"] = config.getoption("--of")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The core's part imports no tests of others: that would take as long as hundreds of tests."""
+    is_elsewhere = collection_path.parent == TESTS and collection_path.name not in CORE
+    return True if is_elsewhere and config.getoption("--of") == "core" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

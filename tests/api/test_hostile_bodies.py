@@ -19,8 +19,6 @@ from tests.api.operations import BODIES
 from tests.support.live_server import LiveServer
 from tests.support.strict_client import TestClient
 
-pytestmark = pytest.mark.routes
-
 NDJSON = {"content-type": "application/x-ndjson"}
 QUESTION = {"query": "Where was Marie Curie born?"}
 PATIENCE_SECONDS = 3.0
@@ -104,6 +102,7 @@ WIDE: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.routes
 @pytest.mark.parametrize(("value", "said"), WIDE, ids=range(len(WIDE)))
 def test_metadata_and_filters_are_bounded(value: Any, said: str, http: TestClient, collection: str) -> None:
     passage = {"id": "p", "text": "Warsaw lies on the Vistula.", "metadata": value}

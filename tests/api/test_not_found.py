@@ -17,8 +17,6 @@ from tests.api.test_access import NEEDED, KeyedClient, keyed
 from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
-pytestmark = pytest.mark.routes
-
 __all__ = ["keyed"]
 QUESTION = "Where was Marie Curie born?"
 NOT_THERE = "not-there"

@@ -6,11 +6,9 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Counts
-from tests.api.operations import BODIES, DOCUMENT, OPERATIONS, UNKNOWN_ID, assert_refused, url
+from tests.api.operations import BODIES, DOCUMENT, UNKNOWN_ID, WALKED, assert_refused, url
 from tests.conftest import Ingest
 from tests.support.strict_client import TestClient
-
-pytestmark = pytest.mark.routes
 
 VERDICT = {"query_id": str(UNKNOWN_ID), "partial": True}
 KEYS = [None, b"", b" ", b"a b", b"\xe4", b"a\tb", b"x" * 201, "ключ".encode()]
@@ -38,6 +36,7 @@ ODD_QUERIES = [
 ]
 
 
+@pytest.mark.routes
 @pytest.mark.parametrize("odd", ODD_QUERIES, ids=lambda odd: odd[:30])
 def test_odd_query_parameters_never_fail(odd: str, http: TestClient, counts: Counts) -> None:
     """Where the parameter is known it is refused; a route that knows it not answers as without it.
@@ -47,7 +46,7 @@ def test_odd_query_parameters_never_fail(odd: str, http: TestClient, counts: Cou
     before = counts()
     name = odd.partition("=")[0]
     is_first = odd == next(one for one in ODD_QUERIES if one.startswith(f"{name}="))
-    for method, path in OPERATIONS:
+    for method, path in WALKED:
         known = {parameter["name"] for parameter in parameters(method, path)}
         if name not in known and not is_first:
             continue
@@ -79,10 +78,11 @@ ODD_IDS = ["%00", "%FF", "%ED%A0%80", "%F0%9F%98%80", "x" * 600, "9" * 30, "9" *
 ODD_IDS += ["%20", "%0A", "%zz", "..%2F..%2Fetc", "{}", "null", "%25", "7e3ed2c9-0480-41e6-a"]
 
 
+@pytest.mark.routes
 @pytest.mark.parametrize("odd", ODD_IDS, ids=lambda odd: odd[:20])
 def test_odd_path_parameters_are_refused(odd: str, http: TestClient, counts: Counts) -> None:
     before = counts()
-    for method, path in OPERATIONS:
+    for method, path in WALKED:
         if "{" in path:
             target = re.sub(r"\{\w+\}", lambda _: odd, path)
             response = http.request(method, target, json=BODIES.get(path), headers={"idempotency-key": "k"})

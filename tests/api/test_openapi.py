@@ -23,10 +23,8 @@ from engram.wings.frontends.api.rerank_schemas import RerankIn
 from engram.wings.frontends.api.vector_store_schemas import SearchIn
 from engram.wings.local import sample
 from tests.api import operations
-from tests.api.operations import DOCUMENT, OPERATIONS, PROBLEMS, assert_problem
+from tests.api.operations import DOCUMENT, PROBLEMS, WALKED, assert_problem
 from tests.support.strict_client import TestClient
-
-pytestmark = pytest.mark.routes
 
 ROOT = Path(__file__).resolve().parents[2]
 BODY_MODELS = (
@@ -46,11 +44,12 @@ def test_the_exported_document_is_up_to_date() -> None:
     assert json.loads(exported) == DOCUMENT, "run `engram openapi`"
 
 
+@pytest.mark.routes
 def test_document_follows_recommended_linter_rules() -> None:
     """The rules of `npx @redocly/cli lint openapi/openapi.json`, in its recommended set, that once were broken."""
     assert DOCUMENT["servers"]
     assert DOCUMENT["info"]["license"]["identifier"] == "Apache-2.0"
-    for method, path in OPERATIONS:
+    for method, path in WALKED:
         assert "security" in DOCUMENT["paths"][path][method.lower()], (method, path)
 
 
@@ -81,12 +80,13 @@ def test_a_key_that_cannot_be_one_is_documented_wherever_one_may_be_sent() -> No
     assert all("400" in responses for responses in taking)
 
 
+@pytest.mark.routes
 def test_operations_have_summaries_descriptions_and_unique_ids() -> None:
-    for method, path in OPERATIONS:
+    for method, path in WALKED:
         operation = DOCUMENT["paths"][path][method.lower()]
         assert operation["summary"], (method, path)
         assert operation["description"], (method, path)
-    named = [DOCUMENT["paths"][path][method.lower()]["operationId"] for method, path in OPERATIONS]
+    named = [DOCUMENT["paths"][path][method.lower()]["operationId"] for method, path in WALKED]
     assert len(set(named)) == len(named)
 
 
@@ -98,6 +98,7 @@ def test_examples_are_accepted_by_their_own_model(name: str) -> None:
         assert TypeAdapter(MODELS[name]).validate_json(json.dumps(example))
 
 
+@pytest.mark.routes
 @pytest.mark.parametrize(("method", "path", "status"), PROBLEMS)
 def test_documented_problems_occur_and_have_one_shape(
     method: str,
@@ -151,7 +152,8 @@ def test_documented_problems_occur_and_have_one_shape(
         assert int(response.headers["retry-after"]) > 0
 
 
-@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+@pytest.mark.routes
+@pytest.mark.parametrize(("method", "path"), WALKED)
 def test_undocumented_methods_and_paths_are_refused(method: str, path: str, http: TestClient) -> None:
     documented = {verb.upper() for verb in DOCUMENT["paths"][path]}
     for other in {"GET", "POST", "PUT", "PATCH", "DELETE"} - documented:

@@ -13,7 +13,6 @@ from tests.api.operations import assert_refused
 from tests.support.strict_client import TestClient
 
 bounded = settings(
-    max_examples=4 * settings().max_examples,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

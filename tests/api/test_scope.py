@@ -16,7 +16,7 @@ from tests.api.conftest import Variant
 from tests.api.operations import (
     BODIES,
     DOCUMENT,
-    OPERATIONS,
+    WALKED,
     WITH_BODIES,
     WORDED,
     Operation,
@@ -27,8 +27,6 @@ from tests.api.operations import (
 from tests.conftest import CURIE, Ingest
 from tests.support import state
 from tests.support.strict_client import TestClient
-
-pytestmark = pytest.mark.routes
 
 BY_NAME = re.compile(r"FROM collection\b.*\bname = ")
 
@@ -47,7 +45,7 @@ def names_a_collection(operation: Operation) -> bool:
 
 BATCH = ("POST", "/queries:batch")
 """Each of its questions names one."""
-NAMING_OPERATIONS = [operation for operation in OPERATIONS if names_a_collection(operation) and operation != BATCH]
+NAMING_OPERATIONS = [operation for operation in WALKED if names_a_collection(operation) and operation != BATCH]
 
 
 @contextmanager
@@ -63,6 +61,7 @@ def record_lookups(name: str = "no-such-collection") -> Iterator[list[str]]:
         yield noted
 
 
+@pytest.mark.routes
 @pytest.mark.parametrize("operation", NAMING_OPERATIONS, ids=" ".join)
 def test_each_request_resolves_its_collection_once(
     http: TestClient, variant: Variant, curie: str, operation: Operation
@@ -77,6 +76,7 @@ def test_each_request_resolves_its_collection_once(
     assert len(found) == 1
 
 
+@pytest.mark.routes
 @pytest.mark.parametrize(
     "operation",
     [one for one in NAMING_OPERATIONS if one not in (("POST", "/documents"), ("POST", "/passages"))],

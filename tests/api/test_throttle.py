@@ -276,7 +276,6 @@ def test_rate_limit_defaults_apply_off_loopback_only(application: Application, s
     assert elsewhere.rate == 20
 
 
-@pytest.mark.routes
 def test_every_route_but_those_that_are_free_says_that_it_may_refuse() -> None:
     for path, operations in create_app(None).openapi()["paths"].items():
         for operation in operations.values():

@@ -1,5 +1,6 @@
 """Rerankers: a server in the shapes that there are, with what servers do wrong, and a model folder."""
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -85,20 +86,30 @@ def test_a_slow_server_is_left_at_the_end_of_the_time(server: ModelServer, reran
     assert time.monotonic() - began < 20.0, "not the 30 s that the server takes"
 
 
-def test_a_folder_reads_question_and_text_together(tmp_path: Path) -> None:
-    folder = FolderReranker(tiny_cross_encoder(tmp_path / "tiny-cross"))
+@pytest.fixture(scope="module")
+def tiny_cross(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small cross-encoder with random weights."""
+    return tiny_cross_encoder(tmp_path_factory.mktemp("models") / "tiny-cross")
+
+
+def test_a_folder_reads_question_and_text_together(tiny_cross: Path) -> None:
+    folder = FolderReranker(tiny_cross)
     try:
         assert folder.name.startswith("tiny-cross ")
         folder.load()
         scores = folder.score("Where was Marie Curie born?", TEXTS, 60.0)
         assert all(0.0 < score < 1.0 for score in scores)
+        assert scores == pytest.approx(
+            [folder.score("Where was Marie Curie born?", [text], 60.0)[0] for text in TEXTS], abs=1e-5
+        )
         assert folder.score("Where?", TEXTS, 60.0) != pytest.approx(scores, abs=1e-7)
+        assert folder.score("Where?", [], 60.0) == []
     finally:
         folder.close()
 
 
-def test_a_folder_that_is_too_slow_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = FolderReranker(tiny_cross_encoder(tmp_path / "tiny-cross"))
+def test_a_folder_that_is_too_slow_is_left(tiny_cross: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = FolderReranker(tiny_cross)
     released = threading.Event()
 
     def score_slowly(*_: Any) -> list[float]:
@@ -117,3 +128,10 @@ def test_a_folder_that_is_too_slow_is_left(tmp_path: Path, monkeypatch: pytest.M
 def test_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"^ENGRAM_RERANKER_FOLDER: .* has no config\.json\.$"):
         FolderReranker(tmp_path)
+
+
+def test_folder_that_says_nothing_of_its_model_is_refused(tiny_cross: Path, tmp_path: Path) -> None:
+    unnamed = shutil.copytree(tiny_cross, tmp_path / "unnamed")
+    (unnamed / "config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        CrossEncoder(unnamed)

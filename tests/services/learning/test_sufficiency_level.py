@@ -23,6 +23,8 @@ CORRECTIONS, RIGHT = 4, 35
 SHOWN = 10
 JUDGED = 80
 """Questions with one verdict each."""
+KINDS = ("partial", "complete", "thumb")
+"""Of verdicts: ``tests/core/ranking/test_sufficiency.py`` has users of each kind alone."""
 
 
 @pytest.fixture
@@ -90,13 +92,12 @@ def test_corrections_leave_the_sufficiency_of_right_answers(
     undo.assert_verified(application, corpus)
 
 
-@pytest.mark.parametrize("kinds", [("partial",), ("complete",), ("thumb",), ("partial", "complete", "thumb")])
 @pytest.mark.parametrize("rate", [0.3, 0.9])
 def test_users_who_judge_whatever_the_outcome_teach_its_rate(
-    application: Application, corpus: str, rate: float, kinds: Sequence[str]
+    application: Application, corpus: str, rate: float
 ) -> None:
     """Evidence is drawn: one of the first five passages for a share ``rate`` of the questions, else the sixth."""
-    draw = random.Random(f"{rate} {kinds}")
+    draw = random.Random(f"{rate} {KINDS}")
     questions = [one.text for one in sample.questions()]
     draw.shuffle(questions)
     answers = [ask_with_trace(application, corpus, text) for text in questions]
@@ -104,7 +105,7 @@ def test_users_who_judge_whatever_the_outcome_teach_its_rate(
         is_sufficient = int((at + 1) * rate) > int(at * rate)
         place = draw.randrange(EVIDENCE_PASSAGES) if is_sufficient else EVIDENCE_PASSAGES
         evidence = min(state.sentences(application, corpus, answer.passages[place].passage_id).values())
-        kind, judge = draw.choice(kinds), f"user {at}"
+        kind, judge = draw.choice(KINDS), f"user {at}"
         if kind == "thumb":
             rating, reason = ("up", None) if is_sufficient else ("down", draw.choice([None, "missing"]))
             state.judge(application, corpus, answer.query_id, rating=rating, reason=reason, judge=judge, wait=True)
