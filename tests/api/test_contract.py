@@ -48,6 +48,7 @@ from tests.fuzz.ledger import Ledger
 from tests.support import state
 from tests.support.databases import application_on, open_migrated
 from tests.support.live_server import LiveServer
+from tests.support.processes import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.routes
 
@@ -199,6 +200,7 @@ def test_operation_answers_as_documented(case: Case, live: Live) -> None:
     case.call_and_validate(
         base_url=live.url,
         session=live.session,
+        timeout=PATIENCE_SECONDS,
         additional_checks=[right_is_not_refused],
         excluded_checks=[negative_data_rejection] if _is_right_despite_its_mode(case) else [],
     )
@@ -213,7 +215,7 @@ def test_operations_in_a_row(live: Live) -> None:
 
     class Rows(document.as_state_machine()):  # type: ignore[misc]
         def get_call_kwargs(self, case: Case) -> dict[str, Any]:
-            return {"base_url": live.url, "session": live.session}
+            return {"base_url": live.url, "session": live.session, "timeout": PATIENCE_SECONDS}
 
         def before_call(self, case: Case) -> None:
             _use_stored_names(case, live.known, in_a_row=True)
