@@ -67,6 +67,8 @@ FIRST = (
     "tests/evaluation/test_protocols.py",
     "tests/test_cli_evaluation.py",
     "tests/storage/test_plans.py",
+    "tests/providers/test_embedder.py",
+    "tests/services/learning/test_sufficiency_level.py",
     "tests/evaluation/",
     "tests/faults/",
     "tests/indexes/",

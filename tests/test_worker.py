@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from engram.telemetry.metrics_endpoint import MetricsEndpoint
 from engram.wings.local.servers import EmbeddedRedis
 from tests.conftest import CURIE
 from tests.support import state
+from tests.support.processes import eventually
 from tests.support.workers import run_in_thread, start_worker
 
 PATIENCE_SECONDS = 30.0
@@ -47,13 +48,6 @@ def run_worker(
     app.models.embedder, app.models.language = application.models.embedder, application.models.language
     with run_in_thread(app):
         yield app
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.02)
 
 
 def add_pending_verdict(app: Application, collection: str) -> int:

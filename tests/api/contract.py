@@ -1,9 +1,10 @@
 """What answers are held against: the OpenAPI document, and which of schemathesis' checks hold where."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any
 
-from tests.api.operations import DOCUMENT, OPERATIONS
+from tests.api.operations import DOCUMENT, Operation
 
 # Whether what the document calls right is refused is a check of our own, below. What is wrong may be too large as
 # well. Without an LLM, what needs one says so. A verdict that was taken back stays in the log, and a session that
@@ -38,18 +39,18 @@ Schemathesis makes the former count to ``maxLength``: such an expression takes u
 """
 
 
-def keyless() -> dict[str, Any]:
-    """The document of a service that needs no key, of the wings that are on.
+def keyless(operations: Sequence[Operation]) -> dict[str, Any]:
+    """The document of a service that needs no key, with these operations only.
 
     Which key may do what, ``test_access`` asks of every route.
     """
     document = deepcopy(DOCUMENT)
     del document["components"]["securitySchemes"]
-    for path, operations in list(document["paths"].items()):
-        document["paths"][path] = on = {
-            method: operation for method, operation in operations.items() if (method.upper(), path) in OPERATIONS
+    for path, methods in list(document["paths"].items()):
+        document["paths"][path] = kept = {
+            method: operation for method, operation in methods.items() if (method.upper(), path) in operations
         }
-        for operation in on.values():
+        for operation in kept.values():
             operation.pop("security", None)
     _replace_patterns(document)
     return document

@@ -1,6 +1,5 @@
 """Access: every route with every scope, other tenants, and keys that do not count (any more)."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +27,7 @@ from tests.api.operations import (
     url,
     well_formed,
 )
+from tests.support.processes import eventually
 from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
@@ -68,10 +68,8 @@ def keyed(guarded: Application) -> KeyedClient:
 
 def assert_ends(client: TestClient) -> None:
     """The key counts no more before long."""
-    deadline = time.monotonic() + 60
-    while (answer := client.get("/collections")).status_code == 200 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert answer.status_code == 401
+    eventually(lambda: client.get("/collections").status_code != 200, "the end of the key")
+    assert client.get("/collections").status_code == 401
 
 
 @pytest.mark.routes

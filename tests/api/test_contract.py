@@ -18,7 +18,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -41,12 +41,14 @@ from engram.runtime.api_process import create_app
 from engram.runtime.worker import Worker
 from engram.services.retrieval.query import Query
 from tests.api.contract import CONFIG, WITHOUT_BOUNDARIES, keyless
+from tests.api.operations import OPERATIONS, WALKED, Operation
 from tests.conftest import CURIE
 from tests.fuzz import campaign
 from tests.fuzz.ledger import Ledger
 from tests.support import state
 from tests.support.databases import application_on, open_migrated
 from tests.support.live_server import LiveServer
+from tests.support.processes import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.routes
 
@@ -81,11 +83,16 @@ class Live:
     known: dict[str, Any]
 
 
+def build_document(operations: Sequence[Operation]) -> BaseSchema:
+    """What answers of these operations are held against."""
+    config = CONFIG if GIVEN_EXAMPLES else CONFIG + WITHOUT_BOUNDARIES
+    return schemathesis.openapi.from_dict(keyless(operations), config=SchemathesisConfig.from_str(config))
+
+
 @pytest.fixture(scope="module")
 def document() -> BaseSchema:
-    """What answers are held against."""
-    config = CONFIG if GIVEN_EXAMPLES else CONFIG + WITHOUT_BOUNDARIES
-    return schemathesis.openapi.from_dict(keyless(), config=SchemathesisConfig.from_str(config))
+    """The operations that walks go over."""
+    return build_document(WALKED)
 
 
 @pytest.fixture(scope="module")
@@ -193,20 +200,22 @@ def test_operation_answers_as_documented(case: Case, live: Live) -> None:
     case.call_and_validate(
         base_url=live.url,
         session=live.session,
+        timeout=PATIENCE_SECONDS,
         additional_checks=[right_is_not_refused],
         excluded_checks=[negative_data_rejection] if _is_right_despite_its_mode(case) else [],
     )
 
 
 @pytest.mark.wing("experiments", "facts", "frontends", "importing", "sessions")
-def test_operations_in_a_row(live: Live, document: BaseSchema) -> None:
+def test_operations_in_a_row(live: Live) -> None:
     """What one answer names, the next request asks for, changes or deletes."""
+    document = build_document(OPERATIONS)
     failures: list[Exception] = []
     answered: list[int] = []
 
     class Rows(document.as_state_machine()):  # type: ignore[misc]
         def get_call_kwargs(self, case: Case) -> dict[str, Any]:
-            return {"base_url": live.url, "session": live.session}
+            return {"base_url": live.url, "session": live.session, "timeout": PATIENCE_SECONDS}
 
         def before_call(self, case: Case) -> None:
             _use_stored_names(case, live.known, in_a_row=True)

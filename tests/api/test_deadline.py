@@ -1,7 +1,5 @@
 """No request keeps a thread for longer than requests may."""
 
-import time
-
 import pytest
 
 from engram.composition.container import Application
@@ -43,13 +41,11 @@ def test_a_statement_that_runs_is_cancelled(application: Application) -> None:
         except DeadlineError as error:
             caught.append(error)
 
-    began = time.monotonic()
     thread = threads.make_thread(sleep)
     thread.start()
     thread.join(30)
     assert not thread.is_alive()
     assert len(caught) == 1
-    assert time.monotonic() - began < 30
     for _ in range(20):
         with application.database.read() as reader:
             assert reader.scalar("SELECT 1") == 1

@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -19,6 +18,7 @@ from engram.services.corpus.passage_intake import PassageReception
 from tests.api.conftest import Counts
 from tests.api.operations import assert_refused
 from tests.support.live_server import LiveServer
+from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
 
 NDJSON = {"content-type": "application/x-ndjson"}
@@ -194,10 +194,10 @@ def test_disconnected_upload_leaves_nothing(
     with socket.create_connection(live.address) as connection:
         connection.sendall(head.encode() + (body if announced else b"%x\r\n%s\r\n" % (len(body), body)))
         if lines > passage_bodies.LINES_PER_WRITE:
-            wait_until(lambda: counts()["ingest_line"] >= before["ingest_line"] + passage_bodies.LINES_PER_WRITE)
+            eventually(lambda: counts()["ingest_line"] >= before["ingest_line"] + passage_bodies.LINES_PER_WRITE)
             assert counts()["collection"] == before["collection"] + 1
             assert http.get(f"/collections/{collection}").status_code == 200
-    wait_until(lambda: counts() == before)
+    eventually(lambda: counts() == before)
 
 
 def test_a_collection_deleted_while_its_lines_arrive_is_not_found(
@@ -207,7 +207,7 @@ def test_a_collection_deleted_while_its_lines_arrive_is_not_found(
 
     def body() -> Iterator[bytes]:
         yield b"".join(line(number) + b"\n" for number in range(passage_bodies.LINES_PER_WRITE))
-        wait_until(lambda: counts()["ingest_line"] == before["ingest_line"] + passage_bodies.LINES_PER_WRITE)
+        eventually(lambda: counts()["ingest_line"] == before["ingest_line"] + passage_bodies.LINES_PER_WRITE)
         assert http.delete(f"/collections/{collection}").status_code == 204
         yield line(passage_bodies.LINES_PER_WRITE)
 
@@ -217,13 +217,6 @@ def test_a_collection_deleted_while_its_lines_arrive_is_not_found(
     assert response.status_code == 404
     assert_refused(response)
     assert counts() == before
-
-
-def wait_until(reached: Any) -> None:
-    deadline = time.monotonic() + 30
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_a_refused_stream_leaves_collections_of_others_alone(http: TestClient, curie: str, counts: Counts) -> None:

@@ -22,20 +22,19 @@ from engram.wings.sessions.services.session_state import SessionRequest
 from tests.conftest import CURIE
 from tests.faults.conftest import Start, Working
 from tests.support import state, undo
+from tests.support.jobs import make_due
 from tests.support.openai_server import OpenAiServer
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
 
-QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2"}
+SMALL_BATCHES = {"ENGRAM_INGEST_BATCH_SIZE": "2"}
 INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at", "text_since")
 NEW_PASSAGES = [
     {"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund."} for n in range(6)
 ]
-ANY_KIND = {
-    "claimed and not begun": ("engram.services.jobs.job_runner:Runner.carry_out", "before"),
-    "closed and not committed": ("engram.storage.jobs.job_claims:close", "after"),
-}
+ANY_KIND = {"closed and not committed": ("engram.storage.jobs.job_claims:close", "after")}
 INGEST = ANY_KIND | {
+    "claimed and not begun": ("engram.services.jobs.job_runner:Runner.carry_out", "before"),
     "a batch written and not counted": ("engram.storage.jobs.job_claims:advance", "before", "2"),
     "a batch counted and not committed": ("engram.storage.jobs.job_claims:advance", "after", "2"),
     "between two batches": ("engram.storage.corpus.collections:lock_graph_in", "before", "3"),
@@ -68,11 +67,12 @@ def killed_and_made_good(application: Application, start: Start, working: Workin
 
     def run(collection: str, job: UUID, *where: str, **settings: str) -> dict[str, Any]:
         env = {f"ENGRAM_{name.upper()}": value for name, value in settings.items()}
-        dying = start("worker", *where, **QUICK, **env)
+        dying = start("worker", *where, **SMALL_BATCHES, **env)
         assert dying.wait_for_end() == -signal.SIGKILL, dying.output
         left = row(application, collection, job)
         assert (left["status"], left["attempts"], left["error"]) == ("running", 0, None)
-        with working(job_lease_seconds=1.0, ingest_batch_size=2, **settings):
+        make_due(application)
+        with working(ingest_batch_size=2, **settings):
             eventually(lambda: row(application, collection, job)["status"] not in {"running", "queued"})
         done = row(application, collection, job)
         assert (done["status"], done["error"], done["claimant"]) == ("succeeded", None, None)
@@ -177,8 +177,10 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
 ) -> None:
     """One collection has many jobs, others one each; the worker that is killed has some in hand."""
     names = [collection, *(f"{collection}-{n}" for n in range(3))]
-    workers = [start("worker", **QUICK) for _ in range(2)]
-    dying = start("worker", "engram.storage.jobs.job_claims:advance", "after", "3", **QUICK)
+    # Long enough for workers on a busy machine; the jobs of the dead one wait for as long.
+    settings = SMALL_BATCHES | {"ENGRAM_JOB_LEASE_SECONDS": "5"}
+    workers = [start("worker", **settings) for _ in range(2)]
+    dying = start("worker", "engram.storage.jobs.job_claims:advance", "after", "3", **settings)
     for worker in (*workers, dying):
         worker.ready()
     jobs: Mapping[str, list[UUID]] = {

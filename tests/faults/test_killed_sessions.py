@@ -18,6 +18,7 @@ from engram_evaluation.oracle_server import ChatServer
 from tests.conftest import Heavy
 from tests.faults.conftest import Start, Working
 from tests.support.decomposed import MOTHER, write_decomposed
+from tests.support.jobs import make_due
 from tests.support.processes import eventually
 
 BUDGET = Budget(rounds=4, llm_calls=200, tokens=1_000_000, seconds=300.0, passages=100)
@@ -64,13 +65,14 @@ def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     new = NewSession(question=MOTHER, planner=planner, request=asked, budget=BUDGET)
     whole = sessions.wait(scope, sessions.start(scope, new))
     session = sessions.start(scope, new)
-    settings = {"ENGRAM_LLM_BASE_URL": model, "ENGRAM_LLM_MAX_ATTEMPTS": "1", "ENGRAM_JOB_LEASE_SECONDS": "1"}
+    settings = {"ENGRAM_LLM_BASE_URL": model, "ENGRAM_LLM_MAX_ATTEMPTS": "1"}
     dying = start("worker", *where, **settings)
     assert dying.wait_for_end() == -signal.SIGKILL, dying.output
     left = sessions.read(scope, session)
     assert len(left.rounds) == (1 if where == AFTER_WRITE else 2)
 
-    with working(job_lease_seconds=1.0, llm_base_url=model, llm_max_attempts=1):
+    make_due(reasoning)
+    with working(llm_base_url=model, llm_max_attempts=1):
         eventually(lambda: sessions.read(scope, session).stored.status == "stopped")
 
     read = sessions.read(scope, session)

@@ -18,6 +18,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.core.failures import FailureGroup
 
 from tests.api.contract import CONFIG, keyless
+from tests.api.operations import OPERATIONS
 from tests.fuzz.guests import Guests
 from tests.fuzz.ledger import Ledger
 
@@ -54,7 +55,7 @@ def run(
 
     A seed gives the same rows as long as the service answers the same.
     """
-    schema = schemathesis.openapi.from_dict(keyless(), config=SchemathesisConfig.from_str(CONFIG + RIGHT))
+    schema = schemathesis.openapi.from_dict(keyless(OPERATIONS), config=SchemathesisConfig.from_str(CONFIG + RIGHT))
     machine = schema.as_state_machine()
     dice = random.Random(first_seed)
     rows = 0

@@ -2,7 +2,6 @@
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -22,6 +21,7 @@ from engram.storage.maintenance import vector_indexes
 from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.support import state
+from tests.support.processes import eventually
 from tests.support.threads import ThreadPoolExecutor
 
 Ingest = Callable[..., Mapping[str, Any]]
@@ -114,13 +114,6 @@ def search_index(application: Application, name: str, vector: np.ndarray[Any, An
         found = list(passages_by_key.find_nearest_passages(reader, focus, 10))
         reader.scalar("SELECT set_config('enable_sort', 'on', false)")
     return found
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.02)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The encoder behind an OpenAI-compatible endpoint, against a real server, with what such servers do wrong."""
 
 import hashlib
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from typing import Any
@@ -206,14 +205,12 @@ def test_a_request_has_no_more_time_than_what_it_is_made_for(
 ) -> None:
     embedder = connect(timeout_seconds=600.0)
     embedder.identify()
-    server.queue(Failure(hang_seconds=30.0))
+    server.queue(Failure(hang_seconds=600.0))  # longer than a test may take
 
     def embed_within_deadline() -> None:
         deadline.begin(0.2)
-        began = time.monotonic()
         with pytest.raises(EmbeddingUnavailableError):
             embedder.embed(["a"])
-        assert time.monotonic() - began < 20.0, "not the 30 s that the server takes"
 
     copy_context().run(embed_within_deadline)
 

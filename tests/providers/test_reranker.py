@@ -2,7 +2,6 @@
 
 import shutil
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,11 +78,9 @@ def test_a_response_without_scores_says_why(server: ModelServer, reranker: Endpo
 
 
 def test_a_slow_server_is_left_at_the_end_of_the_time(server: ModelServer, reranker: EndpointReranker) -> None:
-    server.queue(Failure(hang_seconds=30.0))
-    began = time.monotonic()
+    server.queue(Failure(hang_seconds=600.0))  # longer than a test may take
     with pytest.raises(RerankerError, match="did not answer in time"):
         reranker.score("how long?", TEXTS, 0.1)
-    assert time.monotonic() - began < 20.0, "not the 30 s that the server takes"
 
 
 @pytest.fixture(scope="module")

@@ -80,14 +80,14 @@ class SqueezedEncoder:
 class MemoisingEncoder:
     """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times.
 
-    Processes that share the file ``beside``, which is of this encoder alone, have one vector for each text: that of
-    whoever wrote it first.
+    Processes that share the file ``beside``, which is of this encoder alone, have one vector for each text: while
+    one of them embeds, the others wait for what it writes.
     """
 
     def __init__(self, encoder: Embedder, beside: Path) -> None:
         self._encoder = encoder
         self._lock = threading.Lock()
-        self._beside = sqlite3.connect(beside, timeout=60, isolation_level=None, check_same_thread=False)
+        self._beside = sqlite3.connect(beside, timeout=600, isolation_level=None, check_same_thread=False)
         self._beside.executescript(
             "PRAGMA synchronous = OFF;"
             "CREATE TABLE IF NOT EXISTS vector (text BLOB PRIMARY KEY, vector BLOB NOT NULL)"
@@ -100,9 +100,8 @@ class MemoisingEncoder:
         with self._lock:  # of what is embedded at once, what else is in its batch moves the last bits
             self._known.update(self._find_cached(text for text in dict.fromkeys(texts) if text not in self._known))
             new = [text for text in dict.fromkeys(texts) if text not in self._known]
-            self._known.update(zip(new, self._encoder.embed(new), strict=True))
-            self._keep(new)
-            self._known.update(self._find_cached(new))
+            if new:
+                self._embed_alone(new)
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._known[text]
@@ -118,12 +117,15 @@ class MemoisingEncoder:
             if row is not None:
                 yield text, np.frombuffer(row[0], dtype=np.float32)
 
-    def _keep(self, texts: Sequence[str]) -> None:
-        if texts:
-            rows = [(_key(text), self._known[text].tobytes()) for text in texts]
-            self._beside.execute("BEGIN IMMEDIATE")
-            self._beside.executemany("INSERT OR IGNORE INTO vector VALUES (?, ?)", rows)
-            self._beside.execute("COMMIT")
+    def _embed_alone(self, texts: Sequence[str]) -> None:
+        """Embed what no other process has embedded by the time that this one may write."""
+        self._beside.execute("BEGIN IMMEDIATE")
+        with self._beside:  # which commits, or rolls back
+            self._known.update(self._find_cached(texts))
+            new = [text for text in texts if text not in self._known]
+            self._known.update(zip(new, self._encoder.embed(new), strict=True))
+            rows = [(_key(text), self._known[text].tobytes()) for text in new]
+            self._beside.executemany("INSERT INTO vector VALUES (?, ?)", rows)
 
 
 def _key(text: str) -> bytes:

@@ -21,7 +21,8 @@ from tests.support import state, undo
 
 CORRECTIONS, RIGHT = 4, 35
 SHOWN = 10
-JUDGED = 80
+QUESTIONS = sample.questions()[:70]
+JUDGED = 50
 """Questions with one verdict each."""
 KINDS = ("partial", "complete", "thumb")
 """Of verdicts: ``tests/core/ranking/test_sufficiency.py`` has users of each kind alone."""
@@ -98,7 +99,7 @@ def test_users_who_judge_whatever_the_outcome_teach_its_rate(
 ) -> None:
     """Evidence is drawn: one of the first five passages for a share ``rate`` of the questions, else the sixth."""
     draw = random.Random(f"{rate} {KINDS}")
-    questions = [one.text for one in sample.questions()]
+    questions = [one.text for one in QUESTIONS]
     draw.shuffle(questions)
     answers = [ask_with_trace(application, corpus, text) for text in questions]
     for at, answer in enumerate(answers[:JUDGED]):

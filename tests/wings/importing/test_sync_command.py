@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,6 +10,7 @@ import pytest
 
 from engram.wings.importing.conversion.folder import list_files
 from tests.support.command import Cli
+from tests.support.processes import eventually
 from tests.wings.importing.office_files import LOCK_FILE
 
 pytestmark = pytest.mark.usefixtures("working")
@@ -158,7 +158,4 @@ def test_a_watched_folder_is_followed(cli: Cli, folder: Path, collection: str, t
 
 
 def await_line(output: Path, line: str) -> None:
-    end = time.monotonic() + 60
-    while line not in output.read_text().splitlines():
-        assert time.monotonic() < end, output.read_text()
-        time.sleep(0.1)
+    eventually(lambda: line in output.read_text().splitlines(), line)
