@@ -281,7 +281,7 @@ def test_whom_a_frontend_asks_for_is_a_principal_that_can_be_erased(
         body = {"query": question, "collection": "asked", "as": names}
         assert frontend.post("/query", json=body).status_code == 200
     digest = hashlib.sha256(b"group:hr\0user:ana").hexdigest()[:16]
-    principal = f"{frontend.get('/access/me').json()['principal']} as {digest}"
+    principal = f"{frontend.get('/access/me').json()['name']} as {digest}"
     assert principal in {row["principal"] for row in state.rows(keyed, "asked", "episode")}
     accepted = admin.delete(f"/collections/asked/principals/{quote(principal)}")
     assert accepted.status_code == 202, accepted.text
