@@ -55,7 +55,8 @@ def test_what_is_hidden_is_answered_like_what_there_never_was(world: World, call
         own, never = tokens_of(number), tokens_of(number + 5_000)
         state = dice.getstate()
         method, url, arguments = draw_request(dice, caller, world, number, own, plain=True)
-        if "{sentence_id}" in url or method == "DELETE" or "feedback" in url or "session" in url:
+        changing = ("feedback", "session", "revise")
+        if "{sentence_id}" in url or method == "DELETE" or any(one in url for one in changing):
             continue
         after = dice.getstate()
         dice.setstate(state)

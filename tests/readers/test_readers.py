@@ -1,6 +1,8 @@
 """Who sees a passage: by key, by `as`, by change."""
 
+import hashlib
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import pytest
@@ -9,6 +11,7 @@ from engram.composition.container import Application
 from engram.core.ranking import exact_search
 from engram.services.retrieval import passage_key_cache, retrieval_service
 from tests.readers.conftest import Client, Put
+from tests.support import state
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
@@ -265,3 +268,23 @@ def test_few_visible_passages_of_an_indexed_collection_are_all_found(
     with keyed.database.write() as writer:
         writer.execute("UPDATE collection SET indexed = '{passage}' WHERE name = %(name)s", {"name": name})
     assert ask(client("group:hr"), name, arm={"strategy": strategy}, collapse_duplicates=False) == {"p3", "p23"}
+
+
+def test_whom_a_frontend_asks_for_is_a_principal_that_can_be_erased(
+    put: Put, keyed: Application, client: Client, admin: TestClient
+) -> None:
+    """docs/privacy.md says how its name is made."""
+    put("asked", *PASSAGES)
+    frontend = client(scopes=["query", "act-as"])
+    question = "Where was Marie Skłodowska born?"
+    for names in (["user:ana", "group:hr"], ["user:bo"]):
+        body = {"query": question, "collection": "asked", "as": names}
+        assert frontend.post("/query", json=body).status_code == 200
+    digest = hashlib.sha256(b"group:hr\0user:ana").hexdigest()[:16]
+    principal = f"{frontend.get('/access/me').json()['name']} as {digest}"
+    assert principal in {row["principal"] for row in state.rows(keyed, "asked", "episode")}
+    accepted = admin.delete(f"/collections/asked/principals/{quote(principal)}")
+    assert accepted.status_code == 202, accepted.text
+    keyed.jobs.runner.run_ready()
+    (left,) = [row for row in state.rows(keyed, "asked", "episode") if row["question"] == question]
+    assert left["principal"] != principal
