@@ -271,6 +271,38 @@ def test_rounds_come_as_they_are_done(opened: Opened, service: str, curie: str, 
     page.locator("tr", has_text="Marie Curie's birthplace").get_by_text("stopped").wait_for()
 
 
+def test_a_session_that_knows_no_further_question_says_whether_its_evidence_is_enough(
+    opened: Opened, service: str, curie: str, working: None
+) -> None:
+    with Engram(service, collection=curie) as engram:
+        engram.start_session(QUESTION)
+    page = opened(service, place("ask", curie))
+
+    def answer_as_without_a_gap(sufficiency: float) -> None:
+        def change(route: Any) -> None:
+            listed = route.fetch().json()
+            for one in listed["sessions"]:
+                one |= {"status": "stopped", "stop_reason": "no_gap", "sufficiency": sufficiency}
+            route.fulfill(json=listed)
+
+        page.unroute("**/sessions?*")
+        page.route("**/sessions?*", change)
+        page.get_by_role("link", name="Ask", exact=True).click()
+        page.get_by_role("link", name="Sessions", exact=True).click()
+
+    answer_as_without_a_gap(0.9)
+    page.locator("tr", has_text=QUESTION).get_by_text("its evidence is probably enough").wait_for()
+    answer_as_without_a_gap(0.1)
+    page.locator("tr", has_text=QUESTION).get_by_text("it knows no further question").wait_for()
+
+
+def test_an_empty_page_offers_what_its_own_collection_holds(opened: Opened, service: str, curie: str) -> None:
+    for name in ("ask", "sessions", "facts"):
+        page = opened(service, place(name, curie))
+        page.get_by_role("link", name="Marie Curie", exact=True).wait_for()
+        assert page.get_by_text("sample collection").count() == 0
+
+
 def state_facts(page: Any, service: str, collection: str) -> None:
     for source, chair, since in (("gazette", "Ana Diaz", "2001-01-01"), ("rumour", "Bo Lind", "2002-01-01")):
         fact = {"subject": "Acme", "predicate": "chair", "object": chair, "valid_from": since}
