@@ -66,7 +66,7 @@ def list_wordy_columns() -> set[str]:
         for column in table.columns
         if isinstance(column.type, Text | JSONB | LargeBinary)
         or (isinstance(column.type, ARRAY) and isinstance(column.type.item_type, Text))
-        or str(column.type).startswith("VECTOR")
+        or str(column.type).startswith(("VECTOR", "HALFVEC"))
     }
 
 

@@ -11,6 +11,7 @@ from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.storage.corpus import collections as stored_collections
 from engram.wings.local.sample import corpus, questions
+from tests.support.encoder import HALF_PRECISION
 
 HOPS, TOP_SENTENCES, TOP_ENTITIES, ALPHA = 3, 3, 5, 0.01
 
@@ -144,7 +145,7 @@ def test_paper_profile_is_the_published_retrieval(application: Application, samp
             )
         )
         got = [(passage.passage_id, passage.score) for passage in answer.passages]
-        assert [score for _, score in got] == pytest.approx([score for _, score in expected], abs=2e-5)
+        assert [score for _, score in got] == pytest.approx([score for _, score in expected], abs=HALF_PRECISION)
         assert {name for name, _ in got[:5]} == {name for name, _ in expected[:5]}, question.text
 
 
