@@ -66,7 +66,7 @@ _ENTITIES = f"""
 # IS TRUE: as a sub-select that is hashed once, where a join would be left to the planner.
 _STATEMENT = f"""
     WITH best AS MATERIALIZED (
-        SELECT member.id AS passage_id, own.id, own.similarity, own.embedding, member.place
+        SELECT member.id AS passage_id, own.id, own.similarity, own.embedding::vector, member.place
         FROM unnest(%(pool)s::bigint[]) WITH ORDINALITY AS member(id, place)
         CROSS JOIN LATERAL (
             SELECT s.id, -(s.embedding <#> {HALVED_QUESTION}) AS similarity, s.embedding FROM sentence s

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from engram.core.text.spelling import normalise_spelling
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
-from engram.storage.half_vectors import halve
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
 from engram.storage.retrieval.written_names import WRITTEN_NAME
@@ -105,7 +104,7 @@ def find_nearest_entity(
     row = reader.row(
         f"""
         SELECT * FROM (
-            SELECT id, {WRITTEN_NAME} AS surface, -(embedding <#> {halve("%(v)s")}) AS similarity FROM entity e
+            SELECT id, {WRITTEN_NAME} AS surface, -({near.distance}) AS similarity FROM entity e
             WHERE {near.rows} AND embedding IS NOT NULL ORDER BY {near.order} LIMIT %(limit)s
         ) AS nearest ORDER BY similarity DESC, id LIMIT 1
         """,

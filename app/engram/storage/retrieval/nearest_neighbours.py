@@ -46,8 +46,8 @@ def nearness(
         exact: search exactly also where there is an index.
         alias: of the table in the statement.
     """
-    in_halves = table in IN_HALVES
-    distance = f"{alias}{column} <#> {halve(vector) if in_halves else vector}"
+    sought = halve(vector) if table in IN_HALVES else vector
+    distance = f"{alias}{column} <#> {sought}"
     if exact or table not in collection.indexed:
         order = f"({distance}) + 0"  # which no index can serve
         return Nearness(f"{alias}collection_id = %(collection)s", order, order)
@@ -56,7 +56,7 @@ def nearness(
     key = build_index_key(table, alias + column, dimension)
     if dimension > MOST_NUMBERS:
         return Nearness(rows, f"{key} <#> {build_index_key(table, vector, dimension)}", distance)
-    order = f"{key} <#> {halve(vector) if in_halves else vector}"
+    order = f"{key} <#> {sought}"
     return Nearness(rows, order, order)
 
 
