@@ -6,7 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.ranking.ranking_weights import Prior, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import ANSWER_FEATURES, build_observation
-from engram_evaluation.logistic_fit import calibrate, find_lowest_level, fit_logistic, fit_network, loosen_prior
+from engram_evaluation.logistic_fit import (
+    calibrate,
+    expect_features,
+    find_lowest_level,
+    fit_logistic,
+    fit_network,
+    loosen_prior,
+)
 
 SIZE = len(ANSWER_FEATURES)
 
@@ -45,6 +52,19 @@ class TestFit:
             fit_logistic([small, large], 0.03, 60.0).mean,
             rtol=1e-6,
         )
+
+    def test_expected_features_score_as_a_fit_without_them(self) -> None:
+        draw = np.random.default_rng(8)
+        rows, _ = self.corpus(8, 4000)
+        rows[:, 9] = 0.5 * rows[:, 1] - 0.3 * rows[:, 2] + draw.normal(0.0, 0.3, len(rows))
+        enough = draw.random(len(rows)) < 1 / (1 + np.exp(-rows @ self.WEIGHTS))
+        found, others = fit_logistic([(rows, enough)], 1e-6, 60.0), np.arange(SIZE) != 9
+        without = fit_logistic([(rows[:, others], enough)], 1e-6, 60.0)
+        filled = np.where(others, rows, 0.0)
+        filled[:, 9] = filled @ expect_features(found.precision, [9])[0]
+        wanted = rows[:, others] @ without.mean
+        assert_allclose(filled @ found.mean, wanted, atol=0.25)
+        assert np.abs(rows[:, others] @ found.mean[others] - wanted).max() > 1.0
 
     @pytest.mark.parametrize("enough", [True, False])
     def test_fit_refuses_answers_of_one_class(self, enough: bool) -> None:

@@ -20,6 +20,7 @@ from engram_evaluation.prior_files import format_ranking
 
 SIZE = len(PASSAGE_FEATURES)
 LITTLE = len(sufficiency.ANSWER_FEATURES)
+EXPECTED = np.random.default_rng(7).normal(size=(len(sufficiency.PATTERNED), LITTLE))
 
 
 def draw_prior(seed: int = 0) -> Prior:
@@ -40,7 +41,9 @@ def draw_base_weights(seed: int = 0) -> NDArray[np.float64]:
 
 def content(**changed: Any) -> dict[str, Any]:
     return (
-        format_ranking(draw_base_weights(), draw_prior(), ("one", "other"), draw_sufficiency_prior(), 0.25)
+        format_ranking(
+            draw_base_weights(), draw_prior(), ("one", "other"), draw_sufficiency_prior(), 0.25, EXPECTED
+        )
         | changed
     )
 
@@ -60,7 +63,7 @@ def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
     read = load_general(
         write(
             tmp_path / "prior.json",
-            format_ranking(draw_base_weights(), prior, ("one", "other"), draw_sufficiency_prior(), 0.25),
+            format_ranking(draw_base_weights(), prior, ("one", "other"), draw_sufficiency_prior(), 0.25, EXPECTED),
         )
     )
 
@@ -71,6 +74,7 @@ def test_written_prior_reads_back_equal(tmp_path: Path) -> None:
     np.testing.assert_allclose(read.sufficiency.precision, draw_sufficiency_prior().precision, rtol=1e-5)
     assert read.fitted == ("one", "other")
     assert read.sufficiency_level == 0.25
+    np.testing.assert_allclose(read.sufficiency_expected, EXPECTED, rtol=1e-5)
 
 
 def test_rounding_is_done_once(tmp_path: Path) -> None:
@@ -79,7 +83,12 @@ def test_rounding_is_done_once(tmp_path: Path) -> None:
         write(
             tmp_path / "second.json",
             format_ranking(
-                first.base_weights, first.prior, first.fitted, first.sufficiency, first.sufficiency_level
+                first.base_weights,
+                first.prior,
+                first.fitted,
+                first.sufficiency,
+                first.sufficiency_level,
+                first.sufficiency_expected,
             ),
         )
     )
@@ -105,7 +114,7 @@ def test_the_name_is_that_of_the_numbers() -> None:
             {
                 name,
                 *(
-                    from_json(format_ranking(first, prior, (), draw_sufficiency_prior(), 0.25)).name
+                    from_json(format_ranking(first, prior, (), draw_sufficiency_prior(), 0.25, EXPECTED)).name
                     for first, prior in others
                 ),
             }
@@ -116,8 +125,12 @@ def test_the_name_is_that_of_the_numbers() -> None:
 
 def test_sufficiency_name_depends_on_both_priors() -> None:
     read = from_json(content())
-    refitted = from_json(format_ranking(draw_base_weights(), draw_prior(), (), draw_sufficiency_prior(1), 0.25))
-    reranked = from_json(format_ranking(draw_base_weights(), draw_prior(1), (), draw_sufficiency_prior(), 0.25))
+    refitted = from_json(
+        format_ranking(draw_base_weights(), draw_prior(), (), draw_sufficiency_prior(1), 0.25, EXPECTED)
+    )
+    reranked = from_json(
+        format_ranking(draw_base_weights(), draw_prior(1), (), draw_sufficiency_prior(), 0.25, EXPECTED)
+    )
 
     assert refitted.name == read.name
     assert len({read.sufficiency_name, refitted.sufficiency_name, reranked.sufficiency_name}) == 3
@@ -132,7 +145,9 @@ def test_the_shipped_one_can_be_read_and_names_its_data_sets() -> None:
 
 
 def test_each_kind_of_corpus_has_its_own_weights(tmp_path: Path) -> None:
-    other = format_ranking(draw_base_weights(1), draw_prior(1), ("third",), draw_sufficiency_prior(1), 0.25)
+    other = format_ranking(
+        draw_base_weights(1), draw_prior(1), ("third",), draw_sufficiency_prior(1), 0.25, EXPECTED
+    )
     priors = load_priors(write(tmp_path / "priors.json", other))
 
     assert priors.select_kind("encyclopedic").fitted == ("one", "other")
@@ -178,6 +193,7 @@ def replace_content(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:
         ),
         (change_sufficiency(level=1.5), "of what is enough, its level must lie in"),
         (change_sufficiency(level=None), "holds no ranking prior"),
+        (change_sufficiency(expected=[[0.0] * LITTLE]), f"what it expects needs 2 x {LITTLE} finite numbers"),
         (change_sufficiency(mean=[0.0]), f"of what is enough, it needs a mean of {LITTLE}"),
         (change_sufficiency(mean=[float("nan")] * LITTLE), "must be finite"),
         (change_sufficiency(precision=(-np.eye(LITTLE)).tolist()), "symmetric and positive definite"),

@@ -35,6 +35,8 @@ class RankingPrior:
         sufficiency: prior of the weights of sufficiency.
         sufficiency_name: its fingerprint. It depends on ``name`` too, because the features come from the ranking.
         sufficiency_level: the probability, in [0, 1], that nine in ten right answers of other corpora reach.
+        sufficiency_expected: what its patterned features are expected to be in other languages than English, see
+            ``sufficiency.features``.
         further: priors of further models, by identity.
         reranker, reranker_name: prior of the trust in a reranker, and its fingerprint; None where there is none.
     """
@@ -46,6 +48,7 @@ class RankingPrior:
     sufficiency: Prior
     sufficiency_name: str
     sufficiency_level: float
+    sufficiency_expected: NDArray[np.float64]
     further: Mapping[PriorIdentity, Prior] = field(default_factory=dict)
     reranker: Prior | None = None
     reranker_name: str = ""
@@ -149,10 +152,11 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     try:
         enough = read_prior(content["sufficiency"], sufficiency.ANSWER_FEATURES)
         level = _read_level(content["sufficiency"])
+        expected = _read_expected(content["sufficiency"])
     except ValueError as error:
         raise ValueError(f"of what is enough, {error}") from error
     sufficiency_name = _fingerprint(name.encode(), enough, sufficiency.ANSWER_FEATURES)
-    return RankingPrior(name, base_weights, prior, fitted, enough, sufficiency_name, level)
+    return RankingPrior(name, base_weights, prior, fitted, enough, sufficiency_name, level, expected)
 
 
 RankingWeights = tuple[NDArray[np.float64], Prior, tuple[str, ...]]
@@ -194,6 +198,14 @@ def _read_level(content: Mapping[str, Any]) -> float:
     if not 0.0 <= level <= 1.0:
         raise ValueError("its level must lie in [0, 1]")
     return level
+
+
+def _read_expected(content: Mapping[str, Any]) -> NDArray[np.float64]:
+    expected = np.array(content["expected"], dtype=np.float64)
+    shape = len(sufficiency.PATTERNED), len(sufficiency.ANSWER_FEATURES)
+    if expected.shape != shape or not np.isfinite(expected).all():
+        raise ValueError(f"what it expects needs {shape[0]} x {shape[1]} finite numbers")
+    return expected
 
 
 def _fingerprint(before: bytes, prior: Prior, features: Sequence[str]) -> str:

@@ -35,6 +35,7 @@ def build_neutral_prior() -> RankingPrior:
         _build_flat_prior(len(sufficiency.ANSWER_FEATURES)),
         "none",
         0.5,
+        np.zeros((len(sufficiency.PATTERNED), len(sufficiency.ANSWER_FEATURES))),
     )
 
 
@@ -61,6 +62,7 @@ def format_ranking(
     fitted: tuple[str, ...],
     enough: Prior,
     level: float,
+    expected: Floats,
     enough_fitted: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Format the weights that collections of one kind start from as plain JSON, numbers rounded.
@@ -68,6 +70,7 @@ def format_ranking(
     Args:
         fitted, enough_fitted: names of the data sets that the ranking weights and sufficiency were fitted to.
         level: of sufficiency, in [0, 1].
+        expected: of its features in other languages than English, (len(PATTERNED), len(ANSWER_FEATURES)).
     """
     return {
         "features": list(PASSAGE_FEATURES),
@@ -78,6 +81,7 @@ def format_ranking(
             "features": list(sufficiency.ANSWER_FEATURES),
             "fitted": list(enough_fitted),
             "level": float(f"{level:.{DIGITS}g}"),
+            "expected": [_round_numbers(row) for row in expected],
             **_format_prior(enough),
         },
     }

@@ -20,7 +20,7 @@ from engram.services.retrieval.query import Query
 from engram_evaluation.absent_evidence import build_maskable_corpus
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
-from engram_evaluation.logistic_fit import calibrate, find_lowest_level, fit_logistic, loosen_prior
+from engram_evaluation.logistic_fit import calibrate, expect_features, find_lowest_level, fit_logistic, loosen_prior
 from engram_evaluation.prior_files import build_general_priors, build_neutral_prior, format_ranking
 from engram_evaluation.ranking_fit import JudgedQuestion, fit
 
@@ -111,8 +111,8 @@ def fit_weights(
     """
     names = tuple(dataset.name for _, dataset in corpora)
     first, both, fitted = ranking or (*fit_looks(corpora, steps), names)
-    enough, level = fit_sufficiency(corpora, first, both, steps)
-    return format_ranking(first, both, fitted, enough, level, names)
+    enough, level, expected = fit_sufficiency(corpora, first, both, steps)
+    return format_ranking(first, both, fitted, enough, level, expected, names)
 
 
 def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prior]:
@@ -142,7 +142,7 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prio
 
 def fit_sufficiency(
     corpora: Corpora, first: NDArray[np.float64], ranking: Prior, steps: Steps
-) -> tuple[Prior, float]:
+) -> tuple[Prior, float, NDArray[np.float64]]:
     """A prior of when the first passages hold all the evidence, ranked by these weights, and a level.
 
     Every question is asked twice more, with its evidence and without it: the features of an answer depend on the
@@ -150,7 +150,8 @@ def fit_sufficiency(
     goes by answers with evidence alone, as questions are mostly asked of a corpus that can answer them.
 
     Returns:
-        The prior, and the level of ``sufficiency.compute_withholding_threshold``, the lowest of the data sets.
+        The prior, and the level of ``sufficiency.compute_withholding_threshold``, the lowest of the data sets,
+        and what ``logistic_fit.expect_features`` says of features that rest on English patterns.
 
     Raises:
         InvalidRequestError: the first passages hold all the evidence of every question, or of none.
@@ -166,7 +167,11 @@ def fit_sufficiency(
     try:
         direction = fit_logistic(both, ENOUGH_RIDGE, ENOUGH_VERDICTS)
         fitted = calibrate(direction, present)
-        return loosen_prior(fitted, ENOUGH_BIAS, ENOUGH_SLOPE), find_lowest_level(fitted.mean, present)
+        return (
+            loosen_prior(fitted, ENOUGH_BIAS, ENOUGH_SLOPE),
+            find_lowest_level(fitted.mean, present),
+            expect_features(fitted.precision, sufficiency.PATTERNED),
+        )
     except ValueError as error:
         raise InvalidRequestError(f"What is enough cannot be fitted to these data sets: {error}.") from error
 

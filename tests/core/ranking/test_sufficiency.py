@@ -29,6 +29,7 @@ from engram.core.ranking.sufficiency import (
 )
 
 SIZE = len(ANSWER_FEATURES)
+EXPECTED = np.zeros((len(sufficiency.PATTERNED), SIZE))
 FLAT = Prior(np.zeros(SIZE), np.eye(SIZE))
 
 
@@ -36,7 +37,7 @@ def chain(
     size: int,
     *sides: set[int],
     about: frozenset[int] | set[int] = frozenset(),
-    through: int = 0,
+    through: int | None = 0,
     compared: bool = False,
 ) -> Chain:
     """Each side by the places, from 1, of the candidates that are titled after something that it names."""
@@ -56,6 +57,7 @@ def build_named_features(
     said: Chain | None = None,
     *,
     similarity: list[float] | None = None,
+    expected: np.ndarray = EXPECTED,
     general: bool = False,
 ) -> dict[str, float]:
     size = len(scores)
@@ -65,6 +67,7 @@ def build_named_features(
         np.array(shared or [0.0] * size),
         share,
         said or chain(size),
+        expected=expected,
         general=general,
     )
     return dict(zip(ANSWER_FEATURES, values.tolist(), strict=True))
@@ -117,17 +120,17 @@ class TestFeatures:
         falling = np.sort(np.array(scores))[::-1]
         last = chain(len(falling), {1, len(falling)}, through=1)
         zeros = np.zeros(len(falling))
-        found = features(falling, zeros, zeros, share, last)
+        found = features(falling, zeros, zeros, share, last, expected=EXPECTED)
         assert np.isfinite(found).all()
-        assert_allclose(features(falling + 3.0, zeros, zeros, share, last), found, atol=1e-6)
+        assert_allclose(features(falling + 3.0, zeros, zeros, share, last, expected=EXPECTED), found, atol=1e-6)
 
     def test_no_candidates_have_no_sufficiency_features(self) -> None:
         with pytest.raises(ValueError, match="without candidates"):
-            features(np.zeros(0), np.zeros(0), np.zeros(0), 0.0, chain(0))
+            features(np.zeros(0), np.zeros(0), np.zeros(0), 0.0, chain(0), expected=EXPECTED)
 
     def test_scores_have_to_fall(self) -> None:
         with pytest.raises(ValueError, match="falling"):
-            features(np.array([1.0, 2.0]), np.zeros(2), np.zeros(2), 0.0, chain(2))
+            features(np.array([1.0, 2.0]), np.zeros(2), np.zeros(2), 0.0, chain(2), expected=EXPECTED)
 
 
 class TestChain:
@@ -167,6 +170,20 @@ class TestChain:
 
     def test_comparison_question_has_its_feature(self) -> None:
         assert build_named_features([*self.SCORES], said=chain(7, compared=True))["compared"] == 1.0
+
+    def test_a_question_without_patterns_has_what_the_others_let_expect(self) -> None:
+        expected = EXPECTED.copy()
+        expected[0, ANSWER_FEATURES.index("bias")], expected[0, ANSWER_FEATURES.index("covered")] = 0.25, 0.5
+        expected[1, ANSWER_FEATURES.index("margin_2_3")] = 0.125
+        said = chain(7, {6}, about={1, 2}, through=None)
+        found = build_named_features([*self.SCORES], share=0.5, said=said, expected=expected)
+        assert (found["open"], found["compared"]) == (0.5, 0.125)
+        patterned = build_named_features(
+            [*self.SCORES], share=0.5, said=chain(7, {6}, about={1, 2}), expected=expected
+        )
+        assert {name for name in found if found[name] != patterned[name]} == {"open", "compared"}
+        general = build_named_features([*self.SCORES], said=said, expected=expected, general=True)
+        assert (general["open"], general["compared"]) == (0.0, 0.0)
 
 
 def test_words_are_covered_by_weight_and_once() -> None:

@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engram.composition.container import Application
+from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import LEAST_QUESTIONS
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.profiles import ProfileName
@@ -102,6 +104,30 @@ def test_titles_and_sentences_are_compared_in_general_corpora_only(
     assert (title >= similarity).all()
     assert (title > similarity).any()
     assert sentence.all()
+
+
+def test_features_of_english_patterns_are_absent_in_other_languages(
+    ingest: Ingest, http: TestClient, application: Application, collection: str
+) -> None:
+    ingest(*ARTICLES)
+    http.patch(f"/collections/{collection}", json={"corpus_kind": "encyclopedic"})
+    found = {}
+    for language, text in (
+        ("en", "Where was the astronomer who found the moon Titan born?"),
+        ("de", "Wo wurde der Astronom geboren, der den Mond Titan entdeckt hat?"),
+    ):
+        query = Query(text=text, scope=application.auth.access.scope(collection))
+        retrieved = application.retrieval.retrieve.find(application.retrieval.retrieve.plan(query))
+        assert retrieved.plan.language == language
+        assert retrieved.ranking.sufficiency is not None
+        found[language] = retrieved.ranking.sufficiency.features
+    patterned = [*sufficiency.PATTERNED]
+    assert (found["en"][patterned] == found["en"][patterned].round()).all()
+    others = found["de"].copy()
+    others[patterned] = 0.0
+    wanted = application.models.priors.encyclopedic.sufficiency_expected @ others
+    np.testing.assert_allclose(found["de"][patterned], wanted)
+    assert (wanted > 0).all()
 
 
 def test_verdicts_teach_the_weights_of_their_kind_and_keep_it(

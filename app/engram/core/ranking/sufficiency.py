@@ -79,6 +79,8 @@ The others are 0 in a general corpus, where they tell answers of other corpora w
 - rival: how near the best passage beyond the first five that completes a side comes to the fifth, 1 / (1 + e^d) of
   the difference d of their scores, in [0, 1/2]; 0 if there is none.
 """
+PATTERNED = tuple(ANSWER_FEATURES.index(name) for name in ("open", "compared"))
+"""Places of the features that rest on patterns of English questions: a question in another language has none."""
 MOST_BRIDGES = 2
 """Things that a question goes through without naming them that are told apart: more are as many."""
 MOST_LOG_ODDS = 12.0
@@ -100,13 +102,14 @@ class Chain:
     of the first five leads on from it: who directed both of two films takes two films and two directors.
 
     Attributes:
-        through: number of unnamed entities between the question's names and its answer, see ``question_triples``.
+        through: number of unnamed entities between the question's names and its answer, see ``question_triples``;
+            None: the question's language has no patterns that tell.
         compared: whether the question compares several entities that it names, with no unnamed one between.
         about: whether each candidate, the best first, is titled after an entity of the question, (n,).
         named: [i, j]: whether candidate j is titled after an entity that side i names, (m, n).
     """
 
-    through: int
+    through: int | None
     compared: bool
     about: NDArray[np.bool_]
     named: NDArray[np.bool_]
@@ -123,7 +126,14 @@ class Chain:
 
 
 def features(
-    scores: Floats, similarity: Floats, shared_new: Floats, covered: float, chain: Chain, *, general: bool = False
+    scores: Floats,
+    similarity: Floats,
+    shared_new: Floats,
+    covered: float,
+    chain: Chain,
+    *,
+    expected: Floats,
+    general: bool = False,
 ) -> Floats:
     """The features of one ranked answer, (len(ANSWER_FEATURES),).
 
@@ -133,6 +143,8 @@ def features(
         shared_new: of the candidates in the order of ``scores``, (n,).
         covered: by ``compute_word_coverage``, in [0, 1].
         chain: over the candidates in the order of ``scores``.
+        expected: what to expect of each of ``PATTERNED`` where the question's language has no patterns, as weights
+            of the other features, (len(PATTERNED), len(ANSWER_FEATURES)).
         general: whether the corpus is a general one.
 
     Raises:
@@ -159,11 +171,15 @@ def features(
     chained = [
         covered,
         float(shared_new[:EVIDENCE_PASSAGES].max()),
-        0.0 if chain.complete else float(min(chain.through, MOST_BRIDGES)),
+        0.0 if chain.complete else float(min(chain.through or 0, MOST_BRIDGES)),
         float(chain.compared),
         _rival(scores, chain),
     ]
-    return np.array([*ranked, *([0.0] * len(chained) if general else chained)])
+    values = np.array([*ranked, *([0.0] * len(chained) if general else chained)])
+    if chain.through is None and not general:
+        values[[*PATTERNED]] = 0.0
+        values[[*PATTERNED]] = expected @ values
+    return values
 
 
 def _rival(scores: Floats, chain: Chain) -> float:

@@ -54,6 +54,7 @@ def estimate_sufficiency(
     pool: CandidatePool | None,
     weights: NDArray[np.float64],
     events: int,
+    expected: NDArray[np.float64],
 ) -> SufficiencyEstimate:
     """Estimate how probably a ranking holds all evidence.
 
@@ -64,6 +65,7 @@ def estimate_sufficiency(
         pool: pool of the same candidates in the same order; None where it has no member.
         weights: mean weights of ``sufficiency.ANSWER_FEATURES``, (k,).
         events: verdicts in the weights.
+        expected: as of ``sufficiency.features``.
     """
     if not len(scores):
         return SufficiencyEstimate(0.0, walk.vouched, np.zeros(0), weights, events)
@@ -81,6 +83,7 @@ def estimate_sufficiency(
         features[:, _SHARED_NEW],
         share,
         _chain(plan, features, pool),
+        expected=expected,
         general=plan.collection.corpus_kind == "general",
     )
     return SufficiencyEstimate(sufficiency.probability(values, weights), walk.vouched, values, weights, events)
@@ -90,7 +93,7 @@ def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool |
     triples = question_triples.triples(plan.query.text, list(plan.mentions.values()))
     about = features[:, _TITLED] > 0
     return Chain(
-        through=question_triples.count_intermediate_unknowns(triples),
+        through=question_triples.count_intermediate_unknowns(triples) if plan.language in (None, "en") else None,
         compared=question_triples.compares(triples),
         about=about,
         named=np.zeros((0, len(features)), dtype=bool)

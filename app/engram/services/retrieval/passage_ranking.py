@@ -215,6 +215,7 @@ def _rank_by_features(
         replace(candidates.words, in_passages=candidates.words.in_passages[first_places]),
         pool,
         *believed[prior.of_sufficiency],
+        prior.sufficiency_expected,
     )
     holders = {past.sentence_id: past.passage_id for past in walk.recalled}
     priors = collect_passage_probabilities(walk.priors, holders, stand_in_by_passage)
