@@ -32,7 +32,8 @@ from pgvector.psycopg import register_vector
 import common
 from engram.composition.container import Application, Servers
 from engram.services.retrieval.query import Query
-from engram.storage.retrieval.nearest_neighbours import build_index_condition
+from engram.storage.half_vectors import halve
+from engram.storage.retrieval.nearest_neighbours import build_index_condition, build_index_key, operators
 
 ARMS = [(profile, memory) for profile in ("paper", "default") for memory in ("off", "read")]
 TOP_K = 10
@@ -51,13 +52,17 @@ class Floor:
         register_vector(self._connection)
         self._connection.execute(f"SET hnsw.ef_search = {app.settings.hnsw_ef_search}")
         self._connection.execute("SET hnsw.iterative_scan = relaxed_order")
+        dimension = app.models.embedder.dimension
+        key = build_index_key("passage", "embedding", dimension)
         if not exact:
             self._connection.execute(
                 f"CREATE INDEX IF NOT EXISTS passage_hnsw_{self._collection} ON passage "
-                f"USING hnsw (embedding vector_ip_ops) WHERE {build_index_condition(self._collection)}"
+                f"USING hnsw ({key} {operators('passage', dimension)}) "
+                f"WHERE {build_index_condition(self._collection)}"
             )
         rows = f"collection_id = {self._collection}" if exact else build_index_condition(self._collection)
-        order = "(embedding <#> %(q)s) + 0" if exact else "embedding <#> %(q)s"
+        sought = halve("%(q)s::vector")
+        order = f"(embedding <#> {sought}) + 0" if exact else f"{key} <#> {sought}"
         self._statement = f"SELECT id FROM passage WHERE {rows} ORDER BY {order} LIMIT {TOP_K}"
 
     def __call__(self, question: str) -> object:

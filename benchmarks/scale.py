@@ -62,10 +62,10 @@ _COPY = (
     INSERT INTO passage (collection_id, id, external_id, title, text, language, metadata, content_hash,
                          embedding)
     SELECT %(target)s, p.id + %(offset)s, p.external_id || '#' || %(copy)s::bigint, p.title, p.text, p.language,
-           p.metadata, p.content_hash, CASE WHEN %(copy)s = 0 THEN p.embedding ELSE l2_normalize(
-               p.embedding * %(own)s::vector + other.embedding * %(others)s::vector) END
+           p.metadata, p.content_hash, CASE WHEN %(copy)s = 0 THEN p.embedding::vector ELSE l2_normalize(
+               p.embedding::vector * %(own)s::vector + other.embedding * %(others)s::vector) END
     FROM copied JOIN passage p ON p.collection_id = %(source)s AND p.id = copied.id
-    JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS place, embedding FROM passage
+    JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS place, embedding::vector FROM passage
           WHERE collection_id = %(source)s) AS other ON other.place = copied.other
     """,
     """
@@ -81,10 +81,10 @@ _COPY = (
     """
     INSERT INTO sentence (collection_id, id, passage_id, position, text, embedding)
     SELECT %(target)s, s.id + %(offset)s, s.passage_id + %(offset)s, s.position, s.text,
-           CASE WHEN %(copy)s = 0 THEN s.embedding ELSE l2_normalize(
-               s.embedding * %(own)s::vector + other.embedding * %(others)s::vector) END
+           CASE WHEN %(copy)s = 0 THEN s.embedding::vector ELSE l2_normalize(
+               s.embedding::vector * %(own)s::vector + other.embedding * %(others)s::vector) END
     FROM copied JOIN sentence s ON s.collection_id = %(source)s AND s.passage_id = copied.id
-    JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS place, embedding FROM passage
+    JOIN (SELECT row_number() OVER (ORDER BY id) - 1 AS place, embedding::vector FROM passage
           WHERE collection_id = %(source)s) AS other ON other.place = copied.other
     """,
     """

@@ -206,7 +206,7 @@ CREATE TABLE passage (
     language TEXT NOT NULL,
     metadata JSONB DEFAULT '{}' NOT NULL,
     content_hash BYTEA NOT NULL,
-    embedding VECTOR NOT NULL,
+    embedding HALFVEC NOT NULL,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     text_since TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,

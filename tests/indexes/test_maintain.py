@@ -226,7 +226,7 @@ class TestIndexRebuilds:
         with application.database.administer() as administrator:
             vector_indexes.drop(administrator, name)
             administrator.execute(
-                f"CREATE INDEX {name} ON passage USING hnsw ((embedding::vector(384)) vector_ip_ops) "
+                f"CREATE INDEX {name} ON passage USING hnsw ((embedding::halfvec(384)) halfvec_ip_ops) "
                 f"WHERE collection_id = {collection_id}"
             )
         assert leftovers(application) == [name]

@@ -1,4 +1,4 @@
-"""Vectors in half precision, as sentences, names and time expressions have them.
+"""Vectors in half precision, as passages, sentences, names and time expressions have them.
 
 Half precision moves a cosine of unit vectors by less than 1e-4 and takes half the room. What is learned, and what
 is kept of questions, is in full precision.

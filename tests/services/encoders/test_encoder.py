@@ -23,7 +23,7 @@ from engram.wings.experiments.parts import ExperimentServices
 from tests.conftest import CURIE
 from tests.support import state, undo
 from tests.support.databases import application_on, index_all
-from tests.support.encoder import ResizedEncoder, RotatedEncoder
+from tests.support.encoder import HALF_PRECISION, ResizedEncoder, RotatedEncoder
 from tests.support.jobs import make_due, run_again
 from tests.support.strict_client import TestClient
 from tests.support.twins import create_twin
@@ -97,7 +97,7 @@ def test_each_encoder_serves_its_own_collections(application: Application, other
         found = vectors(services, name)
         texts = [f"{passage['title']}. {passage['text']}" for passage in CURIE]
         for passage, vector in zip(CURIE, services.models.embedder.embed(texts), strict=True):
-            np.testing.assert_allclose(found[passage["id"]], vector, atol=1e-6)
+            np.testing.assert_allclose(found[passage["id"]], vector, atol=HALF_PRECISION)
         answer = services.answers.question.serve(Query(text=QUESTION, scope=scope))
         answers.append({passage.passage_id: passage.score for passage in answer.passages})
         event = add_pending_verdict(services, name, RIVER)

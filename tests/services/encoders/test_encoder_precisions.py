@@ -13,6 +13,7 @@ from engram.context.errors import InvalidRequestError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.services.retrieval.query import Query
 from tests.support import state
+from tests.support.encoder import HALF_PRECISION
 from tests.support.twins import create_twin
 
 QUESTION = "Where was Marie Curie born?"
@@ -49,7 +50,7 @@ def passage_vectors(application: Application, name: str) -> dict[str, np.ndarray
 def assert_made_by(application: Application, name: str) -> None:
     """The passages' vectors are those of the application's configured precision."""
     for text, vector in passage_vectors(application, name).items():
-        np.testing.assert_allclose(vector, application.models.embedder.embed([text])[0], atol=1e-5)
+        np.testing.assert_allclose(vector, application.models.embedder.embed([text])[0], atol=HALF_PRECISION)
 
 
 def compute_first_score(application: Application, name: str) -> float:

@@ -99,7 +99,7 @@ def assert_of(embedder: Embedder, application: Application, name: str) -> None:
     found = vectors(application, name)
     for row in found["passage"]:
         text = f"{row['title']}. {row['text']}"
-        np.testing.assert_allclose(vector(row), embedder.embed([text])[0], atol=1e-6)
+        np.testing.assert_allclose(vector(row), embedder.embed([text])[0], atol=HALF_PRECISION)
     for table, column in TEXTS.items():
         assert found[table], table
         for row in found[table]:

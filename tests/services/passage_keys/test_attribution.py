@@ -17,6 +17,7 @@ from engram.services.retrieval.query import Query
 from engram.storage.passage_keys.evolved_keys import EvolutionProgress
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
+from tests.support.encoder import HALF_PRECISION
 from tests.support.evolving import (
     ELEMENT,
     KEYS,
@@ -53,7 +54,7 @@ class TestCredits:
         (base,) = [row for row in state.rows(application, curie, "passage") if row["external_id"] == "vistula"]
         expected = core.gains(question, vector(base, "embedding")[None], unit[None], 0.7)[0, 0]
         (credit,) = rows(application, curie, "key_credit")
-        assert credit["gain"] == pytest.approx(float(expected), abs=1e-6)
+        assert credit["gain"] == pytest.approx(float(expected), abs=HALF_PRECISION)
         (held,) = rows(application, curie, "expansion_memory")
         assert held["score"] == pytest.approx(credit["gain"] * credit["weight"])
 

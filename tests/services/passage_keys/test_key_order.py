@@ -14,6 +14,7 @@ from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
 from engram.services.learning.verdict_learning import LearningService
 from tests.support import state
+from tests.support.encoder import HALF_PRECISION
 from tests.support.evolving import (
     ELEMENT,
     PASSAGES,
@@ -178,7 +179,7 @@ class TestAnyVerdicts:
         bases = {row["id"]: vector(row, "embedding") for row in state.rows(application, curie, "passage")}
         for key in expected["passage_key"]:
             moved = np.linalg.norm(vector(key, "vector") - bases[key["passage_id"]])
-            assert moved <= core.compute_displacement_bound(rules.strength) + 1e-6
+            assert moved <= core.compute_displacement_bound(rules.strength) + HALF_PRECISION
             assert len(key["units"]) <= rules.units
 
         forget_keys(application, curie)

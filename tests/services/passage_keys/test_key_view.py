@@ -17,6 +17,7 @@ from engram.services.learning.verdict_learning import LearningService
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.passage_keys.key_view import EVENTS, TERMS, KeyView
 from tests.support import state
+from tests.support.encoder import HALF_PRECISION
 from tests.support.evolving import QUESTION, RIVER, services, verdict
 
 OTHER_QUESTION = "What do ships sail on to reach the capital?"
@@ -78,8 +79,8 @@ def test_an_evolved_key_beside_its_base(application: Application, curie: str) ->
     (base,) = [row for row in state.rows(application, curie, "passage") if row["external_id"] == "vistula"]
     keys = [np.array(text.strip("[]").split(","), dtype=float) for text in (base["embedding"], row["vector"])]
     assert (view.generation, view.evolved, view.key_generation) == (1, True, 1)
-    assert view.cosine == pytest.approx(keys[0] @ keys[1], abs=1e-6)
-    assert view.displacement == pytest.approx(np.linalg.norm(keys[0] - keys[1]), abs=1e-6)
+    assert view.cosine == pytest.approx(keys[0] @ keys[1], abs=HALF_PRECISION)
+    assert view.displacement == pytest.approx(np.linalg.norm(keys[0] - keys[1]), abs=HALF_PRECISION)
     assert view.displacement_bound == core.compute_displacement_bound(
         application.models.key_learning.rules.strength
     )

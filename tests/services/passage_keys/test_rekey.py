@@ -27,6 +27,7 @@ from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE, Ingest
 from tests.services.corpus.test_ingest_jobs import DisturbedEncoder
 from tests.support import lexical, state
+from tests.support.encoder import HALF_PRECISION
 from tests.support.evolving import verdict
 from tests.support.jobs import make_due, run_again, runner
 
@@ -86,7 +87,7 @@ def vectors(application: Application, name: str) -> dict[str, NDArray[np.float32
     """External id -> dense key."""
     with application.database.read() as reader:
         found = reader.rows(
-            "SELECT external_id, embedding FROM passage WHERE collection_id = %(c)s",
+            "SELECT external_id, embedding::vector FROM passage WHERE collection_id = %(c)s",
             {"c": collections.find(reader, name).id},
         )
     return {row[0]: row[1].to_numpy() for row in found}
@@ -98,7 +99,7 @@ def assert_keyed(application: Application, name: str, building: KeyBuilding, tex
     stored = vectors(application, name)
     assert set(stored) == set(texts)
     expected = application.models.embedder.embed(list(texts.values()))
-    np.testing.assert_allclose(np.stack([stored[key] for key in texts]), expected, atol=1e-6)
+    np.testing.assert_allclose(np.stack([stored[key] for key in texts]), expected, atol=HALF_PRECISION)
     tokens = {key: terms(text, "en") for key, text in texts.items()}
     assert lexical.load_index(application, name) == lexical.fresh({key: Counter(t) for key, t in tokens.items()})
     for question in QUESTIONS:
@@ -444,7 +445,7 @@ class TestOvertakenWorkers:
 
         assert (job.status, job.attempts) == ("succeeded", 0)
         assert vectors(application, corpus)["tokyo"] == pytest.approx(
-            application.models.embedder.embed(["Tokyo 1"])[0], abs=1e-6
+            application.models.embedder.embed(["Tokyo 1"])[0], abs=HALF_PRECISION
         )
 
     def test_it_does_not_try_for_ever(

@@ -146,7 +146,9 @@ def test_paper_profile_is_the_published_retrieval(application: Application, samp
         )
         got = [(passage.passage_id, passage.score) for passage in answer.passages]
         assert [score for _, score in got] == pytest.approx([score for _, score in expected], abs=HALF_PRECISION)
-        assert {name for name, _ in got[:5]} == {name for name, _ in expected[:5]}, question.text
+        least = expected[4][1] - 2 * HALF_PRECISION
+        alike = {name for name, score in expected if score >= least}
+        assert {name for name, _ in got[:5]} <= alike, question.text
 
 
 def test_memory_changes_what_paper_retrieves(application: Application, sample: str) -> None:

@@ -18,7 +18,6 @@ from engram.services.retrieval.retrieval_service import RetrievalService
 from engram.storage.corpus import collections, current_vectors
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.database import Reader
-from engram.storage.passage_keys import evolved_keys
 from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.metadata_filter import compile_filter
 from engram.storage.retrieval.query_focus import Focus
@@ -338,14 +337,13 @@ def test_expansions_are_looked_for_as_postgres_does(alone: Application, taught: 
 def test_keys_are_read_as_they_are(alone: Application, taught: str) -> None:
     with alone.database.snapshot() as reader:
         target = collections.find(reader, taught).id
-        base = evolved_keys.base_keys(reader, target, sorted(state.passages(alone, taught).values()))
-        evolved = {
-            row.passage_id: row.vector.to_numpy()
-            for row in reader.rows(
-                "SELECT passage_id, vector FROM passage_key WHERE collection_id = %(c)s", {"c": target}
+        plain, evolved = (
+            {row.id: row.vector.to_numpy() for row in reader.rows(statement, {"c": target})}
+            for statement in (
+                "SELECT id, embedding::vector AS vector FROM passage WHERE collection_id = %(c)s",
+                "SELECT passage_id AS id, vector FROM passage_key WHERE collection_id = %(c)s",
             )
-        }
-        plain = {passage: key.vector for passage, key in base.items()}
+        )
         for how, expected in ((False, plain), (True, plain | evolved)):
             kept = passages_by_key.load_all_keys(reader, target, evolved=how)
             assert dict(zip(kept.ids.tolist(), kept.keys.tolist(), strict=True)) == {

@@ -88,7 +88,7 @@ def load_passage_sample(reader: Reader, collection_id: int, limit: int) -> NDArr
             FROM ends CROSS JOIN generate_series(0, %(limit)s - 1) AS step
             WHERE first + step * greatest((last - first) / %(limit)s, 1) <= last
         )
-        SELECT string_agg(vector_send(sampled.embedding), ''::bytea ORDER BY sampled.id) AS vectors FROM (
+        SELECT string_agg(vector_send(sampled.embedding::vector), ''::bytea ORDER BY sampled.id) AS vectors FROM (
             SELECT DISTINCT ON (p.id) p.id, p.embedding FROM starts
             {join_by_index("passage p", "p.id >= starts.id ORDER BY p.id LIMIT 1")}
         ) AS sampled

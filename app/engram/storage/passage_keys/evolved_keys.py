@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engram.storage.column_parameters import floats, integers, vectors
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
+from engram.storage.half_vectors import unhalve
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 Vector = NDArray[np.float32]
@@ -148,7 +149,7 @@ def lock_bases(writer: Writer, collection_id: int, passages: Sequence[int]) -> d
 def _load_vectors(reader: Reader, collection_id: int, passages: Sequence[int], lock: str = "") -> dict[int, Vector]:
     rows = reader.rows(
         f"""
-        SELECT p.id, p.embedding FROM {WANTED_IDS} JOIN passage p
+        SELECT p.id, {unhalve("p.embedding")} AS embedding FROM {WANTED_IDS} JOIN passage p
           ON p.collection_id = wanted.collection_id AND p.id = wanted.id
         ORDER BY p.id {lock}
         """,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engram.storage.database import Reader
 from engram.storage.feedback_log.judged_queries import JUDGED_QUERY_JOIN
+from engram.storage.half_vectors import unhalve
 from engram.storage.row_lookups import id_rows, join_by_index
 
 Vector = NDArray[np.float32]
@@ -99,8 +100,9 @@ def find(reader: Reader, collection_id: int, external_id: str) -> ServedKey | No
     """The keys of the passage with this external id, or None."""
     row = reader.row(
         f"""
-        SELECT passage.id, passage.embedding, coalesce(lexical.length, 0) AS length, evolved.generation,
-               evolved.vector, coalesce(evolved.units, '{{}}') AS units, coalesce(evolved.scores, '{{}}') AS scores
+        SELECT passage.id, {unhalve("passage.embedding")} AS embedding, coalesce(lexical.length, 0) AS length,
+               evolved.generation, evolved.vector, coalesce(evolved.units, '{{}}') AS units,
+               coalesce(evolved.scores, '{{}}') AS scores
         FROM passage {join_by_index("passage_key evolved", "evolved.passage_id = passage.id", outer=True)}
         {join_by_index("lexical_passage lexical", "lexical.passage_id = passage.id", outer=True)}
         WHERE passage.collection_id = %(collection)s AND passage.external_id = %(external)s

@@ -138,7 +138,8 @@ def put_in_place(writer: Writer, job: Job, passages: Sequence[int]) -> None:
         UPDATE passage p SET embedding = key.embedding FROM staged_key key
         WHERE key.collection_id = %(collection)s AND key.job_id = %(job)s
           AND key.passage_id = ANY(%(passages)s::bigint[])
-          AND p.collection_id = key.collection_id AND p.id = key.passage_id AND p.embedding <> key.embedding
+          AND p.collection_id = key.collection_id AND p.id = key.passage_id
+          AND p.embedding <> key.embedding::halfvec
         """,
         _job_key(job) | {"passages": list(passages)},
     )

@@ -14,6 +14,7 @@ from engram.storage.carried_statements import CarriedStatement, as_rows
 from engram.storage.column_parameters import Numbers, decode_column, integers
 from engram.storage.database import Reader
 from engram.storage.half_vectors import HALVED_QUESTION
+from engram.storage.retrieval.passages_by_key import build_key_similarity
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import id_rows, join_by_index, join_once
 
@@ -113,12 +114,9 @@ def look(
     """
     if np.any(candidates[1:] <= candidates[:-1]):
         raise ValueError("candidates are wanted in id order, each of them once")
-    key, vector = "", "p.embedding"
-    if focus.evolved:
-        key = join_by_index("passage_key key", "key.passage_id = p.id", outer=True)
-        vector = "coalesce(key.vector, p.embedding)"
-    places = range(1, len(pool) + 1)
-    cosines = [f"coalesce(-({vector} <#> (SELECT embedding FROM best WHERE place = {at})), 0)" for at in places]
+    key = join_by_index("passage_key key", "key.passage_id = p.id", outer=True) if focus.evolved else ""
+    members = [f"(SELECT embedding FROM best WHERE place = {at})" for at in range(1, len(pool) + 1)]
+    cosines = [f"coalesce({build_key_similarity(focus, member)}, 0)" for member in members]
     row = reader.row(
         _STATEMENT.format(
             across=f"ARRAY[{', '.join(cosines)}]", key=key, aside=carried.column if carried else "NULL"
@@ -132,13 +130,13 @@ def look(
         ),
     )
     best = {member["passage_id"]: member for member in row.members or ()}
-    members = [at for at, passage in enumerate(pool) if passage in best]
+    places = [at for at, passage in enumerate(pool) if passage in best]
     across = decode_column(row.across, np.float64).reshape(len(candidates), len(pool))
     return PoolLinks(
-        members=[pool[at] for at in members],
-        sentences=[best[pool[at]]["id"] for at in members],
-        similarities=np.array([best[pool[at]]["similarity"] for at in members]),
-        across=across.T[members],
+        members=[pool[at] for at in places],
+        sentences=[best[pool[at]]["id"] for at in places],
+        similarities=np.array([best[pool[at]]["similarity"] for at in places]),
+        across=across.T[places],
         entities={one["id"]: NamedEntity(one["name"], one["passages"]) for one in row.entities or ()},
         naming=np.column_stack(
             [np.searchsorted(candidates, decode_column(row.naming, np.int64)), decode_column(row.named, np.int64)]

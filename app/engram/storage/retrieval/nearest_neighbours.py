@@ -7,7 +7,7 @@ from engram.storage.half_vectors import halve
 
 MOST_NUMBERS = 2_000
 """Longest vectors that an HNSW index takes as they are."""
-IN_HALVES = frozenset({"entity"})
+IN_HALVES = frozenset({"entity", "passage"})
 """Searched tables whose vectors are in half precision."""
 MOST_HALVES = 4_000
 """Longest vectors that an HNSW index takes in half precision; of longer ones it has so many numbers."""

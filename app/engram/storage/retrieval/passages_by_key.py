@@ -13,6 +13,7 @@ from engram.core.text.temporal import agreement
 from engram.storage.column_parameters import decode_column, decode_vectors, integers, vectors
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
+from engram.storage.half_vectors import halve
 from engram.storage.retrieval.graph_hops import DAYS
 from engram.storage.retrieval.metadata_filter import PassageCondition, compile_filter
 from engram.storage.retrieval.nearest_neighbours import nearness
@@ -32,6 +33,8 @@ class KeyMatch:
 
 
 _IDS = "%(ids)s::bigint[]"
+_SOUGHT = "%(key)s"
+_HALVED = halve(_SOUGHT)
 _KEY = join_by_index("passage_key key", "key.passage_id = p.id", outer=True)
 _PASSAGE_OF_KEY = join_by_index("passage p", "p.id = key.passage_id {scope}")
 
@@ -45,29 +48,29 @@ _NEAREST_EVOLVED = f"""
 
 # NOT IN is answered from a hash table of ids, whatever the planner thinks of their number. Vectors are compared
 # where they are read: to move them takes as long as all else takes.
-_EXACT_EVOLVED = """
-    SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-    WHERE p.collection_id = %(collection)s {scope}
+_EXACT_EVOLVED = f"""
+    SELECT p.id, -(p.embedding <#> {_HALVED}) AS similarity, p.title FROM passage p
+    WHERE p.collection_id = %(collection)s {{scope}}
       AND p.id NOT IN (SELECT passage_id FROM passage_key WHERE collection_id = %(collection)s)
-    UNION ALL {evolved}
-    ORDER BY similarity DESC LIMIT {count}
+    UNION ALL {{evolved}}
+    ORDER BY similarity DESC LIMIT {{count}}
 """
 
 # The few evolved keys exactly, the others by their index. A sub-select that finds no key, and not NOT EXISTS: that
 # the planner would turn into a join, which keeps no order and so takes no vector index.
-_INDEXED_EVOLVED = """
-    WITH evolved AS ({evolved} ORDER BY similarity DESC LIMIT {count}), base AS (
-        SELECT p.id, -(p.embedding <#> %(key)s) AS similarity, p.title FROM passage p
-        WHERE {rows} {scope}
+_INDEXED_EVOLVED = f"""
+    WITH evolved AS ({{evolved}} ORDER BY similarity DESC LIMIT {{count}}), base AS (
+        SELECT p.id, -(p.embedding <#> {_HALVED}) AS similarity, p.title FROM passage p
+        WHERE {{rows}} {{scope}}
           AND (SELECT key.passage_id FROM passage_key key
                WHERE key.collection_id = %(collection)s AND key.passage_id = p.id) IS NULL
-        ORDER BY {order} LIMIT {count}
+        ORDER BY {{order}} LIMIT {{count}}
     )
-    SELECT * FROM base UNION ALL SELECT * FROM evolved ORDER BY similarity DESC LIMIT {count}
+    SELECT * FROM base UNION ALL SELECT * FROM evolved ORDER BY similarity DESC LIMIT {{count}}
 """
 
 _GIVEN = f"""
-    SELECT p.id, -({{vector}} <#> %(key)s) AS similarity, p.title
+    SELECT p.id, {{similarity}} AS similarity, p.title
     FROM {join_once("passage p", "id", "{wanted}")} {{key}}
 """
 # What is nearest, and those given besides, of a question whose statement has both.
@@ -79,7 +82,7 @@ _ALL = """
     SELECT array_send(array_agg(id)) AS ids, string_agg(vector_send(vector), ''::bytea) AS vectors,
            array_send(array_agg(coalesce(reader_set_id, 0))) AS reader_sets
     FROM (
-        SELECT p.id, p.embedding AS vector, p.reader_set_id FROM {passage} p
+        SELECT p.id, p.embedding::vector AS vector, p.reader_set_id FROM {passage} p
         WHERE p.collection_id = %(collection)s {evolved}
     ) AS keys
 """
@@ -122,7 +125,7 @@ def build_nearest_query(focus: Focus, count: str = "%(limit)s") -> str:
     """The statement of the ``count`` passages whose keys are nearest, best first: id, similarity and title."""
     scope = f"AND {focus.passage_condition}" if focus.is_narrowed else ""
     exact = focus.limits.exact or focus.among is not None  # an index may pass over all that are given
-    near = nearness(focus.collection, "passage", "embedding", "%(key)s", exact=exact, alias="p.")
+    near = nearness(focus.collection, "passage", "embedding", _SOUGHT, exact=exact, alias="p.")
     if not focus.evolved:
         return f"""
             SELECT id, -distance AS similarity, title FROM (
@@ -145,9 +148,15 @@ def build_query_with_given(focus: Focus, condition: str) -> str:
 def _fill_template(template: str, focus: Focus, condition: str) -> str:
     return template.format(
         wanted=condition,
-        vector="coalesce(key.vector, p.embedding)" if focus.evolved else "p.embedding",
+        similarity=build_key_similarity(focus, _SOUGHT),
         key=_KEY if focus.evolved else "",
     )
+
+
+def build_key_similarity(focus: Focus, sought: str) -> str:
+    """Return SQL for the inner product of passage ``p``'s key and a vector; evolved keys are in ``key``."""
+    base = f"-(p.embedding <#> {halve(sought)})"
+    return f"coalesce(-(key.vector <#> {sought}), {base})" if focus.evolved else base
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,11 +240,11 @@ def _search_nearest_to_each(
         SELECT asked.n, nearest.id
         FROM unnest(%(vectors)s::vector[], %(depths)s::bigint[]) WITH ORDINALITY AS asked(vector, depth, n)
         CROSS JOIN LATERAL (
-            SELECT p.id, -(p.embedding <#> asked.vector) AS similarity FROM passage p
+            SELECT p.id, {near.distance} AS distance FROM passage p
             WHERE {near.rows} {"" if condition is None else f"AND ({condition.sql})"}
             ORDER BY {near.order} LIMIT asked.depth
         ) AS nearest
-        ORDER BY asked.n, nearest.similarity DESC, nearest.id
+        ORDER BY asked.n, nearest.distance, nearest.id
         """,
         {
             "collection": collection.id,

@@ -187,7 +187,7 @@ passage = Table(
     require("language", Text, comment="ISO 639 code; by it words are analysed and sentences split."),
     require("metadata", JSONB, default="'{}'"),
     require("content_hash", LargeBinary),
-    build_vector_column("embedding"),
+    build_half_vector_column("embedding"),
     build_timestamp_column("created_at"),
     build_timestamp_column("updated_at"),
     Column(

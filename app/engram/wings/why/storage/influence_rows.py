@@ -7,7 +7,7 @@ from datetime import datetime
 from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log.audit_rows import read_evidence
-from engram.storage.half_vectors import HALVED_QUESTION
+from engram.storage.half_vectors import HALVED_QUESTION, halve
 from engram.storage.judge_days import DAY
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
@@ -261,7 +261,7 @@ def list_served_keys(reader: Reader, focus: Focus, passages: Sequence[int]) -> l
     rows = reader.rows(
         f"""
         SELECT p.id AS passage_id, -(key.vector <#> %(key)s) AS similarity,
-               -(p.embedding <#> %(key)s) AS base_similarity, key.units, key.scores
+               -(p.embedding <#> {halve("%(key)s")}) AS base_similarity, key.units, key.scores
         FROM {WANTED_IDS} {join_by_index("passage_key key", "key.passage_id = wanted.id")}
         {join_by_index("passage p", "p.id = wanted.id")} ORDER BY p.id
         """,
