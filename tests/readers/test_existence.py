@@ -169,7 +169,8 @@ def test_a_hash_is_compared_for_whoever_sees_all_of_its_document(
 ) -> None:
     def compare(caller: TestClient, digest: str) -> Any:
         manifest = {"folder": folder, "documents": [{"source": source, "digest": digest}]}
-        return caller.post("/documents:compare", params={"collection": pay}, json=manifest).raise_for_status().json()
+        answer = caller.post("/documents:compare", params={"collection": pay}, json=manifest)
+        return answer.raise_for_status().json()
 
     writer = client("group:staff", scopes=["ingest"])
     assert compare(writer, "5f2a") == compare(writer, "0000")
