@@ -141,7 +141,7 @@ class DocumentService:
         log.info("document deleted", collection=target.name, source=source)
 
     def _find_seen_in_part(self, scope: Scope, counts: Mapping[int, int]) -> set[int]:
-        """Find the documents, given with how many of their passages the caller sees, of which it does not see all."""
+        """Find the documents that the caller does not see all of; ``counts``: how many passages of each it sees."""
         if tenancy.get_visibility().readers is None:
             return set()
         with tenancy.allow_all_readers(), self._database.read() as reader:
