@@ -33,6 +33,8 @@ from engram.services.auth.scope import LOCAL
 from running import Service
 
 Verdict = Mapping[str, Any] | None
+Target = tuple[str, Verdict]
+JUDGING = "POST /feedback, a passage"
 COLLECTION = "owned"
 PASSAGES = [
     {"id": f"p{at}", "text": f"Town {at} lies on the river {at}. It was founded in {1000 + at}."}
@@ -74,9 +76,7 @@ def list_owned_targets(owner: httpx.Client) -> Mapping[str, tuple[str, str]]:
     }
 
 
-def list_hidden_targets(
-    owner: httpx.Client, reader: httpx.Client
-) -> Mapping[str, tuple[tuple[str, Verdict], tuple[str, Verdict]]]:
+def list_hidden_targets(owner: httpx.Client, reader: httpx.Client) -> Mapping[str, tuple[Target, Target]]:
     """Route -> (address and verdict about the hidden passage, the same about none)."""
     asked = {"query": "Where does Town 50 lie?", "collection": COLLECTION}
     own, others = (one.post("/query", json=asked).raise_for_status().json() for one in (reader, owner))
@@ -101,7 +101,7 @@ def list_hidden_targets(
             (f"/sentences/{sentence_id}/memory{HERE}", None),
             (f"/sentences/{sentence_id + 10**6}/memory{HERE}", None),
         ),
-        "POST /feedback, a passage": (("/feedback", judge("hidden")), ("/feedback", judge("absent"))),
+        JUDGING: (("/feedback", judge("hidden")), ("/feedback", judge("absent"))),
         "POST /feedback, another's answer": (
             ("/feedback", judge_nothing(others["query_id"])),
             ("/feedback", judge_nothing(other)),
@@ -110,9 +110,9 @@ def list_hidden_targets(
 
 
 def measure_pairs(
-    http: httpx.Client, targets: tuple[tuple[str, Verdict], tuple[str, Verdict]], pairs: int, status: int
+    http: httpx.Client, targets: tuple[Target, Target], pairs: int, statuses: tuple[int, int]
 ) -> tuple[list[float], list[float]]:
-    """Milliseconds of either, in pairs; both of a hidden thing and of none are refused alike."""
+    """Milliseconds of either, in pairs."""
     dice = random.Random(1)
     took: tuple[list[float], list[float]] = ([], [])
     for at in range(pairs + WARM):
@@ -123,7 +123,7 @@ def measure_pairs(
             answer = http.request("GET" if verdict is None else "POST", url, json=verdict, headers=key)
             if at >= WARM:
                 took[which].append((time.perf_counter() - began) * 1000.0)
-            if answer.status_code != (status if which == 0 else 404):
+            if answer.status_code != statuses[which]:
                 raise SystemExit(f"{url}: {answer.status_code} {answer.text}")
     return took
 
@@ -136,11 +136,9 @@ def compute_later_share(first: Sequence[float], second: Sequence[float]) -> tupl
     return share, 1.96 * math.sqrt((len(a) + len(b) + 1) / (12 * len(a) * len(b)))
 
 
-def compare(
-    http: httpx.Client, targets: tuple[tuple[str, Verdict], tuple[str, Verdict]], pairs: int, status: int
-) -> list[str]:
+def compare(http: httpx.Client, targets: tuple[Target, Target], pairs: int, statuses: tuple[int, int]) -> list[str]:
     """The medians, and how often what exists took longer."""
-    there, nowhere = measure_pairs(http, targets, pairs, status)
+    there, nowhere = measure_pairs(http, targets, pairs, statuses)
     share, half = compute_later_share(there, nowhere)
     return [*(f"{statistics.median(one):.3f}" for one in (there, nowhere)), f"{share:.3f} ± {half:.3f}"]
 
@@ -174,10 +172,11 @@ def main() -> None:
                 for who, http, status in (("stranger", stranger, 404), ("owner", owner, 200)):
                     if who == "owner" and not arguments.control:
                         continue
-                    rows.append([route, who, *compare(http, targets, arguments.pairs, status)])
+                    rows.append([route, who, *compare(http, targets, arguments.pairs, (status, 404))])
             with client(service.url, keys["reader"]) as reader:
                 for route, hidden in list_hidden_targets(owner, reader).items():
-                    rows.append([route, "reader", *compare(reader, hidden, arguments.pairs, 404)])
+                    refused = 422 if route == JUDGING else 404
+                    rows.append([route, "reader", *compare(reader, hidden, arguments.pairs, (refused, refused))])
     common.table(["route", "asked by", "exists, ms", "does not, ms", "exists took longer"], rows)
 
 
