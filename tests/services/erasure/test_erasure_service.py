@@ -9,6 +9,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+import structlog
 
 from engram.api.erasure.schemas import ErasureOut
 from engram.composition.container import Application
@@ -114,6 +115,30 @@ def test_nothing_of_the_person_is_found(
     assert (receipt.id, receipt.kind, receipt.anonymised) == (job, kind, anonymise)
     assert receipt.removed["episode"] == 1
     assert receipt.removed["feedback_event"] == 1
+
+
+def test_others_verdicts_on_an_erased_question_go_with_it(
+    application: Application, curie: str, person: Scope
+) -> None:
+    query = state.rows(application, curie, "episode")[0]["id"]
+    helped = list(state.sentences(application, curie, "curie").values())
+    state.judge(application, curie, query, helped[:1], wait=True)
+    assert len(state.rows(application, curie, "feedback_event")) == 2
+    erase(application, curie, kind="principal", name=PERSON)
+    assert state.rows(application, curie, "feedback_event") == []
+    assert state.list_learned(application, curie)["question_support"] == []
+    undo.assert_verified(application, curie)
+
+
+def test_no_log_line_has_a_question(application: Application, curie: str) -> None:
+    scope = application.auth.access.scope(curie, replace(LOCAL, name=PERSON))
+    [born, *_] = state.sentences(application, curie, "curie").values()
+    with structlog.testing.capture_logs() as lines:
+        judge_with(application, scope, supporting=(NamedSentence(sentence_id=born),))
+        erase(application, curie, kind="principal", name=PERSON)
+    assert {"query", "feedback accepted", "erased"} <= {line["event"] for line in lines}
+    assert PERSON in str(lines)
+    assert WORDS not in str(lines)
 
 
 def judge_with(application: Application, scope: Scope, **verdict: Any) -> None:
