@@ -1,18 +1,22 @@
 """What does a caller find who sees one passage in a hundred, and how long does it take?
 
-    python benchmarks/visible_recall.py [--passages N] [--share PERCENT ...] [--questions N]
+    python benchmarks/visible_recall.py [--passages N] [--share PERCENT ...] [--questions N] [--strategy S]
 
-Makes a collection of drawn unit vectors in the configured database, with the vector index that maintenance builds
-for this size, and removes it at the end. Vectors in all directions are harder for an index than those of texts. Of
-the passages a share has readers who are asked for, all others have other readers. Each question is a drawn vector,
-asked with strategy "dense": by a caller who is the reader, and by one who sees everything. Recall is that of the
-ten best against an exact search of the visible ones in NumPy. Questions of all callers come in turn.
+Makes a collection of drawn unit vectors in the configured database, a sentence for each passage among them, with
+the vector index that maintenance builds for this size, and removes it at the end. Vectors in all directions are
+harder for an index than those of texts. Of the passages a share has readers who are asked for, all others have
+other readers. Each question is a drawn vector, asked by a caller who is the reader, and by one who sees everything,
+in turn. With strategy "dense", recall is that of the ten best against an exact search of the visible passages in
+NumPy; with "graph" (profile `default`), against what the same caller is shown where nothing uses the index and
+nothing narrows the search to the visible passages: Postgres then reads all of them.
 """
 
 import argparse
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +25,17 @@ import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.auth.scope import LOCAL, Scope
-from engram.services.retrieval.query import Query
+from engram.services.retrieval.query import Query, Strategy
+from engram.services.retrieval.query_plan import QueryPlan
+from engram.services.retrieval.retrieval_service import RetrievalService
 from engram.storage.column_parameters import vectors
 from engram.storage.corpus import collections, reader_sets
 from query_latency import measure_interleaved
 
 TOP_K = 10
 ROWS_PER_WRITE = 5_000
-SENTENCES = 200
+COMPARED = 30
+"""Questions of which the whole search is repeated exactly."""
 OTHERS = ("group:others",)
 
 
@@ -55,8 +62,14 @@ def _draw(count: int, dimension: int, seed: int) -> NDArray[np.float32]:
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True), dtype=np.float32)
 
 
-def fill(app: Application, name: str, held: NDArray[np.float32], readers: Sequence[tuple[str, ...]]) -> None:
-    """Write a passage for each vector, with its readers, and index them."""
+def fill(
+    app: Application,
+    name: str,
+    held: NDArray[np.float32],
+    said: NDArray[np.float32],
+    readers: Sequence[tuple[str, ...]],
+) -> None:
+    """Write a passage for each vector ``held``, with a sentence and its readers, and index them."""
     target = app.auth.access.scope(name).collection.id
     for start in range(0, len(held), ROWS_PER_WRITE):
         some = slice(start, start + ROWS_PER_WRITE)
@@ -76,10 +89,17 @@ def fill(app: Application, name: str, held: NDArray[np.float32], readers: Sequen
                     "sets": [sets[one] for one in readers[some]],
                 },
             )
-            collections.add_counts(
-                writer, target, passages=len(held[some]), sentences=0, entities=0, lexical_length=0.0
+            writer.execute(
+                """
+                INSERT INTO sentence (collection_id, passage_id, position, text, embedding, reader_set_id)
+                SELECT %(c)s, held.id, 0, 'A text.', v, held.reader_set_id
+                FROM unnest(%(vectors)s::vector[]) WITH ORDINALITY AS drawn(v, n)
+                JOIN passage held ON held.collection_id = %(c)s AND held.external_id = (%(start)s + n - 1)::text
+                """,
+                {"c": target, "start": start, "vectors": vectors(list(said[some]))},
             )
-    add_sentences(app, target)
+            count = len(held[some])
+            collections.add_counts(writer, target, passages=count, sentences=count, entities=0, lexical_length=0.0)
     reports = app.maintenance.indexes.run()
     if reports is None:
         raise SystemExit("another process maintains the indexes")
@@ -87,32 +107,12 @@ def fill(app: Application, name: str, held: NDArray[np.float32], readers: Sequen
         print(f"index {report.index}: {report.recall} of the ten nearest at breadth {report.breadth}")
 
 
-def add_sentences(app: Application, target: int) -> None:
-    """Give passages sentences of other drawn vectors: the recall of the index is measured by searches for these."""
-    with app.database.write() as writer:
-        writer.execute(
-            """
-            INSERT INTO sentence (collection_id, passage_id, position, text, embedding, reader_set_id)
-            SELECT %(c)s, held.id, 0, 'A text.', v, held.reader_set_id
-            FROM unnest(%(vectors)s::vector[]) WITH ORDINALITY AS drawn(v, n)
-            JOIN (
-                SELECT id, reader_set_id, row_number() OVER (ORDER BY id) AS n FROM passage
-                WHERE collection_id = %(c)s ORDER BY id LIMIT %(most)s
-            ) AS held USING (n)
-            """,
-            {
-                "c": target,
-                "vectors": vectors(list(_draw(SENTENCES, app.models.embedder.dimension, 3))),
-                "most": SENTENCES,
-            },
-        )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Recall and time of callers who see few passages.")
     parser.add_argument("--passages", type=int, default=100_000)
     parser.add_argument("--share", type=float, nargs="+", default=[1.0], help="Percent of the passages.")
     parser.add_argument("--questions", type=int, default=200)
+    parser.add_argument("--strategy", choices=["dense", "graph"], default="graph")
     arguments = parser.parse_args()
     questions = [f"question {number}" for number in range(arguments.questions)]
 
@@ -123,16 +123,18 @@ def main() -> None:
         groups = [(f"group:{share:g}%",) for share in arguments.share]
         owners = [*groups, OTHERS]
         owner = np.searchsorted(bounds, draws, side="right")
-        fill(app, name, held, [owners[one] for one in owner])
+        said = _draw(arguments.passages, app.models.embedder.dimension, seed=3)
+        fill(app, name, held, said, [owners[one] for one in owner])
         scope = app.auth.access.scope(name)
         found: dict[str, list[set[int]]] = {}
+        callers: dict[str, tenancy.ReaderNames | None] = {}
 
         def build_way(label: str, readers: tenancy.ReaderNames | None) -> Callable[[str], object]:
-            found[label] = []
+            found[label], callers[label] = [], readers
 
             def ask(question: str) -> object:
                 with tenancy.restrict_to(LOCAL.tenant, readers):
-                    found[label].append(_ask(app, scope, question))
+                    found[label].append(_ask(app, scope, question, arguments.strategy))
                 return None
 
             return ask
@@ -147,13 +149,22 @@ def main() -> None:
             asked.clear()
         times = measure_interleaved(ways, questions, 1)
         asked_vectors = app.models.embedder.embed(questions)
+
+        def measure_recall(label: str) -> float:
+            if arguments.strategy == "dense":
+                return _measure_recall(held, seen[label], asked_vectors, found[label])
+            exactly = patch.object(RetrievalService, "_narrow", _search_exactly)
+            with exactly, tenancy.restrict_to(LOCAL.tenant, callers[label]):
+                best = [_ask(app, scope, question, arguments.strategy) for question in questions[:COMPARED]]
+            return float(np.mean([len(one & got) / TOP_K for one, got in zip(best, found[label], strict=False)]))
+
         common.table(
             ["caller sees", "passages", "recall of ten", "p50 ms", "p95 ms"],
             (
                 [
                     label,
                     len(seen[label]),
-                    _measure_recall(held, seen[label], asked_vectors, found[label]),
+                    measure_recall(label),
                     *np.percentile(times[label], [50, 95]),
                 ]
                 for label in ways
@@ -161,11 +172,16 @@ def main() -> None:
         )
 
 
-def _ask(app: Application, scope: Scope, question: str) -> set[int]:
+def _ask(app: Application, scope: Scope, question: str, strategy: Strategy) -> set[int]:
     query = Query(
-        text=question, scope=scope, top_k=TOP_K, memory="off", strategy="dense", collapse_duplicates=False
+        text=question, scope=scope, top_k=TOP_K, memory="off", strategy=strategy, collapse_duplicates=False
     )
     return {int(hit.passage_id) for hit in app.answers.question.answer(query).passages}
+
+
+def _search_exactly(_: RetrievalService, plan: QueryPlan) -> QueryPlan:
+    """The plan without use of the vector index."""
+    return replace(plan, focus=replace(plan.focus, limits=replace(plan.focus.limits, exact=True)))
 
 
 def _measure_recall(

@@ -55,20 +55,36 @@ ROW_SECURITY = """
         END LOOP;
     END $$
 """
+# Ids, sets of readers and vectors of all passages and names, whoever may see these: a view reads with the rights of
+# its owner. A caller gets what row security shows of the rows that they lead to. The policy of names tests the sets
+# by itself: through the table it would go by that one's policies as well, which costs more than the test.
+VIEWS_OF_ALL = """
+    CREATE OR REPLACE VIEW entity_reader_set AS SELECT collection_id, entity_id, reader_set_id FROM entity_sentence;
+    CREATE OR REPLACE VIEW entity_embedding AS SELECT collection_id, id, embedding FROM entity;
+    CREATE OR REPLACE VIEW passage_embedding AS SELECT collection_id, id, embedding, reader_set_id FROM passage;
+    CREATE OR REPLACE VIEW passage_key_vector AS SELECT collection_id, passage_id, vector FROM passage_key;
+"""
+VIEWS = ("entity_reader_set", "entity_embedding", "passage_embedding", "passage_key_vector")
+
 # A caller's connections see what belongs to passages that the caller may read, whatever a statement says
 # (engram.context.tenancy): rows that carry the passage's set of readers by that, others by the passage or sentence
 # that they name, names by a sentence that has them, past questions by a sentence that they taught. Facts are seen
 # by a source that is seen; what is said of facts, by facts that are seen; stored moves of beliefs, which all
 # sources made, by nobody. The sets are those that the connection was given; without any, only passages without
-# readers are there. A table that a wing adds is bound as well. The role is named in the condition: a policy of a
-# role could not be restored without it.
+# readers are there. Of a row without a set the test is null, and 0, which is no set's id, keeps the array from
+# being empty: one test of one array costs less than three tests. A table that a wing adds is bound as well. The
+# role is named in the condition: a policy of a role could not be restored without it.
 READERS = """
     DO $$ DECLARE
         bound record;
-        visible text := $text$ reader_set_id IS NULL OR reader_set_id = ANY (
-            (SELECT nullif(current_setting('engram.reader_sets', true), '')::bigint[])::bigint[]) $text$;
+        visible text := $text$ (reader_set_id = ANY ((SELECT
+            CASE WHEN current_user = 'engram_reader'
+            THEN coalesce(nullif(current_setting('engram.reader_sets', true), '')::bigint[], '{}') || 0::bigint END
+            )::bigint[])) IS NOT FALSE $text$;
         held text := $text$ (%1$I.%2$I IS NULL OR EXISTS (SELECT FROM %3$I held
             WHERE held.collection_id = %1$I.collection_id AND held.%4$I = %1$I.%2$I)) $text$;
+        named text := $text$ EXISTS (SELECT FROM entity_reader_set
+            WHERE collection_id = entity.collection_id AND entity_id = entity.id AND %s) $text$;
         condition text;
     BEGIN
         FOR bound IN
@@ -84,7 +100,7 @@ READERS = """
         LOOP
             condition := CASE
                 WHEN 'reader_set_id' = ANY (bound.columns) THEN visible
-                WHEN bound.name = 'entity' THEN format(held, bound.name, 'id', 'entity_sentence', 'entity_id')
+                WHEN bound.name = 'entity' THEN format(named, visible)
                 WHEN bound.name = 'question' THEN format(held, bound.name, 'id', 'question_support', 'question_id')
                 WHEN bound.name = 'fact' THEN format(held, bound.name, 'id', 'fact_source', 'fact_id')
                 WHEN bound.name = 'fact_statement'
@@ -107,20 +123,12 @@ READERS = """
                     CASE WHEN 'sentence_id' = ANY (bound.columns)
                          THEN format(held, bound.name, 'sentence_id', 'sentence', 'id') END)
             END;
-            EXECUTE format('CREATE POLICY readers ON %I AS RESTRICTIVE FOR SELECT USING '
-                           '((SELECT current_user <> ''engram_reader'') OR (%s))', bound.name, condition);
+            EXECUTE format('CREATE POLICY readers ON %I AS RESTRICTIVE FOR SELECT USING (%s)', bound.name, CASE
+                WHEN condition = visible THEN visible
+                ELSE format('(SELECT current_user <> ''engram_reader'') OR (%s)', condition) END);
         END LOOP;
     END $$
 """
-
-# Ids and vectors of all passages and names, whoever may see these: a view reads with the rights of its owner. A
-# caller gets what row security shows of the rows that they lead to.
-VECTORS = """
-    CREATE OR REPLACE VIEW entity_embedding AS SELECT collection_id, id, embedding FROM entity;
-    CREATE OR REPLACE VIEW passage_embedding AS SELECT collection_id, id, embedding, reader_set_id FROM passage;
-    CREATE OR REPLACE VIEW passage_key_vector AS SELECT collection_id, passage_id, vector FROM passage_key;
-"""
-VIEWS = ("entity_embedding", "passage_embedding", "passage_key_vector")
 
 # What these roles may do: a backup does not hold it.
 GRANTS = """
@@ -140,7 +148,11 @@ GRANTS = """
         END LOOP;
         IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_reader') THEN
             GRANT SELECT ON entity_embedding, passage_embedding, passage_key_vector TO engram_reader;
+            GRANT SELECT ON entity_reader_set TO engram_reader;
+        END IF;
+        IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_tenant') THEN
+            GRANT SELECT ON entity_reader_set TO engram_tenant;
         END IF;
     END $$
 """
-EVERY_TABLE = (AS_LARGE_AS_ALL, BEFORE_ANY_ROW, ROW_SECURITY, READERS, VECTORS, GRANTS)
+EVERY_TABLE = (AS_LARGE_AS_ALL, BEFORE_ANY_ROW, ROW_SECURITY, VIEWS_OF_ALL, READERS, GRANTS)

@@ -38,7 +38,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.execute(f"DROP VIEW IF EXISTS {', '.join(VIEWS)}")
+    op.execute(f"DROP VIEW IF EXISTS {', '.join(VIEWS)} CASCADE")  # with the policy that asks one of them
     for kind in ("TABLE", "SEQUENCE"):
         names = re.findall(rf"^CREATE {kind} (\w+)", SCHEMA, re.MULTILINE)
         op.execute(f"DROP {kind} {', '.join(names)}")

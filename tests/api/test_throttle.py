@@ -114,6 +114,14 @@ def test_rate_limited_request_is_429_with_retry_after(rates: Rates) -> None:
     assert refused.json()["type"] == "urn:engram:problem:too-many-requests"
 
 
+def test_counts_of_a_client_go_once_its_bucket_is_full_again(rates: Rates, addresses: Servers) -> None:
+    headers = build_headers()
+    asyncio.run(_send(rates, headers, 1))
+    with closing(redis.Redis.from_url(addresses.redis_url)) as counts:
+        [key] = counts.scan_iter(f"engram:bucket:*{headers['name']}*")
+        assert 0 < counts.ttl(key) <= 7
+
+
 def test_rate_limits_are_separate_by_client(rates: Rates) -> None:
     assert asyncio.run(_send(rates, build_headers(), 4))[-1].status_code == 429
     assert asyncio.run(_send(rates, build_headers(), 1))[-1].status_code == 200

@@ -18,10 +18,12 @@ from tests.readers.leaks import (
     COLLECTION,
     COPY,
     FACTS,
+    FOLDER,
     PASSAGES,
     SEED,
     Caller,
     World,
+    document,
     draw_readers,
     passage,
     tokens_of,
@@ -76,8 +78,8 @@ Put = Callable[..., None]
 def put(keyed: Application, admin: TestClient) -> Put:
     """Ingest passages through the API."""
 
-    def run(collection: str, *passages: Mapping[str, Any]) -> None:
-        body = {"collection": collection, "passages": list(passages)}
+    def run(collection: str, *passages: Mapping[str, Any], documents: Sequence[Mapping[str, Any]] = ()) -> None:
+        body = {"collection": collection, "passages": list(passages), "documents": list(documents)}
         accepted = admin.post("/passages", json=body)
         assert accepted.status_code == 202, accepted.text
         keyed.jobs.runner.run_ready()
@@ -93,7 +95,14 @@ def world(put: Put, admin: TestClient) -> World:
     world = World(COLLECTION, {number: draw_readers(dice) for number in range(PASSAGES)})
     put(COLLECTION, {"id": "first", "text": "Rome lies on the Tiber.", "readers": []})
     admin.patch(f"/collections/{COLLECTION}", json={"passage_facts": "on"}).raise_for_status()
-    put(COLLECTION, *(passage(number, readers) for number, readers in world.readers.items()))
+    put(
+        COLLECTION,
+        *(
+            passage(number, readers) | {"document": document(tokens_of(number))["source"]}
+            for number, readers in world.readers.items()
+        ),
+        documents=[document(tokens_of(number)) | {"folder": FOLDER} for number in world.readers],
+    )
     found = admin.post("/facts/search", json={"collection": COLLECTION, "subject": tokens_of(0)["title"]}).json()
     assert found["facts"]
     assert all(one["fact_id"] <= FACTS for one in found["facts"])
@@ -116,13 +125,17 @@ def copied(world: World, keyed: Application, admin: TestClient) -> World:
 
 @pytest.fixture(scope="module")
 def callers(client: Client, local: TestClient) -> list[Caller]:
-    every = [*SCOPES, "moderate", "llm"]  # who audits sees what others asked
+    every = [*SCOPES, "moderate", "llm"]
+    audit = [*every, "audit"]
     frontend = client(scopes=[*SCOPES, "act-as"])
     return [
         Caller(client(scopes=every), frozenset()),
         Caller(client("group:a", scopes=SCOPES), frozenset({"group:a"})),
         Caller(client("user:ana", "group:b", scopes=every), frozenset({"user:ana", "group:b"})),
         Caller(client(scopes={COLLECTION: SCOPES, COPY: SCOPES, "elsewhere": ["admin"]}), frozenset()),
+        Caller(client(scopes=audit), frozenset(), audits=True),
+        Caller(client("group:a", "user:bo", scopes=audit), frozenset({"group:a", "user:bo"}), audits=True),
+        Caller(client("group:b", scopes=["ingest"]), frozenset({"group:b"}), compares=True),
         *(Caller(frontend, frozenset(names), acts=True) for names in ([], ["user:bo"], ["group:c", "group:a"])),
         *(Caller(local, frozenset(names), acts=True) for names in ([], ["user:ana"], ["group:b", "user:bo"])),
     ]

@@ -30,6 +30,9 @@ FACTS = 100
 """Ids of facts and entities that are asked for; a passage states three facts."""
 CHANGED_EVERY = 25
 """Requests after which a passage gets other readers."""
+UNASKED_EVERY = 3
+"""Of so many passages one has words that no question has, so that who reads others' questions never sees them."""
+COMPARISON = ("POST", "/documents:compare")
 
 
 def tokens_of(number: int) -> dict[str, str]:
@@ -56,16 +59,30 @@ def passage(number: int, readers: Sequence[str] | None) -> dict[str, Any]:
     }
 
 
+def document(own: Mapping[str, str]) -> dict[str, str]:
+    """The document that the passage with these words is made of."""
+    return {"source": own["id"], "digest": own["word"]}
+
+
 COPY = "leaks-copy"
+FOLDER = "handbook"
 
 
 @dataclass
 class Caller:
-    """Somebody who asks: a client, what it is among the readers, and whether it sends `as`."""
+    """Somebody who asks: a client, what it is among the readers, and what else it may.
+
+    Attributes:
+        acts: whether it sends `as`.
+        audits: whether it may read what others asked.
+        compares: whether it does nothing but compare folders.
+    """
 
     client: TestClient
     names: frozenset[str]
     acts: bool = False
+    audits: bool = False
+    compares: bool = False
     said: str = ""
     """All that it sent: a stored query shows its question again."""
 
@@ -83,6 +100,8 @@ class World:
     sessions: list[str] = field(default_factory=list)
     sentences: dict[int, list[int]] = field(default_factory=dict)
     asked: int = 0
+    questions: str = ""
+    """All questions, as callers sent them, with their filters."""
 
     def hidden(self, caller: Caller) -> list[int]:
         return [number for number, readers in self.readers.items() if not caller.sees(readers)]
@@ -106,6 +125,8 @@ def draw_request(
     An encoder tells any two words apart, whether or not a passage has them.
     """
     acting = [one for one in operations.OPERATIONS if one not in UNTRIED]
+    if caller.compares:
+        acting = [COMPARISON]
     if caller.acts:  # what takes no `as` is the key's own question
         acting = [one for one in acting if one != EXPLANATION and "as" in _fields(*one)]
     method, path = dice.choice(acting)
@@ -128,7 +149,7 @@ def draw_request(
                 "strategy": dice.choice(["graph", "dense", "lexical", "hybrid"]),
                 "profile": dice.choice(["default", "paper"]),
             }
-            if dice.random() < 0.2:
+            if dice.random() < 0.2 and not plain:
                 body["filter"] = {"topic": own["value"]}
         if path in ("/sessions", "/sessions/{session_id}/rounds"):
             body["wait"] = True  # else whoever follows it waits for ever where no worker runs
@@ -197,7 +218,9 @@ def _fill(
         body |= dice.choice([{}, {"subject": own["title"]}, {"entities": [own["name"], "Paris"], "max_edges": 3}])
     if path == "/facts/revise":
         body["revisions"][0]["fact_id"] = dice.randint(1, FACTS)
-    if "documents" in body:
+    if path == COMPARISON[1]:
+        body |= {"folder": FOLDER, "documents": [document(own)]}
+    elif "documents" in body:
         body["documents"] = [question, "Marie Curie met somebody in Warsaw."]
     for one in body.get("queries", []):
         one["query"] = question
@@ -208,6 +231,13 @@ def _fill(
         body["query_id"] = dice.choice(world.queries)
         named = dice.choice([{"passage_id": own["id"], "text": own["word"]}, sentence])
         body |= {"supporting": [named], "partial": True, "wait": dice.random() < 0.5}
+
+
+def read_question(arguments: Mapping[str, Any]) -> str:
+    """What a request asks, which is kept and shown to whoever audits."""
+    body = arguments.get("json") or {}
+    asked = ("query", "question", "queries", "messages", "filter")
+    return json.dumps([body[field] for field in asked if field in body])
 
 
 def send(caller: Caller, method: str, url: str, arguments: Mapping[str, Any]) -> httpx.Response:
@@ -259,14 +289,19 @@ def explore(
         caller = dice.choice(callers)
         hidden = world.hidden(caller)
         about = dice.choice(hidden if hidden and dice.random() < 0.8 else list(world.readers))
-        method, url, arguments = draw_request(dice, caller, world, about, tokens_of(about))
+        plain = about % UNASKED_EVERY == 0
+        method, url, arguments = draw_request(dice, caller, world, about, tokens_of(about), plain=plain)
         answer = send(caller, method, url, arguments)
         world.asked += 1
+        world.questions += read_question(arguments)
         sent = f"{url} {json.dumps(arguments)}"
         caller.said += sent
         assert answer.status_code < 500 or answer.status_code in (501, 502, 503), f"{method} {sent}: {answer.text}"
         repeated = "/queries/" in url or "/sessions" in url  # with the question that it had
-        for token in leaked(answer, caller.said if repeated else sent, world, caller):
+        known = caller.said if repeated else sent
+        if caller.audits:
+            known += "".join(one.questions for one in worlds)
+        for token in leaked(answer, known, world, caller):
             yield f"{token} in {method} {sent} as {sorted(caller.names)}: {answer.text[:500]}"
         found = re.search(r'"query_id":"([0-9a-f-]{36})"', answer.text)
         if found and answer.status_code == 200:

@@ -128,12 +128,17 @@ def test_an_answer_of_visible_passages_is_judged_by_others(docs: str, client: Cl
     assert own.status_code == 200, own.text
 
 
-def test_the_hash_of_a_document_is_shown_to_whoever_sees_all_of_it(
-    keyed: Application, client: Client, admin: TestClient
-) -> None:
-    """Whoever sees a part could try what the rest says until the hash fits."""
+@pytest.fixture
+def pay(keyed: Application, admin: TestClient) -> str:
+    """A collection with a document of which not everyone sees all."""
     name = f"existence-{uuid4().hex[:8]}"
-    document = {"source": "pay.md", "digest": "5f2a", "pages": 2, "notes": ["page 2 is a scan"]}
+    document = {
+        "source": "pay.md",
+        "folder": "handbook",
+        "digest": "5f2a",
+        "pages": 2,
+        "notes": ["page 2 is a scan"],
+    }
     passages = [
         {"id": "pay.md#1", "document": "pay.md", "text": "Wages are paid monthly.", "readers": None},
         {"id": "pay.md#2", "document": "pay.md", "text": "Marie Curie earns 7,000.", "readers": ["group:hr"]},
@@ -141,10 +146,33 @@ def test_the_hash_of_a_document_is_shown_to_whoever_sees_all_of_it(
     body = {"collection": name, "documents": [document], "passages": passages}
     admin.post("/passages", json=body).raise_for_status()
     keyed.jobs.runner.run_ready()
+    return name
+
+
+def test_the_hash_of_a_document_is_shown_to_whoever_sees_all_of_it(
+    pay: str, client: Client, admin: TestClient
+) -> None:
+    """Whoever sees a part could try what the rest says until the hash fits."""
 
     def list_known(caller: TestClient) -> tuple[Any, ...]:
-        (one,) = caller.get("/documents", params={"collection": name}).raise_for_status().json()["documents"]
+        (one,) = caller.get("/documents", params={"collection": pay}).raise_for_status().json()["documents"]
         return one["passages"], one["digest"], one["pages"], one["notes"]
 
     assert list_known(client("group:staff")) == (1, None, None, [])
     assert list_known(client("group:hr")) == list_known(admin) == (2, "5f2a", 2, ["page 2 is a scan"])
+
+
+@pytest.mark.parametrize("source", ["pay.md", "wages.md"])
+@pytest.mark.parametrize("folder", ["handbook", "elsewhere"])
+def test_a_hash_is_compared_for_whoever_sees_all_of_its_document(
+    pay: str, client: Client, admin: TestClient, source: str, folder: str
+) -> None:
+    def compare(caller: TestClient, digest: str) -> Any:
+        manifest = {"folder": folder, "documents": [{"source": source, "digest": digest}]}
+        answer = caller.post("/documents:compare", params={"collection": pay}, json=manifest)
+        return answer.raise_for_status().json()
+
+    writer = client("group:staff", scopes=["ingest"])
+    assert compare(writer, "5f2a") == compare(writer, "0000")
+    for whole in (client("group:hr", scopes=["ingest"]), admin):
+        assert compare(whole, "5f2a") != compare(whole, "0000")

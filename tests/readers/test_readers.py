@@ -8,8 +8,10 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
+from engram.core.auth.access_keys import SCOPES
 from engram.core.ranking import exact_search
 from engram.services.retrieval import passage_key_cache, retrieval_service
+from tests.api import operations
 from tests.readers.conftest import Client, Put
 from tests.support import state
 from tests.support.strict_client import TestClient
@@ -132,12 +134,31 @@ def test_ingest_changes_readers_without_embedding(put: Put, client: Client, admi
     assert ask(client(), "changed") == {"one"}
 
 
-def test_routes_that_do_not_go_by_readers_take_admin(docs: str, client: Client, admin: TestClient) -> None:
-    for path in (f"/collections/{docs}/keys", f"/collections/{docs}/generations"):
-        refused = client("user:ana").get(path)
-        assert (refused.status_code, refused.json()["scope"]) == (403, "admin"), path
-        assert admin.get(path).status_code == 200
-        assert client(scopes={docs: ["admin"]}).get(path).status_code == 200
+REFUSED = [
+    ("GET", "/collections/{name}/keys"),
+    ("GET", "/collections/{name}/generations"),
+    ("GET", "/collections/{name}/lift"),
+    ("GET", "/access/quotas"),
+    ("GET", "/audit"),
+    ("POST", "/entities/{entity_id}/merge"),
+    ("PUT", "/predicates"),
+    ("POST", "/collections/{name}/evolve"),
+    ("POST", "/feedback/revoke"),
+    ("PUT", "/collections/{name}/judges/{judge}"),
+]
+"""docs/readers.md names them."""
+
+
+@pytest.mark.parametrize(("method", "path"), [one for one in REFUSED if one in operations.OPERATIONS])
+def test_routes_that_do_not_go_by_readers_take_admin(docs: str, client: Client, method: str, path: str) -> None:
+    arguments = operations.well_formed(method, path, docs)
+    url = operations.url(path.replace("{name}", docs).replace("{entity_id}", "1"))
+    refused = client("user:ana", scopes=sorted(set(SCOPES) - {"admin"})).request(method, url, **arguments)
+    assert (refused.status_code, refused.json()["scope"]) == (403, "admin"), refused.text
+    if method == "GET":
+        assert client(scopes=["admin"]).get(url, **arguments).status_code == 200
+    if method == "GET" and "{name}" in path:
+        assert client(scopes={docs: ["admin"]}).get(url).status_code == 200
 
 
 def judge(client: TestClient, collection: str, query: str, **verdict: Any) -> Any:

@@ -79,6 +79,21 @@ def test_a_session_is_seen_by_its_asker(docs: str, client: Client, admin: TestCl
     assert "Baltic" not in auditor.text
 
 
+def test_who_audits_reads_a_session_and_puts_no_word_into_it(docs: str, client: Client, admin: TestClient) -> None:
+    ana, auditor = client("user:ana"), client("group:hr", scopes=[*SCOPES, "audit"])
+    session = start(ana, docs)
+    url, where = f"/sessions/{session['session_id']}", {"params": {"collection": docs}}
+    hidden = {"passage_id": HIDDEN, "text": "The Vistula flows"}
+    for more in ({"question": "Does the Vistula flow into the Baltic?"}, {"evidence": [hidden]}):
+        refused = auditor.post(f"{url}/rounds", json={"collection": docs, "wait": True, **more})
+        assert (refused.status_code, refused.json()["scope"]) == (403, "admin"), refused.text
+    assert auditor.delete(url, **where).status_code == 403
+    assert ana.get(url, **where).json() == session
+    gone_on = admin.post(f"{url}/rounds", json={"collection": docs, "question": QUESTION, "wait": True})
+    assert gone_on.status_code == 200, gone_on.text
+    assert admin.delete(url, **where).status_code == 200
+
+
 def test_a_frontend_has_sessions_of_whom_it_asks_for(docs: str, client: Client, local: TestClient) -> None:
     for frontend in (client(scopes=["query", "judge", "act-as"]), local):
         asked, params = {"as": ["group:hr"]}, {"collection": docs, "as": "group:hr"}

@@ -12,7 +12,7 @@ block.
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -40,10 +40,12 @@ class Visibility:
     Attributes:
         tenant: whose collections; None: every tenant's.
         readers: who reads; None: passages are seen whoever their readers are.
+        reader_sets: by database, what ``readers`` were found to see, and when: a block looks it up once a second.
     """
 
     tenant: str | None
     readers: ReaderNames | None = None
+    reader_sets: dict[object, tuple[str, float]] = field(default_factory=dict, compare=False, repr=False)
 
 
 _visibility: ContextVar[Visibility] = ContextVar("visibility")

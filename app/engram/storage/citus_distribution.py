@@ -100,7 +100,7 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
     writer.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
     policies = _drop_policies(writer)
     # They serve callers who see only passages of some readers, whom nobody keeps apart there.
-    writer.execute("DROP VIEW IF EXISTS entity_embedding, passage_embedding, passage_key_vector")
+    writer.execute("DROP VIEW IF EXISTS entity_reader_set, entity_embedding, passage_embedding, passage_key_vector")
     distributed_tables = {
         row.name for row in writer.rows("SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition")
     }

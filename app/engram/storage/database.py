@@ -6,7 +6,9 @@ A ``Reader`` runs statements that change nothing, each on its own snapshot or al
 tenancy is set (``tenancy``), and sees the rows that this lets it see.
 """
 
+import math
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -61,6 +63,13 @@ _SERVE_READERS = f"""
                WHERE c.tenant = %(tenant)s::text
            ) THEN '{READER_ROLE}' ELSE %(role)s::text END, false)
 """
+_SERVE_FOUND_SETS = f"""
+    SELECT set_config('engram.tenant', %s, false), set_config('engram.reader_sets', %s, false),
+           set_config('role', '{READER_ROLE}', false)
+"""
+FOUND_SETS_SECONDS = 1.0
+"""How long a caller's sets of readers, once looked up, hold within one block of a tenancy. A set that another
+request makes meanwhile is hidden for so long."""
 _EVERYTHING = tenancy.Visibility(None)
 
 _observers: list[Observer] = []
@@ -282,6 +291,7 @@ class Database:
             connection.begin()
             yield Writer(connection)
             connection.commit()
+            tenancy.get_visibility().reader_sets.clear()  # it may have made some
 
     @contextmanager
     def write_once(self) -> Iterator[Writer]:
@@ -314,6 +324,7 @@ class Database:
             with _cancel_when(should_stop, driver):
                 yield Writer(connection)
             connection.commit()
+            tenancy.get_visibility().reader_sets.clear()
 
     @contextmanager
     def administer(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Administrator]:
@@ -385,7 +396,7 @@ class Database:
         """Set tenant and role of the connection, if they differ from its last use, before its transaction begins.
 
         They stay set in the pool. For whoever sees only passages of some readers, the sets of readers are looked up
-        each time, since there may be new ones.
+        again after ``FOUND_SETS_SECONDS``, since there may be new ones.
 
         Raises:
             UnsetTenancyError: no tenancy is set.
@@ -395,26 +406,35 @@ class Database:
             visibility = replace(visibility, readers=None)
         if not self._row_security and visibility.readers is None:
             visibility = _EVERYTHING
-        if connection.info.get(SERVES, _EVERYTHING) == visibility and visibility.readers is None:
+        is_bound = visibility.readers is not None
+        found, found_at = visibility.reader_sets.get(self, ("", -math.inf)) if is_bound else ("", math.inf)
+        is_known = time.monotonic() - found_at < FOUND_SETS_SECONDS
+        serves = connection.info.get(SERVES, (_EVERYTHING, ""))
+        if is_known and serves == (visibility, found):
             return
         role = TENANT_ROLE if self._row_security and visibility.tenant is not None else "none"
         driver: Any = connection.connection.driver_connection
         autocommit, driver.autocommit = driver.autocommit, True
-        held, connection.info[SERVES] = connection.info.get(SERVES), None
-        connection.info[READER_SETS] = None
+        connection.info[SERVES] = connection.info[READER_SETS] = None
         if visibility.readers is None:
             with ClientCursor(driver) as cursor:
                 cursor.execute(_SERVE, (visibility.tenant or "", role))
+        elif is_known:
+            with ClientCursor(driver) as cursor:
+                cursor.execute(_SERVE_FOUND_SETS, (visibility.tenant, found))
         else:
-            if held is None or held.readers is None or held.tenant != visibility.tenant:
+            if serves is None or serves[0].readers is None or serves[0].tenant != visibility.tenant:
                 driver.execute("SET ROLE none")  # as the role of another tenant it would see no set of this one
             values = {"tenant": visibility.tenant, "role": role, **asdict(visibility.readers)}
             given = {key: _as_list(value) for key, value in values.items()}
-            _, sets, serving_role = driver.execute(_SERVE_READERS, given, prepare=True).fetchone()
-            if serving_role == READER_ROLE:
-                connection.info[READER_SETS] = frozenset(map(int, filter(None, sets.strip("{}").split(","))))
+            _, found, serving_role = driver.execute(_SERVE_READERS, given, prepare=True).fetchone()
+            is_bound = serving_role == READER_ROLE
+            if is_bound:
+                visibility.reader_sets[self] = found, time.monotonic()
+        if is_bound:
+            connection.info[READER_SETS] = frozenset(map(int, filter(None, found.strip("{}").split(","))))
         driver.autocommit = autocommit
-        connection.info[SERVES] = visibility
+        connection.info[SERVES] = visibility, found
 
     def close(self) -> None:
         """Close every pooled connection."""

@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
+import structlog
 
 from engram.api.erasure.schemas import ErasureOut
 from engram.composition.container import Application
@@ -113,6 +115,73 @@ def test_nothing_of_the_person_is_found(
     assert (receipt.id, receipt.kind, receipt.anonymised) == (job, kind, anonymise)
     assert receipt.removed["episode"] == 1
     assert receipt.removed["feedback_event"] == 1
+
+
+def test_others_verdicts_on_an_erased_question_go_with_it(
+    application: Application, curie: str, person: Scope
+) -> None:
+    query = state.rows(application, curie, "episode")[0]["id"]
+    helped = list(state.sentences(application, curie, "curie").values())
+    state.judge(application, curie, query, helped[:1], wait=True)
+    assert len(state.rows(application, curie, "feedback_event")) == 2
+    erase(application, curie, kind="principal", name=PERSON)
+    assert state.rows(application, curie, "feedback_event") == []
+    assert state.list_learned(application, curie)["question_support"] == []
+    undo.assert_verified(application, curie)
+
+
+def test_no_log_line_has_a_question(application: Application, curie: str) -> None:
+    scope = application.auth.access.scope(curie, replace(LOCAL, name=PERSON))
+    [born, *_] = state.sentences(application, curie, "curie").values()
+    with structlog.testing.capture_logs() as lines:
+        judge_with(application, scope, supporting=(NamedSentence(sentence_id=born),))
+        erase(application, curie, kind="principal", name=PERSON)
+    assert {"query", "feedback accepted", "erased"} <= {line["event"] for line in lines}
+    assert PERSON in str(lines)
+    assert WORDS not in str(lines)
+
+
+def judge_with(application: Application, scope: Scope, **verdict: Any) -> None:
+    """Have the person judge a question of theirs."""
+    answer = application.answers.question.answer(Query(text=QUESTION, scope=scope))
+    application.learning.feedback.accept(
+        Verdict(query_id=answer.query_id, scope=scope, judge=PERSON, **verdict), str(answer.query_id), wait=True
+    )
+
+
+def test_an_anonymous_question_is_the_mean_of_what_its_verdict_supports(
+    application: Application, curie: str
+) -> None:
+    scope = application.auth.access.scope(curie, replace(LOCAL, name=PERSON))
+    [born, *_] = state.sentences(application, curie, "curie").values()
+    [rejected, *_] = state.sentences(application, curie, "tokyo").values()
+    [river, *_] = state.sentences(application, curie, "warsaw").values()
+    judge_with(
+        application,
+        scope,
+        supporting=(NamedSentence(sentence_id=born), NamedSentence(sentence_id=river)),
+        rejected=(NamedSentence(sentence_id=rejected),),
+    )
+    erase(application, curie, kind="principal", name=PERSON, anonymise=True)
+    vectors = {row["id"]: row["embedding"] for row in state.rows(application, curie, "sentence")}
+    mean = np.mean([json.loads(vectors[one]) for one in (born, river)], axis=0)
+    [judged] = state.rows(application, curie, "judged_query")
+    assert np.allclose(json.loads(judged["embedding"]), mean / np.linalg.norm(mean), atol=1e-5)
+
+
+def test_a_verdict_without_a_supported_sentence_that_is_left_is_erased(
+    application: Application, curie: str
+) -> None:
+    scope = application.auth.access.scope(curie, replace(LOCAL, name=PERSON))
+    [river, *_] = state.sentences(application, curie, "warsaw").values()
+    [born, *_] = state.sentences(application, curie, "curie").values()
+    judge_with(application, scope, supporting=(NamedSentence(sentence_id=river),))
+    judge_with(application, scope, rejected=(NamedSentence(sentence_id=born),))
+    application.corpus.ingest.delete_passage(scope, "warsaw")
+    erase(application, curie, kind="principal", name=PERSON, anonymise=True)
+    assert state.rows(application, curie, "feedback_event") == []
+    assert state.rows(application, curie, "judged_query") == []
+    undo.assert_verified(application, curie)
 
 
 def test_others_keep_what_they_taught(application: Application, curie: str, person: Scope) -> None:

@@ -1,6 +1,6 @@
 """Documents as callers see them: listed, compared with a folder, changed, and deleted with their passages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -54,19 +54,16 @@ class DocumentService:
         """
         with self._database.read() as reader:
             page = documents.page(reader, scope.collection.id, after, limit, prefix)
-        if tenancy.get_visibility().readers is None:
-            return page
-        with tenancy.allow_all_readers(), self._database.read() as reader:
-            held = documents.count_passages(reader, scope.collection.id, [one.id for one in page])
-        return [
-            one if held.get(one.id) == one.passages else replace(one, digest=None, pages=None, notes=[])
-            for one in page
-        ]
+        in_part = self._find_seen_in_part(scope, {one.id: one.passages for one in page})
+        return [replace(one, digest=None, pages=None, notes=[]) if one.id in in_part else one for one in page]
 
     def compare(
         self, scope: Scope, folder: str, earlier_folders: Sequence[str], listed: Sequence[ListedDocument]
     ) -> Steps:
         """Say what brings the documents of a folder in step with what the folder has; nothing is changed.
+
+        A document that the caller sees in part is taken to have another file: who could try digests until one fits
+        would learn what the rest says.
 
         Args:
             earlier_folders: folders that this one was before.
@@ -86,6 +83,17 @@ class DocumentService:
                 [one.digest for one in listed if one.digest],
                 with_readers=any(one.names_readers for one in listed),
             )
+            ids = documents.find_ids(reader, scope.collection.id, [one.source for one in held])
+            in_part = self._find_seen_in_part(
+                scope, documents.count_passages(reader, scope.collection.id, list(ids.values()))
+            )
+            held = [
+                replace(one, digest=None) if ids.get(one.source) in in_part else one
+                for one in held
+                if ids.get(one.source) not in in_part
+                or one.source in sources
+                or one.folder in (folder, *earlier_folders)
+            ]
             folders = {one.folder for one in held if one.folder is not None}
             sizes = document_manifest.count_by_folder(reader, scope.collection.id, folders)
         return compare_documents(folder, earlier_folders, listed, held, sizes)
@@ -131,6 +139,14 @@ class DocumentService:
             while not self._delete_piece(target.id, target.name, source):
                 pass
         log.info("document deleted", collection=target.name, source=source)
+
+    def _find_seen_in_part(self, scope: Scope, counts: Mapping[int, int]) -> set[int]:
+        """Find the documents that the caller does not see all of; ``counts``: how many passages of each it sees."""
+        if tenancy.get_visibility().readers is None:
+            return set()
+        with tenancy.allow_all_readers(), self._database.read() as reader:
+            held = documents.count_passages(reader, scope.collection.id, list(counts))
+        return {document for document, count in counts.items() if held.get(document) != count}
 
     @staticmethod
     def _check_seen(reader: Reader, scope: Scope, source: str) -> None:

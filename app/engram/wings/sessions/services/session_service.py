@@ -11,7 +11,7 @@ import structlog
 
 from engram.context import tenancy
 from engram.context.errors import ConflictError, InvalidRequestError, LlmNotConfiguredError
-from engram.core.auth.access_keys import AUDIT, INGEST, JUDGE, LLM
+from engram.core.auth.access_keys import ADMIN, AUDIT, INGEST, JUDGE, LLM
 from engram.core.budget import Budget
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
@@ -138,10 +138,12 @@ class SessionService:
             NotFoundError: there is no such session.
             ConflictError: it runs, ended otherwise than by stopping, or has spent its budget.
             InvalidRequestError: there is no such sentence, or the caller says nothing where no planner would.
+            ForbiddenError: it is another's, who would read what is asked now; that takes ``admin``.
         """
         target = scope.collection
         self._encoder.check_question(question or "")
         state = self.state(scope, session)
+        _check_changeable(scope, state.principal)
         if state.planner == CALLER and question is None and not evidence:
             raise InvalidRequestError("A round of this session needs a question or evidence: it has no planner.")
         reason = find_exhausted_limit(state.budget, state.cost)
@@ -236,6 +238,7 @@ class SessionService:
 
         Raises:
             NotFoundError: there is no such session.
+            ForbiddenError: it is another's; that takes ``admin``.
         """
         target = scope.collection
         with self._database.write() as writer:
@@ -244,6 +247,7 @@ class SessionService:
             stored = sessions.find(writer, target.id, session)
             if stored is None or not scope.sees(stored.principal):
                 raise collections.build_missing_resource_error(SESSION, session)
+            _check_changeable(scope, stored.principal)
             if stored.job_id is not None and stored.status == "running":
                 jobs.request_cancel(writer, target.id, stored.job_id)
             sessions.end(writer, target.id, session, "cancelled")
@@ -296,3 +300,9 @@ class SessionService:
         with self._database.read() as reader:
             verdict = Verdict(query_id=UUID(int=0), scope=scope, supporting=evidence)
             return list(resolve_verdict(reader, verdict).supports)
+
+
+def _check_changeable(scope: Scope, owner: str) -> None:
+    """See that who may read a session may change it: it is its own, or everything is allowed."""
+    if owner != scope.principal.name:
+        scope.need(ADMIN, "To change another's session")
