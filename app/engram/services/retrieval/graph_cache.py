@@ -20,6 +20,7 @@ from engram.storage.retrieval.query_focus import Focus
 ENTRY_BYTES = 1_000
 """Memory that an entry takes, more or less: a sentence with its names, or the terms or entities of a passage."""
 MOST_COLLECTIONS = 200
+"""Graphs that a process keeps; one collection has several where its readers differ."""
 
 Row = TypeVar("Row")
 
@@ -113,14 +114,14 @@ class GraphCache:
         self._held: OrderedDict[tuple[int, int, frozenset[int] | None], tuple[str, CachedGraph]] = OrderedDict()
 
     def open(self, reader: Reader, focus: Focus, current: Current | None) -> CachedGraph:
-        """Return the graph of the snapshot, empty if nothing is held of it.
+        """Return the graph of the snapshot, empty if nothing is kept of it.
 
         Args:
             current: the versions that the snapshot has; None if the collection is gone.
         """
         collection_id, hub_limit = focus.collection.id, focus.limits.hub_limit
         graph = CachedGraph(collection_id, hub_limit)
-        if current is None:
+        if current is None or not self._most:
             return graph
         key = collection_id, hub_limit, reader.reader_sets
         with self._lock:
