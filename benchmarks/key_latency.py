@@ -102,6 +102,7 @@ def retrieval(app: Application, database: Database, *, exact: bool) -> QuestionP
         replace(app.retrieval.planner, limits=limits),
         app.models.priors,
         PassageKeyCache(0),
+        app.retrieval.graph_cache,
         app.retrieval.question_spreads,
         threshold=1.0,
     )

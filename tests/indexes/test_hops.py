@@ -76,13 +76,10 @@ def test_a_hop_reads_how_well_sentences_agree_only_where_a_time_is_asked_for(
             timeless = Focus(corpus, vector, limits=limits, use_memory=use_memory, policy=DEFAULT.policy)
             timed = replace(timeless, intervals=find_time_expressions("in 1920"))
             walks = [
-                graph_hops.find_linked_sentences(reader, focus, {mill: 1.0}, []).candidates
-                for focus in (timeless, timed)
+                graph_hops.find_linked_sentences(reader, focus, {mill: 1.0}, []) for focus in (timeless, timed)
             ]
-            scans = [
-                graph_hops.find_all_sentences(reader, focus, None, []).candidates for focus in (timeless, timed)
-            ]
-            nothing = graph_hops.find_linked_sentences(reader, timed, {}, []).candidates
+            scans = [graph_hops.find_all_sentences(reader, focus, None, []) for focus in (timeless, timed)]
+            nothing = graph_hops.find_linked_sentences(reader, timed, {}, [])
             for without, with_time in (walks, scans):
                 assert without.agreement.tolist() == [0.0, 0.0, 0.0]
                 assert with_time.agreement[1] == 1.0
@@ -106,8 +103,7 @@ def test_recalled_sentence_joins_a_hop_unless_deleted(
         )
         ada = entity_lookup.find_called_entities(reader, focus.collection, ["ada lovelace"])["ada lovelace"][0]
         gone = max(named, other) + 1
-        reached = graph_hops.find_linked_sentences(reader, focus, {ada: 0.5}, [named, other, gone], 1)
-    found = reached.candidates
+        found = graph_hops.find_linked_sentences(reader, focus, {ada: 0.5}, [named, other, gone])
     assert found.sentence_ids.tolist() == sorted([named, other])
     assert dict(zip(found.sentence_ids.tolist(), found.activation.tolist(), strict=True)) == {
         named: 0.5,
@@ -115,7 +111,6 @@ def test_recalled_sentence_joins_a_hop_unless_deleted(
     }
     known = dict(zip(found.sentence_ids.tolist(), found.task_perplexity.tolist(), strict=True))
     assert known == {named: 1.0, other: 1.0}, "this profile reads no sentence memories"
-    assert reached.evidence.keys() == {named, other}
 
 
 @pytest.mark.parametrize("metadata", [None, {"even": True}])
@@ -144,7 +139,7 @@ def test_a_hub_contributes_what_is_near_and_others_all(
 
         def list_reached(near: list[int] | None, *names: str) -> list[int]:
             active = {found[name][0]: 1.0 for name in names}
-            some = graph_hops.find_linked_sentences(reader, focus, active, [], near=near).candidates
+            some = graph_hops.find_linked_sentences(reader, focus, active, [], near=near)
             return some.sentence_ids.tolist()
 
         inside = [number for number in range(4) if metadata is None or number % 2 == 0]
@@ -176,7 +171,7 @@ def test_sentences_that_name_an_entity_are_counted_up_to_a_limit(
         found = entity_lookup.find_called_entities(reader, corpus, names)
 
         def count_evidence(most: int, *wanted: int) -> dict[int, int]:
-            return graph_hops.load_sentences(reader, corpus, wanted, most)[1]
+            return graph_hops.load_sentences(reader, corpus.id, wanted, most)[1]
 
         ada, babbage, london = (found[name][0] for name in names)
         assert count_evidence(1000, *ids) == {ada: 3, babbage: 2, london: 3}
@@ -386,5 +381,5 @@ def test_sentences_keep_to_the_question_where_keys_are_compared_with_more(
                 [],
             ),
         ):
-            np.testing.assert_array_equal(reached(plain).candidates.semantic, reached(widened).candidates.semantic)
-            assert len(reached(plain).candidates)
+            np.testing.assert_array_equal(reached(plain).semantic, reached(widened).semantic)
+            assert len(reached(plain))

@@ -110,7 +110,8 @@ class RetrievalSettings(BaseSettings):
         ge=0,
         description=(
             "Memory, in MB, that each process keeps keys of passages in, to search collections that have no vector "
-            "index without reading all of their rows for each question; 0: Postgres searches them."
+            "index without reading all of their rows for each question, and as much again for sentences, names and "
+            "terms that queries ask for; 0: Postgres is asked for all of it."
         ),
     )
     hnsw_ef_search: int = Field(default=100, ge=10, le=1000, description="HNSW search breadth.")

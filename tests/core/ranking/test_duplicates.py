@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.ranking.duplicates import find_similar_pairs, is_duplicate, merge_duplicates, stand_ins
+from engram.core.ranking.duplicates import (
+    find_similar_pairs,
+    is_duplicate,
+    merge_duplicates,
+    pack_terms,
+    stand_ins,
+)
 from engram.core.ranking.passage_scores import HopReach
 
 TEXT = (
@@ -106,11 +112,11 @@ def rows(held: dict[int, list[int]]) -> tuple[np.ndarray, np.ndarray]:
 def test_passages_that_share_half_of_their_terms_are_compared() -> None:
     held = {5: [1, 2, 3, 4], 3: [1, 2, 3, 9], 8: [1, 20, 21, 22], 9: [1, 2, 3, 4]}
     # 3 and 5 share three of five terms; 8 shares one of seven.
-    assert find_similar_pairs(*rows(held)) == [(3, 5), (3, 9), (5, 9)]
+    assert find_similar_pairs(pack_terms(*rows(held))) == [(3, 5), (3, 9), (5, 9)]
 
 
 def test_passages_without_terms_are_no_duplicates() -> None:
-    assert find_similar_pairs(*rows({})) == []
+    assert find_similar_pairs(pack_terms(*rows({}))) == []
 
 
 def test_the_better_passage_stands_for_its_copies() -> None:

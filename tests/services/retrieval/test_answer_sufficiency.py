@@ -36,6 +36,7 @@ def believing(application: Application) -> Believing:
             application.retrieval.planner,
             RankingPriors(prior, prior),
             application.retrieval.key_cache,
+            application.retrieval.graph_cache,
             application.retrieval.question_spreads,
             threshold=0.8,
         )

@@ -9,6 +9,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.services.retrieval import hop_loop
+from engram.services.retrieval.graph_cache import GraphCache
 from engram.services.retrieval.graph_walk import MOST_RESUMED_ENTITIES, Frontier, Walk, load_walk, merge_walks
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import QueryPlan
@@ -57,6 +58,12 @@ def through(application: Application, plan: QueryPlan) -> Walk:
     return application.retrieval.retrieve.find(plan).walk
 
 
+def resume(reader: Reader, plan: QueryPlan, walk: Walk, *more: Any, **named: Any) -> Walk:
+    """The walk after further hops."""
+    graph = GraphCache(0).open(reader, plan.focus, None)
+    return hop_loop.advance(reader, plan, hop_loop.resume_walk(plan, walk, *more, **named), graph)
+
+
 def store_and_load(walk: Walk) -> Walk:
     """The walk after a way through JSON."""
     return load_walk(json.loads(json.dumps(walk.to_json(), allow_nan=False)))
@@ -86,7 +93,7 @@ def test_a_walk_stored_after_each_hop_and_resumed_is_one_that_ran_through(
     walk = through(application, planned(profile=profile, max_hops=1))
     assert (len(walk.hops), walk.stop_reason) == (1, "max_hops")
     for most in (2, 3):
-        walk = hop_loop.resume(reader, planned(profile=profile, max_hops=most), store_and_load(walk))
+        walk = resume(reader, planned(profile=profile, max_hops=most), store_and_load(walk))
         assert len(walk.hops) == most
     assert walk.to_json() == whole.to_json()
 
@@ -95,7 +102,7 @@ def test_a_walk_that_may_go_no_further_stays_as_it_is(
     application: Application, planned: Planned, reader: Reader
 ) -> None:
     walk = through(application, planned(max_hops=2))
-    again = hop_loop.resume(reader, planned(max_hops=2), walk)
+    again = resume(reader, planned(max_hops=2), walk)
     assert (again.hops, again.stop_reason) == (walk.hops, "max_hops")
 
 
@@ -107,7 +114,7 @@ def test_a_walk_goes_on_from_entities_that_it_is_given(
     entities = application.retrieval.retrieve.find(application.retrieval.retrieve.plan(other)).entities
     start = Frontier({entities[0].entity_id: 0.5}, {entities[0].entity_id: entities[0].name})
     assert FAR_SENTENCE not in through(application, planned(max_hops=2)).texts
-    walk = hop_loop.resume(reader, planned(max_hops=2), first, start)
+    walk = resume(reader, planned(max_hops=2), first, start)
     assert walk.hops[1].start.activation[entities[0].entity_id] == 0.5
     assert FAR_SENTENCE in walk.texts
     assert walk.hops[0] is first.hops[0]
@@ -118,7 +125,7 @@ def test_a_walk_takes_in_sentences_that_nothing_leads_to(
 ) -> None:
     far = sentences(application, curie, "tokyo")[FAR_SENTENCE]
     first = through(application, planned(max_hops=1))
-    walk = hop_loop.resume(reader, planned(max_hops=2), first, sentences=[far])
+    walk = resume(reader, planned(max_hops=2), first, sentences=[far])
     assert far in walk.hops[1].selected
     assert walk.hops[1].score(far) == 0.0
     assert walk.evidence[far].text == FAR_SENTENCE
@@ -129,10 +136,10 @@ def test_a_walk_that_ran_out_of_entities_goes_on_from_sentences_alone(
 ) -> None:
     ended = through(application, planned(max_hops=10))
     assert ended.stop_reason == "no_entities"
-    again = hop_loop.resume(reader, planned(max_hops=10), ended)
+    again = resume(reader, planned(max_hops=10), ended)
     assert (again.hops, again.stop_reason) == (ended.hops, "no_entities")
     far = sentences(application, curie, "tokyo")[FAR_SENTENCE]
-    walk = hop_loop.resume(reader, planned(max_hops=10), ended, sentences=[far])
+    walk = resume(reader, planned(max_hops=10), ended, sentences=[far])
     assert walk.hops[len(ended.hops)].selected == [far]
 
 

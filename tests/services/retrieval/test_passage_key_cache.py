@@ -199,6 +199,7 @@ def test_answers_are_the_same_with_and_without(alone: Application, taught: str) 
             alone.retrieval.planner,
             alone.models.priors,
             kept,
+            alone.retrieval.graph_cache,
             alone.retrieval.question_spreads,
             threshold=0.8,
         )

@@ -14,7 +14,12 @@ from engram.storage.carried_statements import CarriedStatement
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
 from engram.storage.retrieval import complementarity_links
-from engram.storage.retrieval.complementarity_links import PoolLinks
+from engram.storage.retrieval.complementarity_links import (
+    NamedEntity,
+    PoolLinks,
+    load_entities_of_passages,
+    load_named_entities,
+)
 from engram.storage.retrieval.query_focus import Focus
 from tests.support import state
 from tests.support.encoder import HALF_PRECISION
@@ -55,27 +60,33 @@ def look(
     focus: Focus,
     pool: Sequence[int],
     passages: Sequence[int],
-    asked: Sequence[int] = (),
-    most: int = MOST_LINKS,
 ) -> PoolLinks:
-    return complementarity_links.look(reader, focus, pool, np.array(passages, dtype=np.int64), asked, most)
+    return complementarity_links.look(reader, focus, pool, np.array(passages, dtype=np.int64))
 
 
-def test_members_name_what_their_sentences_name(application: Application, curie: str, focus: Focus) -> None:
+def test_passages_name_what_their_sentences_name(application: Application, curie: str, focus: Focus) -> None:
     held, names = graph(application, curie)
-    pool = sorted(held)[:2][::-1]
-    asked = [next(entity for entity in names if all(entity not in held[passage] for passage in pool))]
+    passages, target = sorted(held), focus.collection.id
     with application.database.read() as reader:
-        found = look(reader, focus, pool, sorted(pool), asked)
-        capped = look(reader, focus, pool, sorted(pool), asked, 1)
-
-    wanted = held[pool[0]] | held[pool[1]] | set(asked)
-    counts = {entity: sum(entity in of for of in held.values()) for entity in wanted}
-    assert {entity: (known.name, known.passages) for entity, known in found.entities.items()} == {
-        entity: (names[entity], counts[entity]) for entity in wanted
+        named = load_entities_of_passages(reader, target, [*passages, max(passages) + 1])
+        known = load_named_entities(reader, target, [*names, max(names) + 1], MOST_LINKS)
+        capped = load_named_entities(reader, target, list(names), 1)
+        elsewhere = load_entities_of_passages(reader, target + 1_000_000, passages)
+        nobody = load_named_entities(reader, target + 1_000_000, list(names), MOST_LINKS)
+    assert {passage: entities.tolist() for passage, entities in named.items()} == {
+        passage: sorted(entities) for passage, entities in held.items()
     }
+    counts = {entity: sum(entity in of for of in held.values()) for entity in names}
+    assert known == {entity: NamedEntity(name, counts[entity]) for entity, name in names.items()}
     assert max(counts.values()) > 1
-    assert {known.passages for known in capped.entities.values()} == {1}
+    assert {entity.passages for entity in capped.values()} == {1}
+    assert (elsewhere, nobody) == ({}, {})
+
+
+def test_a_member_is_compared_by_its_best_sentence(application: Application, curie: str, focus: Focus) -> None:
+    pool = sorted(state.passages(application, curie).values())[:2][::-1]
+    with application.database.read() as reader:
+        found = look(reader, focus, pool, sorted(pool))
     assert found.members == pool
     sentences = state.rows(application, curie, "sentence")
     for passage, sentence, similarity in zip(pool, found.sentences, found.similarities, strict=True):
@@ -102,16 +113,13 @@ def test_a_passage_without_sentences_is_no_member(application: Application, curi
 
 
 @pytest.mark.parametrize("evolved", [False, True])
-def test_candidates_share_cosines_and_entities(
-    application: Application, curie: str, focus: Focus, evolved: bool
-) -> None:
+def test_candidates_share_cosines(application: Application, curie: str, focus: Focus, evolved: bool) -> None:
     if evolved:
         evolve(application, curie, vectors={"warsaw": application.models.embedder.embed(["a city on a river"])[0]})
         with application.database.read() as reader:
             focus = replace(focus, collection=collections.find(reader, curie), use_memory=True)
     assert focus.evolved == evolved
-    held, _ = graph(application, curie)
-    passages = sorted(held)
+    passages = sorted(state.passages(application, curie).values())
     with application.database.read() as reader:
         found = look(reader, focus, passages[2::-1], passages)
 
@@ -123,17 +131,13 @@ def test_candidates_share_cosines_and_entities(
     vectors = {row["id"]: vector(row["embedding"]) for row in state.rows(application, curie, "sentence")}
     expected = [[vectors[sentence] @ keys[passage] for passage in passages] for sentence in found.sentences]
     np.testing.assert_allclose(found.across, expected, atol=HALF_PRECISION)
-    known = set().union(*(held[passage] for passage in passages[:3]))
-    named = {(place, entity) for place, passage in enumerate(passages) for entity in held[passage] & known}
-    assert set(map(tuple, found.naming.tolist())) == named
-    assert any(entity not in known for of in held.values() for entity in of)
 
 
 @pytest.mark.parametrize("order", [[1, 0, 2], [0, 0, 1]])
 def test_candidates_in_another_order_are_refused(
     application: Application, curie: str, focus: Focus, order: list[int]
 ) -> None:
-    """Cosines and names go to candidates by their places."""
+    """Cosines go to candidates by their places."""
     passages = sorted(row["id"] for row in state.rows(application, curie, "passage"))
     with application.database.read() as reader, pytest.raises(ValueError, match="in id order"):
         look(reader, focus, passages[:2], [passages[at] for at in order])
@@ -141,11 +145,9 @@ def test_candidates_in_another_order_are_refused(
 
 def test_other_collections_have_no_say(application: Application, curie: str, focus: Focus) -> None:
     own = [row["id"] for row in state.rows(application, curie, "passage")]
-    entity = state.rows(application, curie, "entity")[0]["id"]
     elsewhere = replace(focus, collection=replace(focus.collection, id=focus.collection.id + 1_000_000))
     with application.database.read() as reader:
-        found = look(reader, elsewhere, own[:2], [], [entity])
-        assert (found.members, found.entities, found.naming.tolist()) == ([], {}, [])
+        assert look(reader, elsewhere, own[:2], []).members == []
 
 
 def test_carried_statement_reads_the_same_as_alone(application: Application, curie: str, focus: Focus) -> None:
@@ -153,5 +155,5 @@ def test_carried_statement_reads_the_same_as_alone(application: Application, cur
     numbers = "SELECT 0.1::float8 + 0.2 AS sum, %(many)s::float8[] AS many"
     with application.database.read() as reader:
         aside = CarriedStatement(numbers, {"many": [1 / 3, 0.0, 1e-300]})
-        found = complementarity_links.look(reader, focus, passages[:1], np.array(passages), [], MOST_LINKS, aside)
+        found = complementarity_links.look(reader, focus, passages[:1], np.array(passages), aside)
     assert list(found.aside) == [{"sum": 0.1 + 0.2, "many": [1 / 3, 0.0, 1e-300]}]

@@ -50,7 +50,7 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
 
         def candidates(limit: int) -> Any:
             narrow = replace(asked, limits=GraphLimits(hub_limit=100, candidate_limit=limit))
-            return graph_hops.find_all_sentences(reader, narrow, None, []).candidates
+            return graph_hops.find_all_sentences(reader, narrow, None, [])
 
         every = candidates(100)
         weights = sentence_weights(every)

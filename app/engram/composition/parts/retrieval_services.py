@@ -7,6 +7,7 @@ from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.config.settings import Settings
 from engram.services.retrieval.dense_search import DenseService
+from engram.services.retrieval.graph_cache import GraphCache
 from engram.services.retrieval.passage_key_cache import PassageKeyCache
 from engram.services.retrieval.passage_reranking import PassageReranker
 from engram.services.retrieval.query_expansion import ExpansionService
@@ -44,6 +45,11 @@ class RetrievalServices:
         return PassageKeyCache(self.settings.passage_key_cache_mb * 2**20)
 
     @locked_property
+    def graph_cache(self) -> GraphCache:
+        """Names, texts and terms held in this process."""
+        return GraphCache(self.settings.passage_key_cache_mb * 2**20)
+
+    @locked_property
     def question_spreads(self) -> QuestionSpreads:
         """Spreads of collections' questions, as this process measured them."""
         return QuestionSpreads()
@@ -56,6 +62,7 @@ class RetrievalServices:
             self.planner,
             self.models.priors,
             self.key_cache,
+            self.graph_cache,
             self.question_spreads,
             self.models.llm,
             threshold=self.settings.sufficiency_threshold,

@@ -109,10 +109,8 @@ def is_duplicate(first: str, second: str) -> bool:
     return words >= FEWEST_WORDS and changed <= max(1, words // WORDS_PER_CHANGE)
 
 
-def find_similar_pairs(passages: NDArray[np.int64], terms: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Pairs of passages that share so many terms that their texts have to be compared, each in id order.
-
-    Terms are counted in ``BUCKETS``, so two passages of thousands of terms may be a pair by chance.
+def pack_terms(passages: NDArray[np.int64], terms: NDArray[np.int64]) -> dict[int, NDArray[np.uint64]]:
+    """Passage -> one bit for each of ``BUCKETS``, which is set if a term of the passage is in it, (BUCKETS / 64,).
 
     Args:
         passages, terms: a row for each term of each passage, (n,).
@@ -120,7 +118,21 @@ def find_similar_pairs(passages: NDArray[np.int64], terms: NDArray[np.int64]) ->
     ids = np.unique(passages)
     has_bucket = np.zeros((len(ids), BUCKETS), dtype=bool)
     has_bucket[np.searchsorted(ids, passages), terms % BUCKETS] = True
-    bits = np.packbits(has_bucket, axis=1).view(np.uint64)
+    return dict(zip(ids.tolist(), np.packbits(has_bucket, axis=1).view(np.uint64), strict=True))
+
+
+def find_similar_pairs(terms: Mapping[int, NDArray[np.uint64]]) -> list[tuple[int, int]]:
+    """Pairs of passages that share so many terms that their texts have to be compared, each in id order.
+
+    Terms are counted in ``BUCKETS``, so two passages of thousands of terms may be a pair by chance.
+
+    Args:
+        terms: passage -> its terms, see ``pack_terms``.
+    """
+    if not terms:
+        return []
+    ids = np.array(sorted(terms), dtype=np.int64)
+    bits = np.stack([terms[passage] for passage in ids.tolist()])
     sizes = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
     shared = np.zeros((len(ids), len(ids)), dtype=np.int64)
     for column in bits.T:  # one by one: together they would take 256 bytes for each pair

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from engram.core.ranking import duplicates
+from engram.services.retrieval.graph_cache import CachedGraph
 from engram.services.retrieval.query_plan import QueryPlan
-from engram.storage.corpus import lexical_index, passages
+from engram.storage.corpus import passages
 from engram.storage.database import Reader
 
 COMPARED_PASSAGES = 100
@@ -13,7 +14,7 @@ SPARE_PASSAGES = 20
 """Distinct passages beyond ``top_k`` that are to be among those compared."""
 
 
-def stand_ins(reader: Reader, plan: QueryPlan, ordered: Sequence[int]) -> dict[int, int]:
+def stand_ins(reader: Reader, plan: QueryPlan, graph: CachedGraph, ordered: Sequence[int]) -> dict[int, int]:
     """Duplicate -> the better passage that stands for it, among the first of those given.
 
     More of them are compared until ``top_k`` and some more are distinct.
@@ -25,14 +26,16 @@ def stand_ins(reader: Reader, plan: QueryPlan, ordered: Sequence[int]) -> dict[i
         return {}
     size = max(COMPARED_PASSAGES, 2 * plan.query.top_k)
     while True:
-        stand_in_by_passage = _find_duplicates(reader, plan.collection.id, ordered[:size])
+        stand_in_by_passage = _find_duplicates(reader, plan.collection.id, graph, ordered[:size])
         if size >= len(ordered) or size - len(stand_in_by_passage) >= plan.query.top_k + SPARE_PASSAGES:
             return stand_in_by_passage
         size *= 2
 
 
-def _find_duplicates(reader: Reader, collection_id: int, ordered: Sequence[int]) -> dict[int, int]:
-    pairs = duplicates.find_similar_pairs(*lexical_index.term_rows(reader, collection_id, ordered))
+def _find_duplicates(
+    reader: Reader, collection_id: int, graph: CachedGraph, ordered: Sequence[int]
+) -> dict[int, int]:
+    pairs = duplicates.find_similar_pairs(graph.read_terms(reader, ordered))
     if not pairs:
         return {}
     stored = passages.load_by_id(reader, collection_id, sorted({passage for pair in pairs for passage in pair}))

@@ -13,13 +13,13 @@ from engram.core.ranking.complementarity import (
     select_pool,
 )
 from engram.core.ranking.ranking_weights import PriorIdentity
+from engram.services.retrieval.graph_cache import CachedGraph
 from engram.services.retrieval.graph_walk import Walk
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.storage.database import Reader
 from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import LearnedWeights
 from engram.storage.retrieval import complementarity_links
-from engram.storage.retrieval.complementarity_links import PoolLinks
 from engram.storage.retrieval.passage_candidates import CandidatePassages
 
 
@@ -27,6 +27,7 @@ def build_reranking_pool(
     reader: Reader,
     plan: QueryPlan,
     walk: Walk,
+    graph: CachedGraph,
     candidates: CandidatePassages,
     titles: Sequence[Sequence[str]],
     scores: Floats,
@@ -50,8 +51,6 @@ def build_reranking_pool(
         plan.focus,
         best,
         candidates.ids,
-        start_entities,
-        plan.focus.limits.hub_limit,
         carried=learned_weights.build_query_of_all(believed) if believed else None,
     )
     learned = learned_weights.collect_weights(links.aside, believed)
@@ -59,7 +58,7 @@ def build_reranking_pool(
         return None, learned
     candidate_pool = build_pool(
         np.searchsorted(candidates.ids, links.members),
-        _find_named_entities(links, titles, start_entities),
+        _find_named_entities(reader, graph, candidates.ids.tolist(), best, titles, start_entities),
         candidates.words,
         GapSimilarities(keys=candidates.similarity, sentences=links.similarities, member_to_candidate=links.across),
     )
@@ -67,16 +66,29 @@ def build_reranking_pool(
 
 
 def _find_named_entities(
-    links: PoolLinks, titles: Sequence[Sequence[str]], start_entities: Sequence[int]
+    reader: Reader,
+    graph: CachedGraph,
+    candidates: Sequence[int],
+    pool: Sequence[int],
+    titles: Sequence[Sequence[str]],
+    start_entities: Sequence[int],
 ) -> EntityIncidence:
-    ids = np.array(list(links.entities), dtype=np.int64)
-    order = np.argsort(ids)
+    """Find which candidates name the entities of the question and of the pool, or are titled after them."""
+    held = graph.read_entities_of_passages(reader, candidates)
+    wanted = {*start_entities}.union(*(held[passage].tolist() for passage in pool if passage in held))
+    entities = graph.read_entities(reader, sorted(wanted))
+    ids = np.array(list(entities), dtype=np.int64)
     named, titled = (np.zeros((len(titles), len(ids)), dtype=bool) for _ in range(2))
-    named[links.naming[:, 0], order[np.searchsorted(ids[order], links.naming[:, 1])]] = True
-    called = {entity.name: at for at, entity in enumerate(links.entities.values())}
+    links = [(row, held[passage]) for row, passage in enumerate(candidates) if passage in held]
+    if links:
+        rows = np.repeat([row for row, _ in links], [len(own) for _, own in links])
+        columns = np.concatenate([own for _, own in links])
+        known = np.isin(columns, ids)
+        named[rows[known], np.searchsorted(ids, columns[known])] = True
+    called = {entity.name: at for at, entity in enumerate(entities.values())}
     for row, names in enumerate(titles):
         for name in names:
             if name in called:
                 titled[row, called[name]] = True
-    passages = np.array([max(entity.passages, 1) for entity in links.entities.values()], dtype=np.float64)
+    passages = np.array([max(entity.passages, 1) for entity in entities.values()], dtype=np.float64)
     return EntityIncidence(1.0 / np.log2(1.0 + passages), np.isin(ids, start_entities), named, titled)

@@ -12,7 +12,7 @@ from engram.core.ranking.propagation import ReachedSentences
 from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.core.ranking.same_need import SameNeed
 from engram.storage.learning.question_supports import PastSupport
-from engram.storage.retrieval.graph_hops import HopResult, SelectedSentence
+from engram.storage.retrieval.graph_hops import SelectedSentence
 
 StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
 
@@ -88,7 +88,7 @@ class Walk:
     evidence_known: Sequence[PastEvidence] = ()
     stop_reason: StopReason | None = None
     near: Sequence[int] | None = None
-    reached: HopResult | None = None
+    reached: ReachedSentences | None = None
 
     @property
     def evidence(self) -> dict[int, SelectedSentence]:

@@ -12,6 +12,7 @@ from engram.core.ranking.question_memory import (
 )
 from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.core.ranking.same_need import SameNeed
+from engram.services.retrieval.graph_cache import CachedGraph
 from engram.services.retrieval.graph_walk import Frontier, Walk, WalkHop
 from engram.services.retrieval.passage_key_cache import NearestLookup
 from engram.services.retrieval.query_plan import QueryPlan
@@ -21,7 +22,6 @@ from engram.storage.learning import walk_opening as openings
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.learning.walk_opening import WalkOpening
 from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
-from engram.storage.retrieval.graph_hops import HopResult, SelectedSentence
 
 NeedComparison = Callable[[Sequence[PastSupport]], Mapping[int, SameNeed]]
 """Computes from supports: past question -> how probably it has the same need as the present one."""
@@ -52,7 +52,6 @@ def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
         reader,
         plan.focus,
         list(plan.mentions),
-        plan.profile.sentences_per_hop,
         recall=RECALL_QUESTIONS if recalls(plan) else None,
         near=NEAR_PASSAGES if _reads_near_hubs(plan) else None,
     )
@@ -150,23 +149,16 @@ def _reads_near_hubs(plan: QueryPlan) -> bool:
     return not plan.focus.limits.exact and "passage" in plan.collection.indexed
 
 
-def advance(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
+def advance(reader: Reader, plan: QueryPlan, walk: Walk, graph: CachedGraph) -> Walk:
     """Make hops until the walk stops.
 
     With stop rule "learned" or "llm", make one hop: the caller decides on the next.
     """
     while walk.stop_reason is None:
-        walk = _step(reader, plan, walk)
+        walk = _step(reader, plan, walk, graph)
         if plan.stop_rule in ("learned", "llm"):
             break
     return walk
-
-
-def resume(
-    reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()
-) -> Walk:
-    """Resume a stopped walk (``resume_walk``) and make hops as ``advance`` does."""
-    return advance(reader, plan, resume_walk(plan, walk, start, sentences))
 
 
 def resume_walk(plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()) -> Walk:
@@ -187,14 +179,14 @@ def resume_walk(plan: QueryPlan, walk: Walk, start: Frontier | None = None, sent
     return replace(walk, frontier=frontier, joining=joining, stop_reason=None, reached=None)
 
 
-def _step(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
+def _step(reader: Reader, plan: QueryPlan, walk: Walk, graph: CachedGraph) -> Walk:
     """Make one hop, or set the reason why the walk stops."""
     if walk.hops and len(walk.hops) >= plan.max_hops:
         return replace(walk, stop_reason="max_hops")
     frontier = walk.frontier or _compute_next_frontier(plan, walk)
     if walk.hops and not frontier.activation and not walk.joining:
         return replace(walk, frontier=frontier, stop_reason="no_entities")
-    hop = _hop(reader, plan, walk, frontier)
+    hop = _hop(reader, plan, walk, frontier, graph)
     if hop is None:
         return replace(walk, frontier=frontier, stop_reason="no_candidates")
     walk = replace(walk, frontier=None, joining=(), hops=(*walk.hops, hop), reached=None)
@@ -205,18 +197,15 @@ def _step(reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
     return walk
 
 
-def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHop | None:
+def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier, graph: CachedGraph) -> WalkHop | None:
     focus, profile = plan.focus, plan.profile
     if walk.reached is not None:
-        reached = walk.reached
+        candidates = walk.reached
     elif start.activation or walk.hops:
         near = (walk.near or ())[:NEAR_PASSAGES] if _reads_near_hubs(plan) else None
-        reached = graph_hops.find_linked_sentences(
-            reader, focus, start.activation, walk.joining, profile.sentences_per_hop, near
-        )
+        candidates = graph_hops.find_linked_sentences(reader, focus, start.activation, walk.joining, near)
     else:
-        reached = graph_hops.find_all_sentences(reader, focus, walk.near, walk.joining, profile.sentences_per_hop)
-    candidates = reached.candidates
+        candidates = graph_hops.find_all_sentences(reader, focus, walk.near, walk.joining)
     if not len(candidates):
         return None
     scores = propagation.sentence_scores(candidates)
@@ -225,30 +214,13 @@ def _hop(reader: Reader, plan: QueryPlan, walk: Walk, start: Frontier) -> WalkHo
     selected += [
         sentence for sentence in walk.joining if sentence not in selected and sentence in candidates.sentence_ids
     ]
-    evidence, counts = _read(reader, plan, reached, selected)
+    evidence, counts = graph.read_sentences(reader, selected)
     covered = None
     if plan.stop_rule == "coverage":
         texts = [evidence_sentence.text for evidence_sentence in (walk.evidence | evidence).values()]
         covered = coverage.coverage(plan.query.text, texts)
     selected = [sentence for sentence in selected if sentence in evidence]
     return WalkHop(start, candidates, scores, order, selected, evidence, counts, covered)
-
-
-def _read(
-    reader: Reader, plan: QueryPlan, reached: HopResult, selected: Sequence[int]
-) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
-    """Read the selected sentences, and count the sentences that name each of their entities.
-
-    The hop's own statement has mostly read these already. It differs where the time of a sentence changes the
-    order.
-    """
-    if reached.evidence.keys() == set(selected):
-        return reached.evidence, reached.counts
-    if reached.evidence.keys() >= set(selected):
-        evidence = {sentence: reached.evidence[sentence] for sentence in sorted(selected)}
-        named = {entity for evidence_sentence in evidence.values() for entity in evidence_sentence.entities}
-        return evidence, {entity: reached.counts[entity] for entity in sorted(named)}
-    return graph_hops.load_sentences(reader, plan.collection, selected, plan.focus.limits.hub_limit)
 
 
 def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:

@@ -27,6 +27,7 @@ from engram.providers.ranking_prior import RankingPrior
 from engram.services.retrieval.answer_sufficiency import SufficiencyEstimate, estimate_sufficiency
 from engram.services.retrieval.collapse import SPARE_PASSAGES, stand_ins
 from engram.services.retrieval.complementarity_reranking import build_reranking_pool
+from engram.services.retrieval.graph_cache import CachedGraph
 from engram.services.retrieval.graph_walk import Walk, WalkHop
 from engram.services.retrieval.key_search import search
 from engram.services.retrieval.passage_key_cache import NearestLookup
@@ -113,7 +114,13 @@ _NO_FEATURES = (
 
 
 def rank(
-    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, depth: int, nearest_lookup: NearestLookup
+    reader: Reader,
+    plan: QueryPlan,
+    walk: Walk,
+    prior: RankingPrior,
+    depth: int,
+    nearest_lookup: NearestLookup,
+    graph: CachedGraph,
 ) -> PassageRanking:
     """Rank the passages that a walk touched and those nearest to the question; without a walk, those of a search.
 
@@ -121,6 +128,7 @@ def rank(
         prior: shipped weights, from which a collection starts.
         depth: how many passages a search has to find.
         nearest_lookup: finds the passages nearest to the question among the keys that the process keeps.
+        graph: what the process has read of the collection's graph.
     """
     top_k = plan.query.top_k
     if plan.query.strategy != "graph":
@@ -129,7 +137,7 @@ def rank(
         def search_passages(limit: int) -> list[tuple[int, float]]:
             return search(reader, plan.focus, strategy, plan.terms, limit, nearest_lookup)
 
-        ordered, stand_in_by_passage = _fill_ranking(reader, plan, depth, search_passages)
+        ordered, stand_in_by_passage = _fill_ranking(reader, plan, graph, depth, search_passages)
         ordered = ordered[:depth]
         return PassageRanking(
             ordered[:top_k],
@@ -139,7 +147,7 @@ def rank(
             stand_in_by_passage=stand_in_by_passage,
         )
     if plan.profile.by_features:
-        return _rank_by_features(reader, plan, walk, prior, nearest_lookup)
+        return _rank_by_features(reader, plan, walk, prior, nearest_lookup, graph)
     bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
     touched = {passage for bonus in bonuses for passage in bonus}
     touched.update(sentence.passage_id for sentence in walk.evidence.values())
@@ -150,7 +158,7 @@ def rank(
         scores = passage_scores.score_passages_published(similarities, bonuses, plan.profile.prior_weight)
         return passage_scores.select_best(scores, len(scores))
 
-    ordered, stand_in_by_passage = _fill_ranking(reader, plan, top_k, score_as_published)
+    ordered, stand_in_by_passage = _fill_ranking(reader, plan, graph, top_k, score_as_published)
     return PassageRanking(
         ordered[:top_k],
         *_NO_FEATURES,
@@ -161,7 +169,11 @@ def rank(
 
 
 def _fill_ranking(
-    reader: Reader, plan: QueryPlan, least: int, ranked: Callable[[int], list[tuple[int, float]]]
+    reader: Reader,
+    plan: QueryPlan,
+    graph: CachedGraph,
+    least: int,
+    ranked: Callable[[int], list[tuple[int, float]]],
 ) -> tuple[list[tuple[int, float]], Mapping[int, int]]:
     """Rank passages without near-duplicates, at least ``least`` if there are so many.
 
@@ -174,7 +186,7 @@ def _fill_ranking(
     limit, before = least, -1
     while True:
         ranked_passages = ranked(limit)
-        stand_in_by_passage = stand_ins(reader, plan, [passage for passage, _ in ranked_passages])
+        stand_in_by_passage = stand_ins(reader, plan, graph, [passage for passage, _ in ranked_passages])
         distinct = [pair for pair in ranked_passages if pair[0] not in stand_in_by_passage]
         if (
             not stand_in_by_passage
@@ -187,16 +199,21 @@ def _fill_ranking(
 
 
 def _rank_by_features(
-    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, nearest_lookup: NearestLookup
+    reader: Reader,
+    plan: QueryPlan,
+    walk: Walk,
+    prior: RankingPrior,
+    nearest_lookup: NearestLookup,
+    graph: CachedGraph,
 ) -> PassageRanking:
     """Rank candidates by the base ranking, then by complementarity reranking and the reranker; add recall last."""
     top_k = plan.query.top_k
     candidates, titles, base_features, stand_in_by_passage = _collect_distinct(
-        reader, plan, walk, prior, nearest_lookup
+        reader, plan, walk, prior, nearest_lookup, graph
     )
     identities = list(prior.of_answers) if plan.focus.use_memory else []
     pool, learned = build_reranking_pool(
-        reader, plan, walk, candidates, titles, base_features @ prior.base_weights, identities
+        reader, plan, walk, graph, candidates, titles, base_features @ prior.base_weights, identities
     )
     features = passage_scores.add_reranking_features(base_features, pool, prior.base_weights)
     believed = _compute_beliefs(prior, learned)
@@ -266,7 +283,12 @@ def _apply_reranker(
 
 
 def _collect_distinct(
-    reader: Reader, plan: QueryPlan, walk: Walk, prior: RankingPrior, nearest_lookup: NearestLookup
+    reader: Reader,
+    plan: QueryPlan,
+    walk: Walk,
+    prior: RankingPrior,
+    nearest_lookup: NearestLookup,
+    graph: CachedGraph,
 ) -> tuple[CandidatePassages, Sequence[Sequence[str]], NDArray[np.float64], Mapping[int, int]]:
     """Collect candidates without near-duplicates. Look for more passages where few of the nearest are distinct.
 
@@ -280,7 +302,7 @@ def _collect_distinct(
         titles = [_names(title) for title in candidates.titles]
         base_features = _compute_base_features(reader, plan, walk, candidates, titles)
         ordered = candidates.ids[np.lexsort((candidates.ids, -(base_features @ prior.base_weights)))].tolist()
-        stand_in_by_passage = stand_ins(reader, plan, ordered)
+        stand_in_by_passage = stand_ins(reader, plan, graph, ordered)
         if not stand_in_by_passage:
             return candidates, titles, base_features, stand_in_by_passage
         distinct = len(ordered) - len(stand_in_by_passage)

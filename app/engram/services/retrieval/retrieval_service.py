@@ -18,6 +18,7 @@ from engram.providers.ranking_prior import RankingPriors
 from engram.services.retrieval import hop_loop
 from engram.services.retrieval.answer_trace import EntityAnswer
 from engram.services.retrieval.fallbacks import Fallback
+from engram.services.retrieval.graph_cache import CachedGraph, GraphCache
 from engram.services.retrieval.graph_walk import Frontier, Walk
 from engram.services.retrieval.passage_key_cache import NearestLookup, PassageKeyCache
 from engram.services.retrieval.passage_ranking import PassageRanking, rank
@@ -153,6 +154,7 @@ class RetrievalService:
         planner: QueryPlanner,
         priors: RankingPriors,
         kept_keys: PassageKeyCache,
+        graphs: GraphCache,
         spreads: QuestionSpreads,
         llm: Llm | None = None,
         *,
@@ -164,6 +166,7 @@ class RetrievalService:
 
         Args:
             kept_keys: passage keys that the process keeps in memory.
+            graphs: what the process has read of the graphs.
             spreads: how near questions of each collection come to each other.
             threshold: probability of sufficiency from which on hops end (stop_rule "learned"), in [0, 1].
             reranker: reads the best candidates where features rank.
@@ -174,6 +177,7 @@ class RetrievalService:
         self._threshold = threshold
         self._database = database
         self._kept_keys = kept_keys
+        self._graphs = graphs
         self._spreads = spreads
         self._planner = planner
         self._priors = priors
@@ -186,6 +190,7 @@ class RetrievalService:
             self._planner,
             priors,
             self._kept_keys,
+            self._graphs,
             self._spreads,
             self._llm,
             threshold=self._threshold,
@@ -249,6 +254,7 @@ class RetrievalService:
             if moved is not None:
                 return _OtherVectors(search, moved)
             nearest_lookup = self._kept_keys.prepare_search(reader, plan.focus, current)
+            graph = self._graphs.open(reader, plan.focus, current)
             if search.walk is None:
                 entities, unknown, opened = _align_mentions(reader, plan, opened)
                 if unknown:
@@ -257,15 +263,15 @@ class RetrievalService:
                 frontier = build_first_frontier(entities)
                 walk = hop_loop.begin(reader, plan, frontier, nearest_lookup, compare_needs, opened)
                 search = replace(search, entities=entities, walk=walk)
-        walk, ranking = self._advance_walk(reader, plan, search.begun_walk, nearest_lookup)
+        walk, ranking = self._advance_walk(reader, plan, search.begun_walk, nearest_lookup, graph)
         search = replace(search, walk=walk)
         if walk.stop_reason is None:
             return _UnjudgedWalk(search, walk)
         if self._is_reranking(plan):
-            ranking = ranking or self._rank_passages(reader, plan, walk, nearest_lookup)
+            ranking = ranking or self._rank_passages(reader, plan, walk, nearest_lookup, graph)
             if unread := self._read_candidates(reader, plan, ranking):
                 return _UnreadCandidates(search, unread)
-        return _Found(search, walk, ranking or self._rank_passages(reader, plan, walk, nearest_lookup))
+        return _Found(search, walk, ranking or self._rank_passages(reader, plan, walk, nearest_lookup, graph))
 
     def _fetch(self, plan: QueryPlan, want: _Want) -> tuple[QueryPlan, _Search]:
         """Fetch what a search needs; no transaction is open. Return the plan and the search to go on with."""
@@ -303,30 +309,30 @@ class RetrievalService:
         return [stored[candidates[at]].external_id for at in places], retrieved.ranking.features[places]
 
     def _advance_walk(
-        self, reader: Reader, plan: QueryPlan, walk: Walk, nearest_lookup: NearestLookup
+        self, reader: Reader, plan: QueryPlan, walk: Walk, nearest_lookup: NearestLookup, graph: CachedGraph
     ) -> tuple[Walk, PassageRanking | None]:
         """Make hops until the walk stops or an endpoint has to be asked; return the walk and its ranking.
 
         The ranking is None unless stop rule "learned", which ranks after every hop, ended the walk.
         """
-        walk = self._walk_hops(reader, plan, walk)
+        walk = self._walk_hops(reader, plan, walk, graph)
         while plan.stop_rule == "learned" and walk.stop_reason is None:
-            ranking = self._rank_passages(reader, plan, walk, nearest_lookup)
+            ranking = self._rank_passages(reader, plan, walk, nearest_lookup, graph)
             if ranking.sufficiency is not None and ranking.sufficiency.probability >= self._threshold:
                 return replace(walk, stop_reason="sufficient"), ranking
-            walk = self._walk_hops(reader, plan, walk)
+            walk = self._walk_hops(reader, plan, walk, graph)
         return walk, None
 
-    def _walk_hops(self, reader: Reader, plan: QueryPlan, walk: Walk) -> Walk:
+    def _walk_hops(self, reader: Reader, plan: QueryPlan, walk: Walk, graph: CachedGraph) -> Walk:
         with stage("walk"):
-            return hop_loop.advance(reader, plan, walk)
+            return hop_loop.advance(reader, plan, walk, graph)
 
     def _rank_passages(
-        self, reader: Reader, plan: QueryPlan, walk: Walk, nearest_lookup: NearestLookup
+        self, reader: Reader, plan: QueryPlan, walk: Walk, nearest_lookup: NearestLookup, graph: CachedGraph
     ) -> PassageRanking:
         with stage("rank"):
             prior = self._priors.select_kind(plan.collection.corpus_kind)
-            return rank(reader, plan, walk, prior, depth(plan), nearest_lookup)
+            return rank(reader, plan, walk, prior, depth(plan), nearest_lookup, graph)
 
     def _retrieve(self, reader: Reader, plan: QueryPlan, found: _Found) -> RetrievalResult:
         """Read what the answer shows."""

@@ -16,7 +16,8 @@ class Current:
 
     Attributes:
         space: that all of them are of.
-        base_keys: the version of its passages' base keys, another one with each change.
+        base_keys: the version of its passages with their base keys and of its graph, another one with each change
+            of what answers are made of. Metadata may change without.
         evolved_keys: the same of evolved keys; None: no verdict spoke of keys.
         questions: the same of judged questions and their supports; None: nobody judged.
     """

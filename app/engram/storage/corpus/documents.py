@@ -310,6 +310,7 @@ def name_passages(writer: Writer, collection_id: int, document_id: int, before: 
         """,
         parameters,
     )
+    current_vectors.renew_base_version(writer, collection_id)
     return True
 
 
@@ -335,6 +336,7 @@ def place_passages(writer: Writer, collection_id: int, document_id: int, places:
                     "external_ids": [f"\n{one}" if temporary else places[one] for one in some],
                 },
             )
+    current_vectors.renew_base_version(writer, collection_id)
 
 
 def add_frames(
@@ -395,3 +397,4 @@ def move_sentences(writer: Writer, collection_id: int, places: Mapping[int, tupl
             """,
             parameters,
         )
+    current_vectors.renew_base_version(writer, collection_id)

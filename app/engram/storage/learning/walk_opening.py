@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engram.core.ranking.propagation import ReachedSentences
 from engram.storage.carried_statements import as_rows
 from engram.storage.column_parameters import decode_column
 from engram.storage.corpus.current_vectors import CURRENT, Current
@@ -16,7 +17,6 @@ from engram.storage.database import Reader
 from engram.storage.learning import question_supports
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
-from engram.storage.retrieval.graph_hops import HopResult
 from engram.storage.retrieval.query_focus import Focus
 
 _GIVEN = "(SELECT DISTINCT id, 1::float8 FROM called) AS given(entity_id, score)"
@@ -38,7 +38,7 @@ class WalkOpening:
     called: dict[str, tuple[int, str]]
     recalled: Sequence[PastSupport] | None
     near: Sequence[int] | None
-    reached: HopResult
+    reached: ReachedSentences
     current: Current | None
 
 
@@ -46,7 +46,6 @@ def read(
     reader: Reader,
     focus: Focus,
     names: Sequence[str],
-    texts_limit: int,
     *,
     recall: int | None,
     near: int | None,
@@ -54,7 +53,6 @@ def read(
     """Read the opening of a walk from these normalised names.
 
     Args:
-        texts_limit: how many of the best sentences are read, see ``graph_hops.find_linked_sentences``.
         recall: how many past questions are read, see ``question_supports.recall``; None to read none.
         near: passages near the question that hubs are read in; None where the collection is small.
     """
@@ -71,7 +69,6 @@ def read(
         graph_hops.build_reach_query(focus, candidates, before=before, besides=besides),
         graph_hops.build_link_parameters(
             focus,
-            texts_limit,
             (),
             **entity_lookup.build_entity_parameters(names),
             questions=recall or 0,

@@ -1,4 +1,4 @@
-"""Reads of complementarity reranking: entities of the best passages, and links of candidates to them.
+"""Reads of complementarity reranking: entities of passages, and cosines of the best passages and candidates.
 
 Vectors never leave the database; what comes of them are cosines.
 """
@@ -16,7 +16,7 @@ from engram.storage.database import Reader
 from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.retrieval.passages_by_key import build_key_similarity
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.row_lookups import id_rows, join_by_index, join_once
+from engram.storage.row_lookups import WANTED_IDS, join_by_index, join_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,13 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class PoolLinks:
-    """Links between a pool of m passages and n candidates.
+    """Cosines of a pool of m passages and n candidates.
 
     Attributes:
         members: of the pool those that have sentences, in the order in which they were asked for, (m,).
         sentences: each one's sentence most like the question.
         similarities: of that sentence and the question (cosine), (m,).
         across: of that sentence and every candidate's key, (m, n).
-        entities: entity -> those that a member or the question names.
-        naming: (candidate's place among those given, entity) of each of them that a candidate names, (k, 2).
         aside: rows of the statement that was carried along.
     """
 
@@ -45,13 +43,8 @@ class PoolLinks:
     sentences: Sequence[int]
     similarities: NDArray[np.float64]
     across: NDArray[np.float64]
-    entities: Mapping[int, NamedEntity]
-    naming: NDArray[np.int64]
     aside: Sequence[Mapping[str, Any]]
 
-
-_CANDIDATES = "%(candidates)s::bigint[]"
-_MEMBERS = id_rows("pool")
 
 _ENTITIES = f"""
     SELECT e.id, e.name, (
@@ -61,10 +54,9 @@ _ENTITIES = f"""
             ORDER BY l.sentence_id LIMIT %(most)s
         ) AS counted
     ) AS passages
-    FROM known AS wanted {join_by_index("entity e", "e.id = wanted.id")}
+    FROM {WANTED_IDS} {join_by_index("entity e", "e.id = wanted.id")}
 """
 
-# IS TRUE: as a sub-select that is hashed once, where a join would be left to the planner.
 _STATEMENT = f"""
     WITH best AS MATERIALIZED (
         SELECT member.id AS passage_id, own.id, own.similarity, own.embedding::vector, member.place
@@ -74,21 +66,38 @@ _STATEMENT = f"""
             WHERE s.collection_id = %(collection)s AND s.passage_id = member.id
             ORDER BY similarity DESC, s.id LIMIT 1
         ) AS own
-    ), known AS MATERIALIZED (
-        SELECT l.entity_id AS id FROM {_MEMBERS} {join_by_index("entity_sentence l", "l.passage_id = wanted.id")}
-        UNION SELECT unnest(%(asked)s::bigint[])
-    ), named AS MATERIALIZED (
-        SELECT l.passage_id, l.entity_id FROM {join_once("entity_sentence l", "passage_id", _CANDIDATES)}
-        WHERE (l.entity_id IN (SELECT id FROM known)) IS TRUE
     )
     SELECT {as_rows("SELECT passage_id, id, similarity FROM best ORDER BY place")} AS members,
-           {as_rows(_ENTITIES)} AS entities,
-           (SELECT array_send(array_agg(passage_id)) FROM named) AS naming,
-           (SELECT array_send(array_agg(entity_id)) FROM named) AS named,
            (SELECT array_send(array_agg({{across}} ORDER BY p.id))
-            FROM {join_once("passage p", "id", _CANDIDATES)} {{key}}) AS across,
+            FROM {join_once("passage p", "id", "%(candidates)s::bigint[]")} {{key}}) AS across,
            {{aside}} AS aside
 """
+
+
+def load_entities_of_passages(
+    reader: Reader, collection_id: int, passages: Sequence[int]
+) -> dict[int, NDArray[np.int64]]:
+    """Passage -> the entities that its sentences name, (n,); passages that name none are absent."""
+    row = reader.row(
+        f"""
+        SELECT array_send(array_agg(l.passage_id)) AS passages, array_send(array_agg(l.entity_id)) AS entities
+        FROM {join_once("entity_sentence l", "passage_id", "%(ids)s::bigint[]")}
+        """,
+        {"collection": collection_id, "ids": integers(passages)},
+    )
+    holders, entities = decode_column(row.passages, np.int64), decode_column(row.entities, np.int64)
+    order = np.argsort(holders, kind="stable")
+    ids, starts = np.unique(holders[order], return_index=True)
+    parts = np.split(entities[order], starts[1:])
+    return {passage: np.unique(part) for passage, part in zip(ids.tolist(), parts, strict=False)}
+
+
+def load_named_entities(
+    reader: Reader, collection_id: int, entities: Sequence[int], most: int
+) -> dict[int, NamedEntity]:
+    """Those of these entities that there are; of each at most ``most`` sentences are looked at."""
+    rows = reader.rows(_ENTITIES, {"collection": collection_id, "ids": integers(entities), "most": most})
+    return {row.id: NamedEntity(row.name, row.passages) for row in rows}
 
 
 def look(
@@ -96,17 +105,13 @@ def look(
     focus: Focus,
     pool: Sequence[int],
     candidates: NDArray[np.int64],
-    entities: Sequence[int],
-    most: int,
     carried: CarriedStatement | None = None,
 ) -> PoolLinks:
-    """Read the entities of the pool's members, and the links of candidates to them.
+    """Read how like the members of a pool and the candidates are to each other.
 
     Args:
         pool: passages, at least one.
         candidates: that there are, in id order, each once, (n,).
-        entities: entities that the question names.
-        most: sentences that are looked at of an entity at most.
         carried: what else is to be read.
 
     Raises:
@@ -124,8 +129,6 @@ def look(
         focus.parameters(
             pool=integers(pool),
             candidates=Numbers(candidates),
-            asked=integers(entities),
-            most=most,
             **(carried.parameters if carried else {}),
         ),
     )
@@ -137,9 +140,5 @@ def look(
         sentences=[best[pool[at]]["id"] for at in places],
         similarities=np.array([best[pool[at]]["similarity"] for at in places]),
         across=across.T[places],
-        entities={one["id"]: NamedEntity(one["name"], one["passages"]) for one in row.entities or ()},
-        naming=np.column_stack(
-            [np.searchsorted(candidates, decode_column(row.naming, np.int64)), decode_column(row.named, np.int64)]
-        ),
         aside=row.aside or (),
     )

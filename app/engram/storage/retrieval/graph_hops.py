@@ -11,7 +11,6 @@ from engram.core.ranking.propagation import ReachedSentences
 from engram.core.text.temporal import agreement
 from engram.storage.carried_statements import as_rows
 from engram.storage.column_parameters import decode_column, floats, integers
-from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.retrieval.query_focus import Focus
@@ -58,22 +57,6 @@ _ALL_TIMES = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class HopResult:
-    """Candidates and evidence that one hop reaches.
-
-    Attributes:
-        candidates: all sentences reached.
-        evidence: text and entities of the best ones in SQL order, and of the recalled. Agreement in time, which is
-            computed later, can change the order.
-        counts: entity that the evidence names -> sentences that name it, counted up to the limit of hubs.
-    """
-
-    candidates: ReachedSentences
-    evidence: dict[int, SelectedSentence]
-    counts: dict[int, int]
-
-
 _GIVEN = "unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS given(entity_id, score)"
 _ACTIVE = "active AS MATERIALIZED (SELECT * FROM {given})"
 _LINKED = """
@@ -112,9 +95,8 @@ def find_linked_sentences(
     focus: Focus,
     activation: Mapping[int, float],
     recalled: Sequence[int],
-    texts_limit: int = 0,
     near: Sequence[int] | None = None,
-) -> HopResult:
+) -> ReachedSentences:
     """One hop: the sentences that activated entities lead to, with their scalars (Eqs. 4-5).
 
     Each entity contributes at most ``hub_limit`` sentences and the hop keeps the ``candidate_limit`` most
@@ -123,13 +105,11 @@ def find_linked_sentences(
     Args:
         near: passages near the question, where the collection is large: an entity that more than
             ``HUB_THRESHOLD`` sentences name contributes those of these passages, not its oldest.
-        texts_limit: of how many of the best texts are loaded, besides the recalled.
     """
     row = reader.row(
         build_reach_query(focus, build_link_query(focus, _GIVEN, None if near is None else id_rows("near"))),
         build_link_parameters(
             focus,
-            texts_limit,
             recalled,
             entities=integers(activation),
             scores=floats(activation.values()),
@@ -139,14 +119,13 @@ def find_linked_sentences(
     return read_reach(focus, row)
 
 
-def build_link_parameters(focus: Focus, texts_limit: int, recalled: Sequence[int], **more: Any) -> dict[str, Any]:
+def build_link_parameters(focus: Focus, recalled: Sequence[int], **more: Any) -> dict[str, Any]:
     """The parameters of a statement with ``build_link_query`` in it."""
     return focus.parameters(
         recalled=integers(recalled),
         hub=HUB_THRESHOLD,
         hub_limit=focus.limits.hub_limit,
         candidate_limit=focus.limits.candidate_limit,
-        texts_limit=texts_limit,
         **more,
     )
 
@@ -188,14 +167,12 @@ def find_all_sentences(
     focus: Focus,
     passages: Sequence[int] | None,
     recalled: Sequence[int],
-    texts_limit: int = 0,
-) -> HopResult:
+) -> ReachedSentences:
     """Candidates for a question without entities: every sentence with activation 1, the best by weight.
 
     Args:
         passages: look only into these passages; None for the whole collection.
         recalled: sentences that are candidates in any case.
-        texts_limit: of how many of the best texts are loaded, besides the recalled.
     """
     if passages is not None:
         source = f"{id_rows('passages')} {join_by_index('sentence s', 's.passage_id = wanted.id')}"
@@ -220,9 +197,7 @@ def find_all_sentences(
         focus.parameters(
             passages=None if passages is None else integers(passages),
             recalled=integers(recalled),
-            hub_limit=focus.limits.hub_limit,
             candidate_limit=focus.limits.candidate_limit,
-            texts_limit=texts_limit,
         ),
     )
     return read_reach(focus, row)
@@ -255,7 +230,7 @@ _READ = f"{as_rows(_TEXTS)} AS texts, {as_rows(_NAMED)} AS links"
 
 
 def build_reach_query(focus: Focus, candidates: str, *, before: str = "", besides: str = "") -> str:
-    """Build SQL for all ``candidates``, each column one binary array, and texts and entities of the best as JSON.
+    """Build SQL for all ``candidates``, each column one binary array.
 
     Args:
         before: tables that these are made from, each with a comma after it.
@@ -263,32 +238,19 @@ def build_reach_query(focus: Focus, candidates: str, *, before: str = "", beside
     """
     columns = (f"array_send(array_agg({value})) AS {name}" for name, value in _columns(focus).items())
     return f"""
-        WITH {before} {candidates}, chosen AS MATERIALIZED (
-            (SELECT id FROM candidates
-             ORDER BY activation * {_build_weight(focus, floor=True)} DESC, id LIMIT %(texts_limit)s)
-            UNION SELECT id FROM candidates WHERE id = ANY(%(recalled)s::bigint[])
-        ), {_LINKS}
-        SELECT columns.*, {_READ} {besides} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
+        WITH {before} {candidates}
+        SELECT columns.* {besides} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
     """
 
 
-def read_reach(focus: Focus, row: Any) -> HopResult:
-    """Make a hop's result of the one row of a ``build_reach_query`` statement."""
-    return HopResult(_candidates(focus, row), *_evidence(row))
-
-
 def load_sentences(
-    reader: Reader, collection: Collection, sentences: Sequence[int], most: int
+    reader: Reader, collection_id: int, sentences: Sequence[int], most: int
 ) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
     """Load text, passage and entities of sentences; and entity -> sentences that name it, at most ``most``."""
     row = reader.row(
         f"WITH chosen AS MATERIALIZED (SELECT wanted.id FROM {WANTED_IDS}), {_LINKS} SELECT {_READ}",
-        {"collection": collection.id, "ids": integers(sentences), "hub_limit": most},
+        {"collection": collection_id, "ids": integers(sentences), "hub_limit": most},
     )
-    return _evidence(row)
-
-
-def _evidence(row: Any) -> tuple[dict[int, SelectedSentence], dict[int, int]]:
     links = row.links or ()
     selected = {text["sentence_id"]: SelectedSentence(**text, entities={}) for text in row.texts or ()}
     for link in links:
@@ -324,15 +286,12 @@ def _factor_columns(focus: Focus) -> str:
     return ", ".join([*columns, *([DAYS] if focus.intervals else [])])
 
 
-def _build_weight(focus: Focus, *, floor: bool = False) -> str:
-    """Return SQL that orders sentences of equal activation, see ``propagation.sentence_weights``.
-
-    ``floor``: with no factor below 0, as there.
-    """
+def _build_weight(focus: Focus) -> str:
+    """Return SQL that orders sentences of equal activation, see ``propagation.sentence_weights``."""
     factors = ["semantic"]
     if focus.reads_sentence_memories:
         factors += [f"(1 + (1 - {channel}_perplexity) * {channel}_similarity)" for channel in _VECTORS]
-    return " * ".join(f"greatest({factor}, 0)" if floor else factor for factor in factors)
+    return " * ".join(factors)
 
 
 def _columns(focus: Focus) -> dict[str, str]:
@@ -368,8 +327,8 @@ def _build_all_factors(focus: Focus) -> str:
     return "".join([*memories, *([_ALL_TIMES] if focus.intervals else [])])
 
 
-def _candidates(focus: Focus, row: Any) -> ReachedSentences:
-    """In id order."""
+def read_reach(focus: Focus, row: Any) -> ReachedSentences:
+    """Read the sentences of the one row of a ``build_reach_query`` statement, in id order."""
     ids = decode_column(row.id, np.int64)
     order = np.argsort(ids)
 
