@@ -63,8 +63,12 @@ def make_npm_archive(folder: Path) -> None:
 
 
 def find_image_builder() -> str | None:
-    """Name the program that builds images; None if there is none."""
-    return next((program for program in ("docker", "buildah") if shutil.which(program)), None)
+    """Name the program that builds images: Docker where its engine answers, or buildah; None without both."""
+    if shutil.which("docker"):
+        asked = subprocess.run(["docker", "version"], capture_output=True, check=False)
+        if asked.returncode == 0:
+            return "docker"
+    return "buildah" if shutil.which("buildah") else None
 
 
 def make_image(folder: Path, version: str, builder: str) -> None:
@@ -135,7 +139,7 @@ def main() -> None:
         return
     builder = None if arguments.no_image else find_image_builder()
     if builder is None and not arguments.no_image:
-        parser.error("neither Docker nor buildah is here to build the image. Install one, or say --no-image.")
+        parser.error("neither a Docker engine nor buildah is here for the image. Install one, or say --no-image.")
     if shutil.which("npm") is None:
         parser.error("npm is not here to pack the TypeScript client.")
     release(FOLDER, builder=builder)

@@ -27,7 +27,7 @@ from engram.wings.local.servers.local_servers import EmbeddedServers
 from tests.support import encoder, threads
 from tests.support.citus import open_distributed
 from tests.support.command import Cli
-from tests.support.databases import open_migrated
+from tests.support.databases import hide_later_functions, open_migrated
 from tests.support.environment import PRECISION, WINGS  # reads the environment before it is cleared
 from tests.support.jobs import run_to_end
 from tests.support.live_server import LiveServer
@@ -190,6 +190,7 @@ def addresses(settings: Settings) -> Iterator[Servers]:
         local = EmbeddedServers(FORGETFUL)
         postgres = local.open_postgres(settings, make=True) if CITUS is None else open_distributed(CITUS)
         running = Servers(stack.enter_context(postgres), stack.enter_context(local.open_redis(settings)))
+        hide_later_functions(running.database_url)
         migrate(running.database_url)
         yield running
 

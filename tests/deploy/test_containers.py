@@ -12,11 +12,13 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
-from tests.conftest import CURIE
+from engram.wings.local.sample import COLLECTION
+from engram.wings.local.sample.tour import question
 from tests.support.containers import (
     BASE,
     BASE_PACKAGES,
@@ -32,7 +34,6 @@ from tests.support.processes import free_port
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(3600)]
 PROGRAMS = "/usr/lib/postgresql/17/bin"
-QUESTION = "Where was Marie Curie born?"
 
 
 def is_taken(port: int) -> bool:
@@ -116,13 +117,23 @@ def _url(service: Service, setting: str = "ENGRAM_PORT") -> str:
 
 
 @pytest.fixture(scope="module")
-def api(compose: Compose) -> Iterator[httpx.Client]:
-    """A client of the API in its container."""
-    made = compose.run_in("api", "engram", "access", "create-key", "tester", "--scope", "admin", "--json")
+def key(compose: Compose) -> str:
+    """An access key made in the API's container."""
+    made = compose.run_in(
+        "api", "engram", "access", "create-key", "tester", "--scope", "admin", "--trusted", "--json"
+    )
     assert made.returncode == 0, made.stderr
-    headers = {"authorization": f"Bearer {json.loads(made.stdout)['key']}"}
+    return str(json.loads(made.stdout)["key"])
+
+
+@pytest.fixture(scope="module")
+def api(compose: Compose, key: str) -> Iterator[httpx.Client]:
+    """A client of the API in its container, with the sample corpus."""
     address = _url(compose.running["api"])
     assert httpx.get(f"{address}/collections", trust_env=False).status_code == 401
+    loaded = compose.run_in("api", "env", f"ENGRAM_ACCESS_KEY={key}", "engram", "sample")
+    assert loaded.returncode == 0, (loaded.stdout, loaded.stderr)
+    headers = {"authorization": f"Bearer {key}"}
     with httpx.Client(base_url=address, headers=headers, trust_env=False, timeout=60.0) as client:
         wait_until(lambda: client.get("/readyz").status_code == 200)
         yield client
@@ -136,26 +147,37 @@ def wait_until(condition: object) -> None:
         time.sleep(0.2)
 
 
-def test_asking_and_judging_go_through_it(api: httpx.Client) -> None:
-    sent = api.post("/passages", params={"collection": "curie"}, json={"passages": [dict(row) for row in CURIE]})
-    job = sent.raise_for_status().json()["status_url"]
-    wait_until(lambda: api.get(job).json()["status"] == "succeeded")
-    answer = api.post("/query", json={"collection": "curie", "query": QUESTION}).raise_for_status().json()
-    assert answer["passages"][0]["passage_id"] == "curie"
+def test_the_tour_of_the_readme_shows_what_a_verdict_teaches(compose: Compose, api: httpx.Client) -> None:
+    body = {"collection": COLLECTION, "query": question().text}
+    before = api.post("/query", json=body | {"arm": {"memory": "off"}}).raise_for_status().json()
+    evidence = {passage for passage, _ in question().supporting}
+    assert list_leading(before) != evidence
     verdict = {
-        "collection": "curie",
-        "query_id": answer["query_id"],
-        "supporting": [{"passage_id": "curie", "text": "Marie Curie was born in Warsaw in 1867."}],
+        "collection": COLLECTION,
+        "query_id": before["query_id"],
+        "complete": True,
+        "supporting": [{"passage_id": passage, "text": text} for passage, text in question().supporting],
     }
     judged = api.post("/feedback", json=verdict, headers={"idempotency-key": "one"}).raise_for_status().json()
-    wait_until(lambda: api.get(f"/feedback/{judged['feedback_id']}?collection=curie").json()["status"] == "applied")
+    event = f"/feedback/{judged['feedback_id']}?collection={COLLECTION}"
+    wait_until(lambda: api.get(event).json()["status"] == "applied")
+    after = api.post("/query", json=body).raise_for_status().json()
+    assert list_leading(after) == evidence
+    assert after["sufficiency"] > before["sufficiency"] + 0.1
+    verified = compose.run_in("worker", "engram", "verify", "-c", COLLECTION)
+    assert f"{COLLECTION}: follows from the log" in verified.stdout, (verified.stdout, verified.stderr)
+
+
+def list_leading(answer: dict[str, Any]) -> set[str]:
+    """Return the passages that lead an answer, as many as hold the evidence."""
+    return {passage["passage_id"] for passage in answer["passages"][:2]}
 
 
 def test_llm_judge_container_judges_open_queries(api: httpx.Client) -> None:
-    api.post("/query", json={"collection": "curie", "query": "What lies on the Vistula?"}).raise_for_status()
+    api.post("/query", json={"collection": COLLECTION, "query": "What is Titan made of?"}).raise_for_status()
 
     def judges() -> set[str]:
-        page = api.get("/feedback", params={"collection": "curie"}).raise_for_status().json()
+        page = api.get("/feedback", params={"collection": COLLECTION}).raise_for_status().json()
         return {event["judge"] for event in page["feedback"]}
 
     wait_until(lambda: "llm-judge" in judges())
@@ -200,7 +222,7 @@ def test_services_run_on_a_read_only_file_system(compose: Compose, api: httpx.Cl
     service = compose.running[name]
     subprocess.run(["mount", "-o", "remount,ro", str(service.folder)], check=True)
     try:
-        api.post("/query", json={"collection": "curie", "query": QUESTION}).raise_for_status()
+        api.post("/query", json={"collection": COLLECTION, "query": question().text}).raise_for_status()
         if name == "worker":
             compose.healthy(service)
         assert service.process.poll() is None

@@ -62,6 +62,17 @@ def test_every_package_is_released(release: ModuleType) -> None:
     assert set(release.PACKAGES) == PACKAGES.keys()
 
 
+@pytest.mark.parametrize(("engine", "builder"), [("exit 0", "docker"), ("exit 1", "buildah")])
+def test_docker_builds_the_image_only_where_its_engine_answers(
+    release: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, builder: str
+) -> None:
+    for name, script in {"docker": engine, "buildah": "exit 0"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert release.find_image_builder() == builder
+
+
 def test_a_missing_image_builder_is_named_before_anything_is_built(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, SCRIPT],
@@ -71,4 +82,4 @@ def test_a_missing_image_builder_is_named_before_anything_is_built(tmp_path: Pat
         check=False,
     )
     assert done.returncode == 2
-    assert "neither Docker nor buildah is here" in done.stderr
+    assert "neither a Docker engine nor buildah is here" in done.stderr

@@ -15,6 +15,15 @@ from engram.providers.embedder import Embedder
 from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.storage.schema_revision import migrate
 
+LATER_FUNCTIONS = (
+    *("max(bytea)", "min(bytea)", "max(record)", "min(record)", "reverse(bytea)", "crc32(bytea)", "crc32c(bytea)"),
+    *("array_reverse(anyarray)", "array_sort(anyarray)", "array_sort(anyarray,boolean)", "casefold(text)"),
+    *("array_sort(anyarray,boolean,boolean)", "uuidv4()", "uuidv7()", "uuidv7(interval)", "to_bin(integer)"),
+    *("to_bin(bigint)", "to_oct(integer)", "to_oct(bigint)", "unicode_assigned(text)", "random(integer,integer)"),
+    *("random(bigint,bigint)", "random(numeric,numeric)", "uuid_extract_timestamp(uuid)"),
+)
+"""Functions of Postgres 17 and 18: the embedded server has them, and the oldest that Engram takes has not."""
+
 
 @contextmanager
 def new_database(url: str, *, copied: bool = False) -> Iterator[str]:
@@ -48,8 +57,20 @@ def _template(url: str, _dimension: str | None) -> str:
     template = make_url(url).set(database=f"template_{uuid4().hex}").render_as_string(hide_password=False)
     with _connect_beside(url) as connection:
         connection.execute(f'CREATE DATABASE "{make_url(template).database}"')
+    hide_later_functions(template)
     migrate(template)
     return template
+
+
+def hide_later_functions(url: str) -> None:
+    """Rename the functions of Postgres 17 and 18, so that a statement that Postgres 16 refuses fails."""
+    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute("SET allow_system_table_mods = on")
+        connection.execute(
+            "UPDATE pg_proc SET proname = 'later_' || proname WHERE oid::regprocedure::text = ANY(%s)",
+            [list(LATER_FUNCTIONS)],
+        )
 
 
 def _connect_beside(url: str) -> "psycopg.Connection[tuple[object, ...]]":

@@ -38,7 +38,8 @@ def load_question_sample(reader: Reader, collection_id: int, limit: int) -> Ques
     row = reader.row(
         """
         SELECT array_agg(id ORDER BY text_hash) AS ids, array_agg(text ORDER BY text_hash) AS texts,
-               string_agg(vector_send(embedding), ''::bytea ORDER BY text_hash) AS vectors, max(text_hash) AS last
+               string_agg(vector_send(embedding), ''::bytea ORDER BY text_hash) AS vectors,
+               (array_agg(text_hash ORDER BY text_hash DESC))[1] AS last
         FROM (
             SELECT * FROM question WHERE collection_id = %(collection)s ORDER BY text_hash LIMIT %(limit)s
         ) AS sampled
