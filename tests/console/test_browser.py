@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from engram.composition.container import Application, Servers
@@ -147,6 +148,18 @@ def test_why_shows_factors_that_add_up_and_a_graph_that_grows(opened: Opened, se
     page.get_by_text("The question", exact=True).wait_for()
     page.get_by_role("button", name="Grow by hops").click()
     page.get_by_text("All hops and the passages").wait_for()
+
+
+def test_why_says_what_an_answer_was_kept_without(opened: Opened, service: str, curie: str) -> None:
+    body = {"collection": curie, "query": QUESTION}
+    query = httpx.post(f"{service}/query", json=body, timeout=60).json()["query_id"]
+    page = opened(service, f"#/why/{query}?c={curie}")
+    page.get_by_text("This answer was kept without the verdicts behind it.").first.wait_for()
+    assert page.get_by_text("without not ranked").count() == 0
+    page.get_by_role("link", name="Ask again").click()
+    page.locator(".passage").first.wait_for()
+    page.get_by_role("link", name="Why this order?").click()
+    page.locator(".factors").first.wait_for()
 
 
 def reach(page: Any, name: str, most: int = 80) -> None:

@@ -102,6 +102,8 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
     hop.sentences.filter((one) => one.passage_id === chosen).map((sentence) => ({ hop: hop.hop, sentence })),
   );
   const isMemoryRead = explained.memory === "read" && beside === null;
+  const nothing = (what: string) =>
+    !traced ? "This answer was kept without the verdicts behind it." : isMemoryRead ? `No verdict moved this ${what}.` : "Memory was not read.";
   return (
     <>
       {hit && (
@@ -123,8 +125,12 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
                   <Factors features={traced.features} recall={traced.recall} />
                   {traced.completes !== null && <p class="quiet">“The other passage” is “{titleOf(traced.completes)}”: to that one it adds most.</p>}
                 </div>
-              ) : (
+              ) : traced ? (
                 <p class="quiet">This profile ranks by sentences alone.</p>
+              ) : (
+                <p class="quiet">
+                  This answer was kept without its factors. <a href={address("ask", "", { c: explained.collection, q: explained.query })}>Ask again</a> to see them.
+                </p>
               )}
             </Panel>
           )}
@@ -132,7 +138,7 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
             <Causes
               causes={(traced?.influences ?? []).map((one) => ofPassage(one, traced?.text_since))}
               cut={traced?.influences_cut ?? false}
-              nothing={isMemoryRead ? "No verdict moved this passage." : "Memory was not read."}
+              nothing={nothing("passage")}
             />
           </Panel>
           {selected.length > 0 && (
@@ -168,7 +174,7 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
             <Causes
               causes={(trace.sufficiency.influences ?? []).map(ofSufficiency)}
               cut={trace.sufficiency.influences_cut ?? false}
-              nothing="No verdict moved this probability."
+              nothing={nothing("probability")}
               show={points}
             />
             <details>
@@ -207,7 +213,7 @@ function Order({ explained, beside, chosen, choose }: OrderProps) {
               <span class="figure">{rank}</span>
               <span>{sourcePath(passage.source)}</span>
               <small class={elsewhere === rank ? "" : elsewhere === null || elsewhere > rank ? "rises" : "falls"}>
-                {explained.memory === "read" || beside ? rankElsewhere(rank, elsewhere, beside !== null) : ""}
+                {(explained.memory === "read" && explained.trace.passages) || beside ? rankElsewhere(rank, elsewhere, beside !== null) : ""}
               </small>
               <svg viewBox="0 0 100 3" preserveAspectRatio="none" aria-hidden="true">
                 <rect class="fill-accent" height="3" width={Math.max(0, (passage.score / best) * 100)} />

@@ -29,8 +29,10 @@ export function rankReason(answer: Schemas["QueryOut"], passageId: string): stri
   if (neighbour === undefined) return "Ranked first because it is the only passage of the answer.";
   const title = `“${neighbour.title ?? neighbour.passage_id}”`;
   const [own, other] = [passageId, neighbour.passage_id].map((id) => answer.trace?.passages?.find((one) => one.passage_id === id));
-  if (own === undefined || other === undefined || Object.keys(own.features).length === 0) {
-    const [here, there] = [figure(passage.score, 3), figure(neighbour.score, 3)];
+  const [here, there] = [figure(passage.score, 3), figure(neighbour.score, 3)];
+  if (own === undefined || other === undefined)
+    return `Ranked ${ordinal(rank)} with a score of ${here}, compared with ${there} of ${title}.`;
+  if (Object.keys(own.features).length === 0) {
     return `Ranked ${ordinal(rank)} because its sentences score ${here}, and those of ${title} ${there}.`;
   }
   const differences = largestDifferences(own, other, at === 0 ? 1 : -1);
