@@ -8,6 +8,7 @@ from engram.composition.container import Application
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
+from engram.services.retrieval.query import Query
 from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
@@ -73,6 +74,8 @@ def test_queries_and_verdicts_of_a_day(guarded: Application, collection: str) ->
 def test_usage_is_not_counted_without_quotas(guarded: Application, curie: str) -> None:
     app = client(guarded, "local")
     app.get("/access/me")
+    # What a process keeps of the graph is read by then.
+    guarded.answers.question.answer(Query(text=QUESTION, scope=guarded.auth.access.scope(curie)))
     with record_statements() as first:
         app.post("/query", json={"query": QUESTION, "collection": curie})
     with record_statements() as second:
