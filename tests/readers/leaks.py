@@ -16,7 +16,7 @@ from tests.api import operations
 from tests.support.strict_client import TestClient
 
 REQUESTS = int(os.environ.get("ENGRAM_EVALUATION_LEAK_REQUESTS", "400"))
-"""How many are made; docs/trust.md says how many were tried at once."""
+"""How many are made; docs/readers.md says how many were tried at once."""
 SEED = int(os.environ.get("ENGRAM_EVALUATION_LEAK_SEED", "1"))
 READERS = ["group:a", "group:b", "group:c", "user:ana", "user:bo"]
 PASSAGES = 30
