@@ -20,6 +20,7 @@ from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.conftest import Ingest
 from tests.support import state
 from tests.support.databases import index_all
+from tests.support.encoder import HALF_PRECISION
 from tests.support.keys import Vector, evolve, statements, unit
 
 
@@ -250,9 +251,9 @@ def build_focus(reader: Reader, name: str, vector: Vector, *, use_memory: bool =
 
 
 def assert_near(found: Mapping[str, float], expected: Mapping[str, float]) -> None:
-    """The same passages in the same order."""
-    assert list(found) == list(expected)
-    assert list(found.values()) == pytest.approx(list(expected.values()), abs=1e-6)
+    """The same passages in the same order, but for those that half precision cannot tell apart."""
+    assert list(found.values()) == pytest.approx(list(expected.values()), abs=HALF_PRECISION)
+    assert found == pytest.approx(expected, abs=HALF_PRECISION)
 
 
 @both_ways
@@ -270,7 +271,7 @@ class TestKeys:
             assert_near(found, dict(list(expected.items())[:limit]))
         given = {key: keys.ids[key] for key in ("p4", "p5", "p9", "p0")}
         found = keys.map_names(passages_by_key.find_nearest_passages(reader, focus, 0, list(given.values())))
-        assert found == pytest.approx({key: expected[key] for key in given}, abs=1e-6)
+        assert found == pytest.approx({key: expected[key] for key in given}, abs=HALF_PRECISION)
 
     def test_without_memory_base_keys_serve(
         self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
@@ -281,7 +282,7 @@ class TestKeys:
 
         assert_near(keys.map_names(passages_by_key.find_nearest_passages(reader, focus, 16)), expected)
         found = keys.map_names(passages_by_key.find_nearest_passages(reader, focus, 0, list(keys.ids.values())))
-        assert found == pytest.approx(expected, abs=1e-6)
+        assert found == pytest.approx(expected, abs=HALF_PRECISION)
 
     def test_a_filter_holds_for_evolved_keys_too(
         self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
@@ -320,7 +321,7 @@ class TestKeys:
                 expected,
             )
             found = keys.map_names(passages_by_key.find_nearest_passages(reader, focus, 0, list(keys.ids.values())))
-            assert found == pytest.approx(expected, abs=1e-6)
+            assert found == pytest.approx(expected, abs=HALF_PRECISION)
 
     def test_other_collections_keys_have_no_say(
         self, application: Application, collection: str, reader: Reader, keys: Keys, limits: GraphLimits
