@@ -36,7 +36,7 @@ WHOLE_COLLECTIONS = {
     "collection_deletion.remove_piece": "a collection goes with all that is in it",
     "collection_deletion.has_rows": "a collection goes with all that is in it",
     "collection_deletion.end": "a collection goes with all that is in it",
-    "learned_state.<dictcomp>": "all that was learned is forgotten",
+    "learned_state.delete_all": "all that was learned is forgotten",
     "sessions.delete_all": "all that was learned is forgotten",
     "staged_embeddings.forget_texts": "all that was learned is forgotten",
     "session_erasure.forget_in_copy": "a copy of a log is made of all of it",

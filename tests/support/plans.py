@@ -91,7 +91,8 @@ def watch_plans() -> Iterator[Watch]:
 def _caller(frame: FrameType | None) -> str | None:
     while frame is not None:
         path = Path(frame.f_code.co_filename)
-        if any(map(path.is_relative_to, STORAGE_FOLDERS)) and path.name != "database.py":
+        in_storage = any(map(path.is_relative_to, STORAGE_FOLDERS)) and path.name != "database.py"
+        if in_storage and not frame.f_code.co_name.startswith("<"):  # Python 3.11 gives comprehensions frames
             return f"{path.stem}.{frame.f_code.co_name}"
         frame = frame.f_back
     return None
