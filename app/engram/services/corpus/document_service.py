@@ -83,17 +83,18 @@ class DocumentService:
                 [one.digest for one in listed if one.digest],
                 with_readers=any(one.names_readers for one in listed),
             )
-            ids = documents.find_ids(reader, scope.collection.id, [one.source for one in held])
-            in_part = self._find_seen_in_part(
-                scope, documents.count_passages(reader, scope.collection.id, list(ids.values()))
-            )
-            held = [
-                replace(one, digest=None) if ids.get(one.source) in in_part else one
-                for one in held
-                if ids.get(one.source) not in in_part
-                or one.source in sources
-                or one.folder in (folder, *earlier_folders)
-            ]
+            if tenancy.get_visibility().readers is not None:
+                ids = documents.find_ids(reader, scope.collection.id, [one.source for one in held])
+                counts = documents.count_passages(reader, scope.collection.id, list(ids.values()))
+                in_part = self._find_seen_in_part(scope, counts)
+                named = {*sources}
+                held = [
+                    replace(one, digest=None) if ids.get(one.source) in in_part else one
+                    for one in held
+                    if ids.get(one.source) not in in_part
+                    or one.source in named
+                    or one.folder in (folder, *earlier_folders)
+                ]
             folders = {one.folder for one in held if one.folder is not None}
             sizes = document_manifest.count_by_folder(reader, scope.collection.id, folders)
         return compare_documents(folder, earlier_folders, listed, held, sizes)

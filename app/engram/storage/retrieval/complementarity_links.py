@@ -14,7 +14,7 @@ from engram.storage.carried_statements import CarriedStatement, as_rows
 from engram.storage.column_parameters import Numbers, decode_column, integers
 from engram.storage.database import Reader
 from engram.storage.half_vectors import HALVED_QUESTION
-from engram.storage.retrieval.passages_by_key import build_key_similarity
+from engram.storage.retrieval.passages_by_key import build_key_join, build_key_similarity
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, join_by_index, join_once
 
@@ -119,12 +119,13 @@ def look(
     """
     if np.any(candidates[1:] <= candidates[:-1]):
         raise ValueError("candidates are wanted in id order, each of them once")
-    key = join_by_index("passage_key key", "key.passage_id = p.id", outer=True) if focus.evolved else ""
     members = [f"(SELECT embedding FROM best WHERE place = {at})" for at in range(1, len(pool) + 1)]
     cosines = [f"coalesce({build_key_similarity(focus, member)}, 0)" for member in members]
     row = reader.row(
         _STATEMENT.format(
-            across=f"ARRAY[{', '.join(cosines)}]", key=key, aside=carried.column if carried else "NULL"
+            across=f"ARRAY[{', '.join(cosines)}]",
+            key=build_key_join(focus),
+            aside=carried.column if carried else "NULL",
         ),
         focus.parameters(
             pool=integers(pool),

@@ -149,8 +149,13 @@ def _fill_template(template: str, focus: Focus, condition: str) -> str:
     return template.format(
         wanted=condition,
         similarity=build_key_similarity(focus, _SOUGHT),
-        key=_KEY if focus.evolved else "",
+        key=build_key_join(focus),
     )
+
+
+def build_key_join(focus: Focus) -> str:
+    """Return SQL that joins ``key``, the evolved keys of passages ``p``, if these may be read."""
+    return _KEY if focus.evolved else ""
 
 
 def build_key_similarity(focus: Focus, sought: str) -> str:
