@@ -25,6 +25,7 @@ from engram_evaluation.harness import EvaluatedServices, open_harness
 from engram_evaluation.human_protocol import run_human
 from engram_evaluation.learning_turns import run_learning
 from engram_evaluation.learning_variations import Variation, list_variations
+from engram_evaluation.needs_protocol import run_needs
 from engram_evaluation.plots import draw
 from engram_evaluation.protocols import Run, run_cold
 from engram_evaluation.report_table import FITTED_NOTE
@@ -196,6 +197,7 @@ def _run(run: Run) -> list[Phase]:
         "adapt": adapt,
         "expand": expand,
         "human": run_human,
+        "needs": run_needs,
         "answers": answers,
         "sweep": sweep,
         "session": sessions,

@@ -307,7 +307,7 @@ class RunReport:
         if (
             self._count_without_gold()
             and self.options.protocol
-            not in {"cold", "clicks", "thumbs", "adapt", "expand", "human", "answers", "sweep", "session"}
+            not in {"cold", "clicks", "thumbs", "adapt", "expand", "human", "needs", "answers", "sweep", "session"}
             and self.options.judge == "oracle"
         ):
             remarks.append(self._describe_oracle())
@@ -352,6 +352,7 @@ class RunReport:
             "expand",
             "human",
             "levels",
+            "needs",
             "sweep",
         }:
             return []

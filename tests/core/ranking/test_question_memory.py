@@ -12,6 +12,7 @@ from engram.core.ranking.question_memory import (
     compute_recall_lifts,
     compute_recall_probabilities,
     compute_ungated_support,
+    find_even_odds,
     net_support,
     select_likely,
 )
@@ -43,38 +44,62 @@ def test_only_what_is_more_likely_evidence_than_not_leads() -> None:
     assert select_likely({1: 0.5, 2: 0.499, 3: 1.0}) == {1: 0.5, 3: 1.0}
 
 
-def test_recall_is_evidence_beside_the_base_ranking() -> None:
-    scores = np.log([9.0, 4.0, 3.0, 2.0, 1.0, 1 / 9])  # odds against the fifth, which is shown last
-    lifts = compute_recall_lifts(scores, np.array([0.0, 0.5, 0.0, 0.0, 0.0, 0.8]))
+def test_recalled_passages_are_evidence_or_the_base_ranking_is_right() -> None:
+    scores = np.log([4.0, 1.0, 0.25])
+    reference = find_even_odds(scores, 1.2)
+    base = 1 / (1 + np.exp(reference - scores))
+    lifted = scores + compute_recall_lifts(scores, np.array([0.0, 0.0, 0.6]), 1.2) - reference
 
-    p_second, p_sixth = 1 - (1 - 4 / 5) * (1 - 0.5), 1 - (1 - 1 / 10) * (1 - 0.8)
-    assert (scores + lifts)[[1, 5]] == pytest.approx([np.log(p / (1 - p)) for p in (p_second, p_sixth)])
-    assert lifts[[0, 2, 3, 4]].tolist() == [0.0] * 4
+    expected = np.array([0.4 * base[0], 0.4 * base[1], 0.6 + 0.4 * base[2]])
+    assert lifted == pytest.approx(np.log(expected / (1 - expected)))
+    assert base.sum() == pytest.approx(1.2)
 
 
 def test_a_weak_recall_does_not_overtake_a_sure_base_ranking() -> None:
-    scores = np.array([5.0, 4.0, 3.0, 2.0, 1.0, -9.0])
-    lifted = scores + compute_recall_lifts(scores, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.49]))
+    scores = np.array([9.0, 4.0, 3.0, 2.0, 1.0, -9.0])
+    lifted = scores + compute_recall_lifts(scores, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.3]), 1.0)
 
-    assert lifted.argsort().tolist() == scores.argsort().tolist()
+    assert lifted.argmax() == 0
 
 
-@given(st.lists(st.tuples(st.floats(-30, 30), st.floats(0, 1)), min_size=1, max_size=20))
-def test_recall_never_lowers_a_score_and_lifts_more_the_surer_it_is(rows: list[tuple[float, float]]) -> None:
+def test_where_several_passages_answer_a_recall_overtakes_fewer() -> None:
+    scores, recalled = np.array([3.0, 2.8, 0.0, -9.0]), np.array([0.0, 0.0, 0.0, 0.45])
+
+    alone = scores + compute_recall_lifts(scores, recalled, 1.0)
+    together = scores + compute_recall_lifts(scores, recalled, 1.9)
+    assert alone.argsort()[::-1].tolist() == [3, 0, 1, 2]
+    assert together.argsort()[::-1].tolist() == [0, 1, 3, 2]
+
+
+@given(st.lists(st.tuples(st.floats(-30, 30), st.floats(0, 1)), min_size=1, max_size=20), st.floats(0.5, 5))
+def test_recall_keeps_the_order_of_what_it_does_not_recall(
+    rows: list[tuple[float, float]], evidence_count: float
+) -> None:
     scores, priors = (np.array(column) for column in zip(*rows, strict=True))
-    lifts = compute_recall_lifts(scores, priors)
+    lifts = compute_recall_lifts(scores, priors, evidence_count)
 
     assert np.isfinite(lifts).all()
-    assert (lifts >= 0).all()
-    assert (compute_recall_lifts(scores, priors / 2) <= lifts + 1e-9).all()
-    assert lifts[priors == 0].tolist() == [0.0] * int((priors == 0).sum())
+    unrecalled = np.flatnonzero(priors == 0)
+    assert (lifts[unrecalled] <= 0).all()
+    ordered = unrecalled[np.argsort(scores[unrecalled])]
+    assert (np.diff((scores + lifts)[ordered]) >= -1e-9).all()
+    if not priors.any():
+        assert not lifts.any()
 
 
-def test_several_rankings_are_lifted_at_once() -> None:
+def test_several_rankings_are_changed_at_once() -> None:
     scores, priors = np.array([[3.0, 1.0, 0.0], [0.0, 1.0, 3.0]]), np.array([0.0, 0.7, 0.9])
 
-    together = compute_recall_lifts(scores, priors)
-    assert together.tolist() == [compute_recall_lifts(row, priors).tolist() for row in scores]
+    together = compute_recall_lifts(scores, priors, 1.0)
+    assert together == pytest.approx(np.array([compute_recall_lifts(row, priors, 1.0) for row in scores]))
+
+
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=30), st.floats(0.5, 5))
+def test_as_many_passages_as_expected_are_evidence(scores: list[float], evidence_count: float) -> None:
+    values = np.array(scores)
+    probabilities = 1 / (1 + np.exp(find_even_odds(values, evidence_count) - values))
+
+    assert probabilities.sum() == pytest.approx(min(evidence_count, len(values) / 2), abs=1e-6)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), units, units), max_size=12))

@@ -9,12 +9,25 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engram.core.ranking import same_need
-from engram.core.ranking.same_need import QuestionSpread, QuestionUnits, Signals
+from engram.core.ranking.neighbour_vote import UNTAUGHT
+from engram.core.ranking.question_contrasts import CONTRASTS, measure_contrasts
+from engram.core.ranking.ranking_weights import sigmoid
+from engram.core.ranking.same_need import JudgedPairs, QuestionSpread, QuestionUnits, Signals
 
 Vectors = NDArray[np.float64]
 DIMENSION = 48
-NO_OTHERS = Signals(np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.bool_))
+NO_CONTRASTS = np.zeros((0, len(CONTRASTS)), dtype=np.bool_)
+UNLEARNED = measure_contrasts(NO_CONTRASTS, NO_CONTRASTS)
 UNITS = QuestionUnits(np.zeros(DIMENSION), 0.0, 0.1)
+
+
+def signal(nearness: list[float], words: list[float], *contrasts: str) -> Signals:
+    """Signals of pairs that all have these contrasts."""
+    flags = np.array([[name in contrasts for name in CONTRASTS]] * len(nearness), dtype=np.bool_)
+    return Signals(np.array(nearness), np.array(words), flags.reshape(-1, len(CONTRASTS)))
+
+
+NO_OTHERS = signal([], [])
 
 
 def draw_vectors(count: int, seed: int, common: float = 0.0) -> Vectors:
@@ -29,16 +42,16 @@ def squeeze(vectors: Vectors, common: float) -> Vectors:
     return np.column_stack([np.sqrt(1 - common) * vectors, np.full(len(vectors), np.sqrt(common))])
 
 
-def pair(nearness: float, words: float, *, figures_differ: bool = False) -> Signals:
-    return Signals(np.array([nearness]), np.array([words]), np.array([figures_differ]))
+def pair(nearness: float, words: float, *contrasts: str) -> Signals:
+    return signal([nearness], [words], *contrasts)
 
 
 def compute_probability(signals: Signals, others: Signals = NO_OTHERS) -> float:
-    return float(QuestionSpread(UNITS, others).compute_same_need(signals)[0])
+    return float(sigmoid(same_need.compute_log_odds(signals, others, UNLEARNED))[0])
 
 
 def test_the_probability_is_that_of_bayes() -> None:
-    others = Signals(np.array([4.0]), np.array([0.2]), np.array([False]))
+    others = signal([4.0], [0.2])
 
     def gauss(distance: float, width: float) -> float:
         return float(np.exp(-(distance**2) / (2 * width**2)) / (width * np.sqrt(2 * np.pi)))
@@ -47,7 +60,9 @@ def test_the_probability_is_that_of_bayes() -> None:
     imagined = gauss(5 - 3, 1.5) * 2 * gauss(0.3, 0.15) * 0.7
     own = gauss(5 - 4, 0.8) * (gauss(0.3 - 0.2, 0.08) + gauss(0.3 + 0.2, 0.08)) * 0.95
     other = (20 * imagined + own) / 21
-    expected = 0.1 * same / (0.1 * same + 0.9 * other)
+    # No contrast in figure, names, name, negation, time: each counts by (1 - share of same) / (1 - share of other).
+    beside = (0.85 / 0.85) * (0.85 / 0.7) * (0.7 / 0.7) * (0.9 / 0.88) * (0.995 / 0.95)
+    expected = 0.1 * same * beside / (0.1 * same * beside + 0.9 * other)
     assert compute_probability(pair(5.0, 0.3), others) == pytest.approx(expected)
 
 
@@ -58,7 +73,7 @@ def test_near_questions_in_other_words_and_equal_words_have_the_same_need() -> N
 
 
 def test_other_numbers_make_it_another_need() -> None:
-    assert compute_probability(pair(5.0, 0.4)) > 5 * compute_probability(pair(5.0, 0.4, figures_differ=True))
+    assert compute_probability(pair(5.0, 0.4)) > 5 * compute_probability(pair(5.0, 0.4, "figures"))
 
 
 def test_what_is_less_near_than_others_are_is_no_surer() -> None:
@@ -66,16 +81,22 @@ def test_what_is_less_near_than_others_are_is_no_surer() -> None:
 
 
 def test_a_collection_whose_different_questions_come_near_is_surer_of_less() -> None:
-    dense = Signals(np.full(50, 7.0), np.full(50, 0.5), np.zeros(50, dtype=np.bool_))
+    dense = signal([7.0] * 50, [0.5] * 50)
 
     assert compute_probability(pair(7.0, 0.5)) > 0.9
     assert compute_probability(pair(7.0, 0.5), dense) < 0.02
 
 
+@pytest.mark.parametrize("contrast", ["figures", "names", "negation", "time"])
+def test_contrasts_speak_against_the_same_need(contrast: str) -> None:
+    assert compute_probability(pair(6.0, 0.4, contrast)) < compute_probability(pair(6.0, 0.4))
+
+
 @given(st.floats(3, 30), st.floats(0, 1), st.integers(0, 60), st.integers(0, 99))
 def test_probabilities_stay_in_range(nearness: float, words: float, count: int, seed: int) -> None:
     random = np.random.default_rng(seed)
-    others = Signals(random.normal(3, 1, count), random.uniform(0, 0.5, count), random.uniform(size=count) < 0.3)
+    flags = random.uniform(size=(count, len(CONTRASTS))) < 0.3
+    others = Signals(random.normal(3, 1, count), random.uniform(0, 0.5, count), flags)
 
     assert 0.0 <= compute_probability(pair(nearness, words), others) <= 1.0
 
@@ -85,9 +106,22 @@ def measure_units(passages: NDArray[np.float64], questions: NDArray[np.float64])
 
 
 def test_identical_questions_certainly_have_the_same_need() -> None:
-    (judged,) = QuestionSpread(UNITS, NO_OTHERS).compare(pair(0.0, 0.0), np.array([True]))
+    spread = QuestionSpread(UNITS, NO_OTHERS, UNLEARNED, UNTAUGHT)
+    compared = spread.compare([7], pair(0.0, 0.0), np.array([True]))
+    needs = compared.count_votes({7: {1}})
 
-    assert (judged.probability, judged.nearness, judged.words, judged.figures_differ) == (1.0, 0.0, 0.0, False)
+    assert compared.compute_probabilities() == {7: 1.0}
+    assert (needs[7, 1].probability, needs[7, 1].supporters, needs[7, 1].others) == (1.0, 1, 0)
+
+
+def test_of_a_passage_that_does_not_support_it_a_question_speaks_for_itself() -> None:
+    spread = QuestionSpread(UNITS, NO_OTHERS, UNLEARNED, UNTAUGHT)
+    compared = spread.compare([7, 8], signal([9.0, 8.0], [0.9, 0.8]), np.array([False, False]))
+    needs = compared.count_votes({7: {1}})
+
+    assert needs.keys() == {(7, None), (7, 1), (8, None)}
+    assert needs[8, None].probability == compared.compute_probabilities()[8]
+    assert needs[8, None].supporters == 0
 
 
 @pytest.mark.parametrize("common", [0.3, 0.75, 0.95])
@@ -125,43 +159,29 @@ def test_pairs_of_passages_stand_for_questions_that_nobody_asked() -> None:
         same_need.measure_passages(np.zeros((0, 0)))
 
 
-def measure_others(evidence: list[set[int]], population: float, *, alike: float = 0.9) -> Signals:
-    """Others of questions that come in two groups, near within each."""
-    vectors = draw_vectors(len(evidence), 8)
-    for at in range(0, len(vectors) - 1, 2):
-        vectors[at + 1] = alike * vectors[at] + np.sqrt(1 - alike**2) * vectors[at + 1]
-        vectors[at + 1] /= np.linalg.norm(vectors[at + 1])
-    units = QuestionUnits(np.zeros(vectors.shape[1]), 0.0, 0.15)
-    words = [{f"word{at // 2}": 1.0, f"own{at}": 1.0} for at in range(len(evidence))]
-    figures = [frozenset({str(at)}) for at in range(len(evidence))]
-    return same_need.measure_spread(units, vectors, evidence, words, figures, population).others
+def judge(evidence: list[set[int]], pairs: dict[tuple[int, int], float]) -> JudgedPairs:
+    """Judged questions, and how near some come to each other; every pair contrasts in its figures."""
+    rows, neighbours = (np.array([key[side] for key in pairs], dtype=np.intp) for side in (0, 1))
+    return JudgedPairs(evidence, rows, neighbours, signal([*pairs.values()], [0.5] * len(pairs), "figures"))
 
 
 def test_others_are_the_nearest_questions_with_other_evidence() -> None:
-    apart = measure_others([{1}, {2}, {3}, {4}], 4)
-    shared = measure_others([{1, 9}, {2, 9}, {3}, {4}], 4)
+    judged = judge([{1, 9}, {2, 9}, {3}], {(0, 1): 8.0, (0, 2): 5.0, (1, 0): 8.0, (1, 2): 4.0, (2, 0): 5.0})
+    spread = same_need.measure_spread(UNITS, judged)
 
-    assert (apart.nearness > 7).all()
-    assert apart.words == pytest.approx([0.5] * 4)  # one of two words, of equal weight
-    assert apart.figures_differ.all()
-    assert (shared.nearness[:2] < 5).all()
-    assert shared.words[:2].tolist() == [0.0, 0.0]
+    assert spread.others.nearness.tolist() == [5.0, 4.0, 5.0]
+    assert spread.others.contrasts[:, same_need.FIGURES].all()
+    assert spread.shares.pairs == (2, 3)
+    assert spread.shares.same[0] == pytest.approx((20 * 0.03 + 2) / 22)
+    assert spread.weights.questions == 3
 
 
 def test_questions_without_evidence_take_no_part() -> None:
-    assert len(measure_others([set(), {1}, {2}, set()], 4).nearness) == 2
-    assert len(measure_others([set(), {1}], 2).nearness) == 0
-    assert len(measure_others([], 0).nearness) == 0
-    nothing = np.zeros((0, 0))
-    assert len(same_need.measure_spread(UNITS, nothing, [], [], [], 0).others.nearness) == 0
+    judged = judge([set(), {1}, {2}], {(0, 1): 8.0, (1, 0): 8.0, (1, 2): 5.0})
 
-
-def test_in_a_larger_population_others_come_nearer() -> None:
-    evidence: list[set[int]] = [{at} for at in range(12)]
-    sampled, whole = measure_others(evidence, 1200), measure_others(evidence, 12)
-
-    shift = np.log(100) * whole.nearness.std() * np.sqrt(6) / np.pi
-    assert sampled.nearness == pytest.approx(whole.nearness + shift)
+    assert same_need.measure_spread(UNITS, judged).others.nearness.tolist() == [5.0]
+    nothing = same_need.measure_spread(UNITS, judge([], {}))
+    assert (len(nothing.others.nearness), nothing.weights.questions) == (0, 0)
 
 
 def test_words_are_compared_by_their_rarity() -> None:
@@ -170,25 +190,12 @@ def test_words_are_compared_by_their_rarity() -> None:
     assert same_need.compare_words({}, {"a": 1.0}) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "differ"),
-    [
-        ("Who chaired it in 2003?", "Who chaired it in 2005?", True),
-        ("from 2001 to 2003", "in 2003", True),
-        ("Who chaired it in 2003?", "Who chaired it?", False),
-        ("the 1920s, in 5 parts", "5 parts of the 1920s", False),
-    ],
-)
-def test_figures_differ_where_both_name_numbers_and_not_the_same(one: str, other: str, differ: bool) -> None:
-    assert same_need.do_figures_differ(same_need.find_figures(one), same_need.find_figures(other)) is differ
-
-
 def test_words_of_two_languages_say_nothing() -> None:
-    others = Signals(np.array([3.0]), np.array([0.05]), np.array([False]))
+    others = signal([3.0], [0.05])
 
     assert compute_probability(pair(6.0, 0.0), others) < compute_probability(pair(6.0, np.nan), others) < 1.0
-    (need,) = QuestionSpread(UNITS, others).compare(pair(6.0, np.nan), np.array([False]))
-    assert need.words == 0.0
+    compared = QuestionSpread(UNITS, others, UNLEARNED, UNTAUGHT).compare([7], pair(6.0, np.nan), np.array([False]))
+    assert compared.count_votes({})[7, None].words == 0.0
 
 
 def test_units_of_the_question_s_own_make_a_near_pair_surer() -> None:

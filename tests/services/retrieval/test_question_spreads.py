@@ -6,6 +6,7 @@ import pytest
 from engram.composition.container import Application
 from engram.core.ranking.same_need import SameNeed
 from engram.services.retrieval import question_spreads
+from engram.services.retrieval.hop_loop import judge_needs
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.question_spreads import QuestionSpreads
 from engram.storage.corpus import current_vectors
@@ -39,10 +40,11 @@ def compare(
         past = question_supports.recall(reader, plan.focus, 8)
         current = current_vectors.find_current(reader, plan.collection.id)
         assert current is not None
-        needs = (spreads or QuestionSpreads()).compare(
+        compared = (spreads or QuestionSpreads(application.models.language)).compare(
             reader, plan.collection, current, text, plan.focus.vector, past
         )
-    return {one.question: needs[one.question_id] for one in past}
+    needs = {one.question: one.same_need for one in judge_needs(past, compared)}
+    return {text: need for text, need in needs.items() if need is not None}
 
 
 def test_the_same_question_is_certain_and_others_are_not(application: Application, taught: str) -> None:
@@ -50,7 +52,8 @@ def test_the_same_question_is_certain_and_others_are_not(application: Applicatio
 
     assert needs.keys() == set(JUDGED)
     assert needs[JUDGED[0]].probability == 1.0
-    assert all(needs[text].probability < 0.2 for text in JUDGED[1:])
+    assert all(needs[text].probability < 0.6 for text in JUDGED[1:])
+    assert (needs[JUDGED[0]].supporters, needs[JUDGED[0]].others) == (1, 0)
 
 
 def test_a_paraphrase_is_nearer_than_other_questions(application: Application, taught: str) -> None:
@@ -81,9 +84,9 @@ def test_a_spread_is_measured_once_for_each_version(
     loads: list[int] = []
     load = question_samples.load_question_sample
     monkeypatch.setattr(
-        question_samples, "load_question_sample", lambda *given: loads.append(given[1]) or load(*given)
+        question_samples, "load_question_sample", lambda *given: loads.append(given[1].id) or load(*given)
     )
-    spreads = QuestionSpreads()
+    spreads = QuestionSpreads(application.models.language)
     for _ in range(3):
         compare(application, taught, JUDGED[0], spreads)
     assert len(loads) == 1
@@ -99,17 +102,26 @@ def test_a_spread_is_measured_once_for_each_version(
     assert len(loads) == 3
 
 
-def test_a_sample_estimates_how_many_questions_there_are(application: Application, taught: str) -> None:
-    target = state.collection_id(application, taught)
+def test_a_sample_has_the_neighbours_of_its_questions(application: Application, taught: str) -> None:
+    collection = application.auth.access.scope(taught).collection
+    direction = np.zeros(collection.encoder_dimension)
+    direction[0] = 1.0
     with application.database.read() as reader:
-        whole = question_samples.load_question_sample(reader, target, 256)
-        part = question_samples.load_question_sample(reader, target, 2)
+        whole = question_samples.load_question_sample(reader, collection, 256, 16, direction)
+        part = question_samples.load_question_sample(reader, collection, 1, 2, direction)
     assert sorted(whole.texts) == sorted(JUDGED)
-    assert whole.population == len(JUDGED)
     assert [len(evidence) for evidence in whole.evidence] == [1] * len(JUDGED)
-    assert part.ids == whole.ids[:2]
-    assert part.population >= 2
-    assert part.vectors == pytest.approx(whole.vectors[:2])
+    pairs = set(zip(whole.rows.tolist(), whole.neighbours.tolist(), strict=True))
+    assert pairs == {(one, other) for one in range(4) for other in range(4) if one != other}
+    cosines = whole.vectors @ whole.vectors.T
+    assert whole.similarity == pytest.approx(cosines[whole.rows, whole.neighbours], abs=1e-5)
+    assert whole.along == pytest.approx(whole.vectors[:, 0], abs=1e-6)
+
+    assert part.ids[0] == whole.ids[0]
+    nearest = np.argsort(-cosines[0])[1:3]
+    assert sorted(part.ids[1:]) == sorted(whole.ids[place] for place in nearest)
+    assert (part.rows.tolist(), part.neighbours.tolist()) == ([0, 0], [1, 2])
+    assert part.vectors == pytest.approx(whole.vectors[:1])
 
 
 def test_passages_are_sampled_evenly(application: Application, curie: str) -> None:

@@ -78,7 +78,7 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
     supported = net_support(support, perplexity) > 0
     with application.database.read() as reader:
         read = question_supports.recall(reader, asked, 100)
-    certain = SameNeed(1.0, 9.0, 1.0, figures_differ=False)
+    certain = SameNeed(1.0, 9.0, 1.0)
     priors, vouched = question_memory_priors([replace(past, same_need=certain) for past in read])
     assert bool(priors) == (net_support(support, perplexity) > 0.01)  # less recalls nothing worth a mention
     assert supported or vouched == 0

@@ -9,12 +9,12 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
+from engram.core.ranking import same_need
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
-from engram.core.ranking.same_need import SameNeed
+from engram.core.ranking.same_need import JudgedPairs, QuestionSpread, QuestionUnits
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.answer_trace import PassageTrace, SentenceTrace, Trace
 from engram.services.retrieval.query import Query
-from engram.services.retrieval.question_spreads import QuestionSpreads
 from tests.support import state, undo
 from tests.support.keys import statements
 
@@ -24,6 +24,18 @@ QUESTION = "Where was Marie Curie born?"
 CAPITAL = "What is the capital of Poland?"
 # Postgres adds up cosines in single precision.
 NEAR: Mapping[str, Any] = {"abs": 3e-6}
+
+
+@pytest.fixture(autouse=True)
+def same_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the spread that a test measures first: an explanation leaves what questions show of each other."""
+    measured: dict[str, QuestionSpread] = {}
+    measure = same_need.measure_spread
+
+    def measure_once(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
+        return measured.setdefault("spread", measure(units, judged))
+
+    monkeypatch.setattr(same_need, "measure_spread", measure_once)
 
 
 def ask_with_trace(application: Application, name: str, text: str = QUESTION, **more: Any) -> tuple[Answer, Trace]:
@@ -158,15 +170,9 @@ def test_a_verdict_that_a_cap_kept_out_counts_where_one_before_it_goes(
 def test_a_question_that_one_verdict_taught_makes_room_for_the_next(
     application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nine questions of one wording are as near as eight can be heard; the ninth is heard once one of them goes.
-
-    An explanation leaves the spread of the collection's questions as it is, so it stands still here.
-    """
-
-    def compare_needs(_spreads: QuestionSpreads, *given: Any) -> dict[int, SameNeed]:
-        return {one.question_id: SameNeed(one.similarity, 9.0, 1.0, figures_differ=False) for one in given[-1]}
-
-    monkeypatch.setattr(QuestionSpreads, "compare", compare_needs)
+    """Nine questions of one wording are as near as eight can vote; the ninth votes once one of them goes."""
+    monkeypatch.setattr("engram.services.retrieval.hop_loop.RECALL_QUESTIONS", 8)
+    monkeypatch.setattr("engram.wings.why.services.counterfactual_states.RECALL_QUESTIONS", 8)
     ids = state.sentences(application, curie, "curie") | state.sentences(application, curie, "warsaw")
     texts = [f"{QUESTION} ({number})" for number in range(9)]
     for number, text in enumerate(texts):

@@ -30,6 +30,7 @@ from engram.api.schemas import (
 )
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
+from engram.core.ranking.question_contrasts import Contrast
 from engram.services.auth.scope import Scope
 from engram.services.retrieval.graph_walk import StopReason
 from engram.services.retrieval.query import HopStopRule, Include, Memory, Query, Strategy
@@ -247,12 +248,23 @@ class RecallOut(ResponseModel):
     sentence_id: int
     past_question: str | None = Field(description="Null to whom what others asked is not to be shown.")
     similarity: float = Field(description="Cosine of the two questions.")
-    same_need: float = Field(description="Probability that both questions need the same evidence, in [0, 1].")
+    same_need: float = Field(
+        description="Probability that the sentence's passage is evidence, by all past questions near this one."
+    )
     nearness: float = Field(
         description="Nearness of the two questions in standard units of the collection; 0 is the mean."
     )
     words: float = Field(description="Cosine of the words of the two questions, weighted by rarity, in [0, 1].")
-    figures_differ: bool = Field(description="Whether both questions name numbers, and not the same ones.")
+    contrasts: list[Contrast] = Field(
+        description="What makes the two questions different: other figures or names, a figure or a name that only "
+        "one has, negation, or a date against the present."
+    )
+    supporters: int = Field(description="Judged questions near this one that this passage answered.")
+    others: int = Field(description="Judged questions near this one that other passages answered.")
+    learned_from: int = Field(
+        description="Judged questions of the collection that taught what past questions are worth; 0: nothing is "
+        "judged, and the probability is a prior."
+    )
     support: float
     perplexity: float
     prior: float = Field(description="Probability that the sentence is evidence, by this recall, in [0, 1].")

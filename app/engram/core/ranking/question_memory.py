@@ -1,11 +1,16 @@
 """Question memory: what supported past questions with the same need is evidence for this one.
 
-A recalled passage competes with the base ranking instead of going in front of it. Both say with what probability a
-passage is evidence, and it is evidence if either is right:
+A recalled passage competes with the base ranking instead of going in front of it. Either the present question has
+the need of past ones, with probability m, and the recalled passages are its evidence. Or it has another need, and
+the base ranking says what its evidence is:
 
-    p = 1 - (1 - p_base) (1 - p_recall)       p_recall = P(same need) · reliability of the support
+    p = p_recall + (1 - m) p_base        m: the highest p_recall
 
-So a weak recall cannot overtake a passage of which the base ranking is sure.
+    p_recall = P(same need) · reliability of the support
+
+p_base is the logistic function of the score, less a reference: the score at which as many passages are expected to
+be evidence as answered the collection's judged questions on average. So where one passage answers, two of equal
+score share the belief, and where evidence is a set they do not. Passages that are not recalled keep their order.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +18,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.complementarity import find_reference_score
+from engram.core.ranking.ranking_weights import sigmoid
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +30,9 @@ LEAST_RECALL = 0.1
 EVEN_ODDS = 0.5
 """A recalled sentence joins the first hop, and leads on from it, if it is more likely evidence than not."""
 MOST_CERTAIN = 1.0 - 1e-9
+LEAST_PROBABLE = 1e-12
+LARGEST_SHIFT = 20.0
+BISECTIONS = 40
 
 
 def compute_reliability(net: float) -> float:
@@ -85,19 +93,47 @@ def net_support(support: float, perplexity: float) -> float:
     return min(1.0, max(0.0, 2.0 * support - (1.0 - perplexity)))
 
 
-def compute_recall_lifts(scores: Floats, probabilities: Floats) -> Floats:
-    """Increase of each passage's score by recall, (..., n), 0 where its probability is 0.
+def compute_recall_lifts(scores: Floats, probabilities: Floats, evidence_count: float) -> Floats:
+    """Change of each passage's score by recall, (..., n); 0 where nothing is recalled.
 
-    Scores are log odds relative to the fifth passage, as in ``complementarity.compute_evidence_probabilities``.
+    Scores are log odds but for a constant (``ranking_weights``). Of a passage that is not recalled, the change is
+    negative.
 
     Args:
         scores: of all candidates before recall, (..., n), n > 0.
         probabilities: of each by recall, in [0, 1], (n,).
+        evidence_count: passages that are evidence of a question on average, > 0.
     """
-    fifth = find_reference_score(scores)[..., None]
-    denied = np.log1p(-np.minimum(probabilities, MOST_CERTAIN)) - np.logaddexp(0.0, scores - fifth)
-    lifted = fifth + np.log(-np.expm1(denied)) - denied
-    return np.where(probabilities > 0, np.maximum(lifted - scores, 0.0), 0.0)
+    recalled = float(probabilities.max())
+    if not recalled:
+        return np.zeros(scores.shape)
+    reference = find_even_odds(scores, evidence_count)[..., None]
+    other_need = 1.0 - min(recalled, MOST_CERTAIN)
+    base = sigmoid(scores - reference)
+    probable = np.minimum(probabilities, MOST_CERTAIN) + other_need * base
+    denied = np.where(probabilities > 0, 1.0 - np.minimum(probabilities, MOST_CERTAIN) - other_need * base, 0.0)
+    # Of what is not recalled, log(base) is exact where base is too small for its own digits.
+    unrecalled = np.log(other_need) - np.logaddexp(0.0, reference - scores)
+    log_probable = np.where(probabilities > 0, np.log(np.maximum(probable, LEAST_PROBABLE)), unrecalled)
+    log_denied = np.where(
+        probabilities > 0, np.log(np.maximum(denied, LEAST_PROBABLE)), np.log1p(-other_need * base)
+    )
+    return np.asarray(reference + log_probable - log_denied - scores)
+
+
+def find_even_odds(scores: Floats, evidence_count: float) -> Floats:
+    """Find the score at which a passage is evidence as probably as not, (..., n) -> (...).
+
+    It is the score c for which the probabilities sigmoid(score - c) of all passages sum to ``evidence_count``, or
+    to half of the passages if these are fewer than twice as many.
+    """
+    wanted = min(evidence_count, scores.shape[-1] / 2)
+    low, high = scores.min(axis=-1) - LARGEST_SHIFT, scores.max(axis=-1) + LARGEST_SHIFT
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2.0
+        too_many = sigmoid(scores - middle[..., None]).sum(axis=-1) > wanted
+        low, high = np.where(too_many, middle, low), np.where(too_many, high, middle)
+    return np.asarray((low + high) / 2.0)
 
 
 def compute_ungated_support(support: float, perplexity: float) -> float:

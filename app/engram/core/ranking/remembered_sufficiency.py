@@ -17,7 +17,7 @@ class PastEvidence:
     """A sentence that supported a nearby past question.
 
     Attributes:
-        near: how much the past question speaks for the present one, in [0, 1].
+        near: probability that the passage is evidence of the present question, in [0, 1].
         supported: whether verdicts support the sentence rather than reject it.
         answered, sufficiency: see ``sufficiency_memory``, in [0, 1].
     """
@@ -44,5 +44,6 @@ def compute_remembered_sufficiency(evidence: Iterable[PastEvidence], leading: Co
         supported = [one for one in sentences if one.supported]
         passages = {one.passage_id for one in supported}
         if passages and len(passages & set(leading)) == min(len(passages), EVIDENCE_PASSAGES):
-            least = max([least, *(one.near * one.sufficiency for one in supported)])
+            whole = min(one.near for one in supported)
+            least = max([least, *(whole * one.sufficiency for one in supported)])
     return least

@@ -6,7 +6,7 @@ questions are compared with what the collection shows:
 - nearness: the cosine of their vectors, after the mean of the collection's passages is taken off both, in standard
   units of the collection: (atanh cos - mean) / deviation over random pairs.
 - words: the cosine of their words, each weighted by its idf. Questions in two languages have no words to compare.
-- figures: whether both name numbers, and not the same ones.
+- contrasts: what makes near questions different, such as other numbers (``question_contrasts``).
 
 With f0 the density of these signals between a question and the nearest one with *other* evidence, f1 that between
 two questions with the same need, and ρ the share of questions whose nearest past question has the same need,
@@ -17,9 +17,12 @@ f0 is a kernel density over the collection's own judged questions, beside a prio
 ``PRIOR_PAIRS`` of them. f1 is uniform: a need can be worded in any way. So an encoder that makes all vectors alike,
 or a collection whose questions are all alike, recalls little until two questions are closer than its different ones
 ever are.
+
+This is the belief by a single past question. What all near ones say together, and how often they were right in this
+collection, is the matter of ``neighbour_vote``: it makes of the log odds of P(same need) the probability that a
+passage is evidence.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -27,7 +30,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.neighbour_vote import Neighbours, VoteWeights, learn_weights
+from engram.core.ranking.question_contrasts import (
+    PRIOR_OTHER,
+    Contrast,
+    ContrastShares,
+    measure_contrasts,
+    name_contrasts,
+)
+from engram.core.ranking.ranking_weights import sigmoid
+
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 Vectors = NDArray[np.floating]
 
 SAME_NEED_SHARE = 0.1
@@ -39,11 +53,11 @@ NEARNESS_WIDTH = 0.8
 WORDS_WIDTH = 0.08
 """Width of the kernel in the cosine of words."""
 FIGURES_MISMATCH_WEIGHT = 0.05
-"""Weight of a kernel for pairs whose ``figures_differ`` is not that of the observed pair."""
-FIGURES_DIFFER = 0.03
-"""Share of questions with the same need that name different numbers: one in 50 paraphrases of people and models."""
+"""Weight of a kernel for pairs of which only one, observed or new, contrasts in figures."""
 PRIOR_PAIRS = 20
 """Pseudo-count of f0's prior: pairs of questions with other evidence, as other collections have them."""
+PRIOR_EVIDENCE_COUNT = 2.0
+"""Passages that answer a question on average, before any verdict. It counts like ``PRIOR_PAIRS`` questions."""
 PRIOR_NEARNESS = (3.0, 1.5)
 """Mean and deviation of their nearness, in standard units."""
 CROSS_LANGUAGE_NEARNESS = (2.7, 0.8)
@@ -51,29 +65,37 @@ CROSS_LANGUAGE_NEARNESS = (2.7, 0.8)
 about 2.5."""
 PRIOR_WORDS = 0.15
 """Deviation of the cosine of their words, which has its mode at 0."""
-PRIOR_FIGURES_DIFFER = 0.3
-"""Share of them that name different numbers."""
 QUESTIONS_FOR_UNITS = 10
 """Judged questions from which on pairs of questions count more than pairs of passages for the standard units."""
 LARGEST_COSINE = 1.0 - 1e-6
-_FIGURE = re.compile(r"\d+")
+SMALLEST_DENSITY = 1e-300
+
+
+FIGURES = 0
+"""Place of the contrast in figures, which the kernel density knows; other contrasts count by their ratios."""
 
 
 @dataclass(frozen=True, slots=True)
 class SameNeed:
-    """Probability that a past question has the need of the present one, and what it rests on.
+    """Probability that a past question's evidence answers the present one, and what it rests on.
 
     Attributes:
         probability: in [0, 1].
         nearness: of the two questions, in standard units of the collection.
         words: cosine of their idf-weighted words, in [0, 1]; 0 where they are in two languages.
-        figures_differ: whether both name numbers, and not the same ones.
+        contrasts: names of the contrasts of the two questions.
+        supporters: near judged questions that the same passage is evidence of, this one among them.
+        others: near judged questions that were answered by other passages.
+        learned_from: judged questions of the collection that taught what such a vote is worth.
     """
 
     probability: float
     nearness: float
     words: float
-    figures_differ: bool
+    contrasts: tuple[Contrast, ...] = ()
+    supporters: int = 0
+    others: int = 0
+    learned_from: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +105,36 @@ class Signals:
     Attributes:
         nearness: in standard units of the collection, (n,).
         words: cosine of idf-weighted words, in [0, 1], (n,); NaN where a pair is in two languages.
-        figures_differ: whether both name numbers and not the same, (n,).
+        contrasts: which contrasts each pair has, (n, 6), see ``question_contrasts.CONTRASTS``.
         cross_language: whether the pair is in two languages, and nearness in units of
             ``QuestionUnits.fit_to_other_languages``, (n,); None: no pair is.
     """
 
     nearness: Floats
     words: Floats
-    figures_differ: NDArray[np.bool_]
-    cross_language: NDArray[np.bool_] | None = None
+    contrasts: Flags
+    cross_language: Flags | None = None
+
+    def select(self, places: NDArray[np.intp]) -> "Signals":
+        """Select pairs by their places; none of them is in two languages."""
+        return Signals(self.nearness[places], self.words[places], self.contrasts[places])
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPairs:
+    """A sample of judged questions, each with the judged questions nearest to it.
+
+    Attributes:
+        evidence: passages that support each question of the sample and each neighbour.
+        rows: place in ``evidence`` of the question of the sample of each pair, (n,).
+        neighbours: place in ``evidence`` of its neighbour, (n,).
+        signals: of each pair.
+    """
+
+    evidence: Sequence[AbstractSet[int]]
+    rows: NDArray[np.intp]
+    neighbours: NDArray[np.intp]
+    signals: Signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,56 +197,139 @@ class QuestionUnits:
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedQuestions:
+    """Past questions compared with the present one, each by itself.
+
+    Attributes:
+        ids: of the past questions, nearest first.
+        log_odds: that each has the need of the present one, by itself, (n,).
+        signals: of each pair.
+        log_ratios: summed log likelihood ratios of the contrasts of each pair, (n,).
+        identical: whether the two are the same but for case, white space and marks at their ends, (n,).
+        weights: what votes of past questions are worth in this collection.
+        evidence_count: passages that answer a judged question on average.
+    """
+
+    ids: Sequence[int]
+    log_odds: Floats
+    signals: Signals
+    log_ratios: Floats
+    identical: Flags
+    weights: VoteWeights
+    evidence_count: float
+
+    def compute_probabilities(self) -> dict[int, float]:
+        """Past question -> probability that it has the need of the present one, by itself."""
+        return dict(zip(self.ids, np.where(self.identical, 1.0, sigmoid(self.log_odds)).tolist(), strict=True))
+
+    def count_votes(self, evidence: Mapping[int, AbstractSet[int]]) -> dict[tuple[int, int | None], SameNeed]:
+        """Return (past question, passage of its evidence) -> probability that it is evidence of the present one.
+
+        The passage is None for what a past question says by itself, of any other passage. So does a question that is
+        far beside the nearest one: it may have another need that the same passage answers.
+
+        Args:
+            evidence: past question -> passages that support it; those without any do not vote.
+        """
+        of_each = [evidence.get(question, frozenset()) for question in self.ids]
+        votes = self.weights.count(Neighbours(of_each, self.log_odds, self.signals.nearness, self.log_ratios))
+        alone = sigmoid(self.log_odds).tolist()
+        words = np.nan_to_num(self.signals.words).tolist()
+        needs: dict[tuple[int, int | None], SameNeed] = {}
+        for place, question in enumerate(self.ids):
+            need = SameNeed(
+                1.0 if self.identical[place] else alone[place],
+                float(self.signals.nearness[place]),
+                words[place],
+                name_contrasts(self.signals.contrasts[place].tolist()),
+                learned_from=self.weights.questions,
+            )
+            needs[question, None] = need
+            for passage in of_each[place]:
+                vote = votes[passage]
+                probability = (
+                    1.0 if self.identical[place] else vote.probability if place in vote.supporters else alone[place]
+                )
+                needs[question, passage] = replace(
+                    need, probability=probability, supporters=len(vote.supporters), others=vote.others
+                )
+        return needs
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionSpread:
-    """Nearness of a collection's questions that need other evidence.
+    """What a collection's judged questions show of each other.
 
     Attributes:
         others: signals between judged questions and the nearest one with other evidence.
+        shares: of contrasts between questions with the same evidence, and with other.
+        weights: what votes of judged questions are worth.
+        evidence_count: passages that answer a judged question on average.
     """
 
     units: QuestionUnits
     others: Signals
+    shares: ContrastShares
+    weights: VoteWeights
+    evidence_count: float = PRIOR_EVIDENCE_COUNT
 
-    def compare(self, pairs: Signals, identical: NDArray[np.bool_]) -> list[SameNeed]:
-        """Return a ``SameNeed`` for each pair. Pairs that are ``identical``, (n,), have probability 1."""
-        probabilities = np.where(identical, 1.0, self.compute_same_need(pairs))
-        columns = (probabilities, pairs.nearness, np.nan_to_num(pairs.words), pairs.figures_differ)
-        return [SameNeed(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    def compare(self, ids: Sequence[int], pairs: Signals, identical: Flags) -> ComparedQuestions:
+        """Compare past questions with the present one.
 
-    def compute_same_need(self, pairs: Signals) -> Floats:
-        """Probability that two questions have the same need, for each pair, (n,)."""
-        same = np.where(pairs.figures_differ, FIGURES_DIFFER, 1.0 - FIGURES_DIFFER) / MAX_NEARNESS
-        other = self._compute_other_density(pairs)
-        return np.asarray(SAME_NEED_SHARE * same / (SAME_NEED_SHARE * same + (1.0 - SAME_NEED_SHARE) * other))
+        Args:
+            ids: of the past questions, nearest first.
+            pairs: the present question with each.
+            identical: whether each is the present one, (n,).
+        """
+        return ComparedQuestions(
+            ids,
+            compute_log_odds(pairs, self.others, self.shares),
+            pairs,
+            self.shares.compute_log_ratios(pairs.contrasts).sum(axis=1),
+            identical,
+            self.weights,
+            self.evidence_count,
+        )
 
-    def _compute_other_density(self, pairs: Signals) -> Floats:
-        """f0 of each pair, (n,). A pair that is less near than others are on average counts as near as these."""
-        count = len(self.others.nearness)
-        (mean, deviation), (own_mean, own_deviation) = PRIOR_NEARNESS, CROSS_LANGUAGE_NEARNESS
-        cross_language = (
-            np.zeros(len(pairs.nearness), dtype=np.bool_) if pairs.cross_language is None else pairs.cross_language
-        )
-        typical = (PRIOR_PAIRS * mean + float(self.others.nearness.sum())) / (PRIOR_PAIRS + count)
-        nearness = np.clip(pairs.nearness, typical, MAX_NEARNESS)
-        imagined = (
-            np.where(cross_language, _gauss(nearness - own_mean, own_deviation), _gauss(nearness - mean, deviation))
-            * _drop_absent(2.0 * _gauss(pairs.words, PRIOR_WORDS))
-            * np.where(pairs.figures_differ, PRIOR_FIGURES_DIFFER, 1.0 - PRIOR_FIGURES_DIFFER)
-        )
-        own_nearness = np.minimum(self.others.nearness, MAX_NEARNESS)
-        words = pairs.words[:, None]
-        own = (
-            _gauss(nearness[:, None] - own_nearness, NEARNESS_WIDTH)
-            * _drop_absent(
-                _gauss(words - self.others.words, WORDS_WIDTH) + _gauss(words + self.others.words, WORDS_WIDTH)
-            )
-            * np.where(
-                pairs.figures_differ[:, None] == self.others.figures_differ,
-                1.0 - FIGURES_MISMATCH_WEIGHT,
-                FIGURES_MISMATCH_WEIGHT,
-            )
-        )
-        return np.asarray((PRIOR_PAIRS * imagined + own.sum(axis=1)) / (PRIOR_PAIRS + count))
+
+def compute_log_odds(pairs: Signals, others: Signals, shares: ContrastShares) -> Floats:
+    """Log odds that two questions have the same need, for each pair, (n,).
+
+    Args:
+        others: signals between judged questions and the nearest one with other evidence.
+        shares: of contrasts. The one in figures is part of the densities, others are independent of them.
+    """
+    differ = pairs.contrasts[:, FIGURES]
+    same = np.where(differ, shares.same[FIGURES], 1.0 - shares.same[FIGURES]) / MAX_NEARNESS
+    other = _compute_other_density(pairs, others)
+    beside = shares.compute_log_ratios(pairs.contrasts)[:, FIGURES + 1 :].sum(axis=1)
+    prior = np.log(SAME_NEED_SHARE) - np.log1p(-SAME_NEED_SHARE)
+    return np.asarray(prior + np.log(same) - np.log(np.maximum(other, SMALLEST_DENSITY)) + beside)
+
+
+def _compute_other_density(pairs: Signals, others: Signals) -> Floats:
+    """f0 of each pair, (n,). A pair that is less near than others are on average counts as near as these."""
+    count = len(others.nearness)
+    (mean, deviation), (own_mean, own_deviation) = PRIOR_NEARNESS, CROSS_LANGUAGE_NEARNESS
+    cross_language = (
+        np.zeros(len(pairs.nearness), dtype=np.bool_) if pairs.cross_language is None else pairs.cross_language
+    )
+    differ, others_differ = pairs.contrasts[:, FIGURES], others.contrasts[:, FIGURES]
+    typical = (PRIOR_PAIRS * mean + float(others.nearness.sum())) / (PRIOR_PAIRS + count)
+    nearness = np.clip(pairs.nearness, typical, MAX_NEARNESS)
+    imagined = (
+        np.where(cross_language, _gauss(nearness - own_mean, own_deviation), _gauss(nearness - mean, deviation))
+        * _drop_absent(2.0 * _gauss(pairs.words, PRIOR_WORDS))
+        * np.where(differ, PRIOR_OTHER[FIGURES], 1.0 - PRIOR_OTHER[FIGURES])
+    )
+    own_nearness = np.minimum(others.nearness, MAX_NEARNESS)
+    words = pairs.words[:, None]
+    own = (
+        _gauss(nearness[:, None] - own_nearness, NEARNESS_WIDTH)
+        * _drop_absent(_gauss(words - others.words, WORDS_WIDTH) + _gauss(words + others.words, WORDS_WIDTH))
+        * np.where(differ[:, None] == others_differ, 1.0 - FIGURES_MISMATCH_WEIGHT, FIGURES_MISMATCH_WEIGHT)
+    )
+    return np.asarray((PRIOR_PAIRS * imagined + own.sum(axis=1)) / (PRIOR_PAIRS + count))
 
 
 def measure_passages(passages: Vectors) -> PassageSpread:
@@ -236,46 +362,51 @@ def measure_units(passages: PassageSpread, questions: Vectors) -> QuestionUnits:
     return QuestionUnits(passages.centre, mean, float(np.sqrt(variance)) if variance > 0 else 1.0)
 
 
-def measure_spread(
-    units: QuestionUnits,
-    questions: Vectors,
-    evidence: Sequence[AbstractSet[int]],
-    words: Sequence[Mapping[str, float]],
-    figures: Sequence[AbstractSet[str]],
-    population: float,
-) -> QuestionSpread:
-    """Measure how near a question comes to the nearest one with other evidence, on a sample of judged questions.
+def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
+    """Measure what a collection's judged questions show of each other.
 
-    For each question of the sample the nearest one without common evidence counts. All judged questions are more
-    than the sample: the maximum of N / n times as many grows by ln(N / n) times the scale of a Gumbel distribution.
-
-    Args:
-        questions: unit vectors, (n, d).
-        evidence: passages that support each; a question without any takes no part.
-        words: idf-weighted words of each.
-        figures: numbers that each names.
-        population: N, judged questions in all, at least n.
+    Of each question of the sample, the nearest one with other evidence and the nearest one with common evidence
+    are compared. Then each is left out, and its neighbours vote (``neighbour_vote``). A question without evidence
+    takes no part.
     """
-    vectors = questions.astype(np.float64).reshape(len(questions), len(units.centre))
-    along = vectors @ units.centre
-    apart = np.array([[bool(one and other and not one & other) for other in evidence] for one in evidence])
-    apart = apart.reshape(len(questions), len(questions))
-    nearness = units.standardise(vectors @ vectors.T, along[:, None], along[None, :])
-    nearness = np.where(apart, nearness, -np.inf)
-    rows = np.flatnonzero(apart.any(axis=1))
-    nearest = nearness[rows].argmax(axis=1) if len(rows) else np.zeros(0, dtype=np.intp)
-    maxima = nearness[rows, nearest]
-    if len(maxima) > 1 and population > len(questions):
-        maxima = maxima + np.log(population / len(questions)) * maxima.std() * np.sqrt(6.0) / np.pi
-    pairs = list(zip(rows.tolist(), nearest.tolist(), strict=True))
-    return QuestionSpread(
-        units,
-        Signals(
-            maxima,
-            np.array([compare_words(words[one], words[other]) for one, other in pairs]),
-            np.array([do_figures_differ(figures[one], figures[other]) for one, other in pairs], dtype=np.bool_),
-        ),
+    pairs = [
+        (row, neighbour, bool(judged.evidence[row] & judged.evidence[neighbour]))
+        if judged.evidence[row] and judged.evidence[neighbour]
+        else (row, neighbour, None)
+        for row, neighbour in zip(judged.rows.tolist(), judged.neighbours.tolist(), strict=True)
+    ]
+    nearest: dict[tuple[int, bool], int] = {}
+    for place in np.argsort(-judged.signals.nearness, kind="stable").tolist():
+        row, _, shares_evidence = pairs[place]
+        if shares_evidence is not None:
+            nearest.setdefault((row, shares_evidence), place)
+    apart, alike = (
+        np.array([place for (_, shares), place in sorted(nearest.items()) if shares is which], dtype=np.intp)
+        for which in (False, True)
     )
+    others = judged.signals.select(apart)
+    shares = measure_contrasts(judged.signals.contrasts[alike], others.contrasts)
+    log_odds = compute_log_odds(judged.signals, others, shares)
+    log_ratios = shares.compute_log_ratios(judged.signals.contrasts).sum(axis=1)
+    places_by_row: dict[int, list[int]] = {}
+    for place, (row, _, shares_evidence) in enumerate(pairs):
+        if shares_evidence is not None:
+            places_by_row.setdefault(row, []).append(place)
+    left_out = [
+        (
+            judged.evidence[row],
+            Neighbours(
+                [judged.evidence[pairs[place][1]] for place in places],
+                log_odds[places],
+                judged.signals.nearness[places],
+                log_ratios[places],
+            ),
+        )
+        for row, places in sorted(places_by_row.items())
+    ]
+    counts = [len(own) for own, _ in left_out]
+    evidence_count = (PRIOR_PAIRS * PRIOR_EVIDENCE_COUNT + sum(counts)) / (PRIOR_PAIRS + len(counts))
+    return QuestionSpread(units, others, shares, learn_weights(left_out), evidence_count)
 
 
 def compare_words(one: Mapping[str, float], other: Mapping[str, float]) -> float:
@@ -287,16 +418,6 @@ def compare_words(one: Mapping[str, float], other: Mapping[str, float]) -> float
     shared = sum(weight * weight for term, weight in one.items() if term in other)
     sizes = [sum(weight * weight for weight in words.values()) for words in (one, other)]
     return min(1.0, shared / float(np.sqrt(sizes[0] * sizes[1]))) if min(sizes) > 0 else 0.0
-
-
-def find_figures(text: str) -> frozenset[str]:
-    """Numbers that a text names, as digits."""
-    return frozenset(_FIGURE.findall(text))
-
-
-def do_figures_differ(one: AbstractSet[str], other: AbstractSet[str]) -> bool:
-    """Whether both texts name numbers, and not the same ones."""
-    return bool(one) and bool(other) and one != other
 
 
 def _measure_pairs(vectors: Vectors, centre: Floats) -> tuple[float | None, float | None]:

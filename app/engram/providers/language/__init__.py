@@ -17,6 +17,7 @@ from engram.providers.language.lexical_terms import (
     terms,
 )
 from engram.providers.language.passage_key_text import key_text
+from engram.providers.language.question_marks import read_marks
 from engram.providers.language.spacy_pipeline import load_language
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "load_language",
     "normalise_entity",
     "question_terms",
+    "read_marks",
     "read_question",
     "surface_words",
     "terms",

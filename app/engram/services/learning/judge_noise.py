@@ -6,6 +6,8 @@ from engram.core.filter.constants import FilterConstants
 from engram.core.ranking.question_memory import EVEN_ODDS
 from engram.services.retrieval.question_spreads import QuestionSpreads
 from engram.storage.corpus import collections, current_vectors
+from engram.storage.corpus.collections import Collection
+from engram.storage.corpus.current_vectors import Current
 from engram.storage.database import Reader
 from engram.storage.feedback_log import judge_standings
 from engram.storage.feedback_log.feedback_events import PendingEvent
@@ -64,10 +66,18 @@ class JudgeNoise:
         return {
             event
             for event, words in by_event.items()
-            if any(
-                need.probability >= EVEN_ODDS
-                for need in self._spreads.compare(
-                    reader, collection, current, asked[event].question, asked[event].embedding, words
-                ).values()
-            )
+            if self._is_reworded(reader, collection, current, asked[event], words)
         }
+
+    def _is_reworded(
+        self,
+        reader: Reader,
+        collection: Collection,
+        current: Current,
+        event: PendingEvent,
+        words: Sequence[OpposedWord],
+    ) -> bool:
+        """Whether one of the questions most probably has the need of the event's, each by itself."""
+        compared = self._spreads.compare(reader, collection, current, event.question, event.embedding, words)
+        probabilities = {} if compared is None else compared.compute_probabilities()
+        return max(probabilities.values(), default=0.0) >= EVEN_ODDS

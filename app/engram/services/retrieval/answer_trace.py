@@ -20,7 +20,8 @@ class RecallTrace:
 
     Attributes:
         similarity: cosine of the two questions.
-        same_need, nearness, words, figures_differ: see ``core.ranking.same_need.SameNeed``.
+        same_need: probability that the passage is evidence, by all past questions near this one.
+        nearness, words, contrasts, supporters, others, learned_from: see ``core.ranking.same_need.SameNeed``.
         prior: probability that the sentence is evidence, by recall.
     """
 
@@ -30,7 +31,10 @@ class RecallTrace:
     same_need: float
     nearness: float
     words: float
-    figures_differ: bool
+    contrasts: tuple[str, ...]
+    supporters: int
+    others: int
+    learned_from: int
     support: float
     perplexity: float
     prior: float

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engram.core.ranking import propagation
 from engram.core.ranking.propagation import ReachedSentences
 from engram.core.ranking.remembered_sufficiency import PastEvidence
-from engram.core.ranking.same_need import SameNeed
+from engram.core.ranking.same_need import PRIOR_EVIDENCE_COUNT, SameNeed
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval.graph_hops import SelectedSentence
 
@@ -73,6 +73,7 @@ class Walk:
         recalled: sentences that supported nearby past questions and have a prior.
         priors: sentence -> recall prior in [0, 1], the strongest few.
         vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
+        evidence_count: passages that answer a judged question of the collection on average.
         evidence_known: sentences that supported nearby past questions, by question.
         stop_reason: why it stopped; None while it may go on.
         near: passages near the question, best first; None where the collection is small, see ``hop_loop``.
@@ -85,6 +86,7 @@ class Walk:
     recalled: Sequence[PastSupport] = ()
     priors: Mapping[int, float] = field(default_factory=dict)
     vouched: float = 0.0
+    evidence_count: float = PRIOR_EVIDENCE_COUNT
     evidence_known: Sequence[PastEvidence] = ()
     stop_reason: StopReason | None = None
     near: Sequence[int] | None = None
@@ -123,6 +125,7 @@ class Walk:
             "recalled": [asdict(past) for past in self.recalled],
             "priors": list(self.priors.items()),
             "vouched": self.vouched,
+            "evidence_count": self.evidence_count,
             "evidence_known": [asdict(one) for one in self.evidence_known],
             "stop_reason": self.stop_reason,
             "near": None if self.near is None else list(self.near),
@@ -138,6 +141,7 @@ def load_walk(stored: Mapping[str, Any]) -> Walk:
         recalled=[_load_support(past) for past in stored["recalled"]],
         priors=dict(stored["priors"]),
         vouched=stored["vouched"],
+        evidence_count=stored["evidence_count"],
         evidence_known=[PastEvidence(**one) for one in stored["evidence_known"]],
         stop_reason=stored["stop_reason"],
         near=stored["near"],
@@ -166,7 +170,8 @@ def merge_walks(walks: Sequence[Walk]) -> Walk:
 
 
 def _load_support(stored: Mapping[str, Any]) -> PastSupport:
-    return PastSupport(**{**stored, "same_need": SameNeed(**stored["same_need"])})
+    need = stored["same_need"]
+    return PastSupport(**{**stored, "same_need": SameNeed(**{**need, "contrasts": tuple(need["contrasts"])})})
 
 
 def _frontier(frontier: Frontier) -> list[list[Any]]:

@@ -1,9 +1,10 @@
 """The hops of one query: activate sentences, then stop or go on through the entities they name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engram.core.ranking import coverage, propagation
+from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.question_memory import (
     compute_recall_probabilities,
     compute_ungated_support,
@@ -11,7 +12,7 @@ from engram.core.ranking.question_memory import (
     select_likely,
 )
 from engram.core.ranking.remembered_sufficiency import PastEvidence
-from engram.core.ranking.same_need import SameNeed
+from engram.core.ranking.same_need import ComparedQuestions
 from engram.services.retrieval.graph_cache import CachedGraph
 from engram.services.retrieval.graph_walk import Frontier, Walk, WalkHop
 from engram.services.retrieval.passage_key_cache import NearestLookup
@@ -23,10 +24,10 @@ from engram.storage.learning.question_supports import PastSupport
 from engram.storage.learning.walk_opening import WalkOpening
 from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
 
-NeedComparison = Callable[[Sequence[PastSupport]], Mapping[int, SameNeed]]
-"""Computes from supports: past question -> how probably it has the same need as the present one."""
+QuestionComparison = Callable[[Sequence[PastSupport]], ComparedQuestions | None]
+"""Compares the past questions of supports with the present one."""
 
-RECALL_QUESTIONS = 8
+RECALL_QUESTIONS = NEIGHBOURS
 RECALL_SENTENCES = 8
 # A question without entities scans all sentences of a collection up to this size. In a larger one it scans those of
 # the nearest passages, so that it costs hardly more than a question with entities.
@@ -62,7 +63,7 @@ def begin(
     plan: QueryPlan,
     start: Frontier,
     nearest_lookup: NearestLookup,
-    compare_needs: NeedComparison,
+    compare_questions: QuestionComparison,
     opened: WalkOpening | None = None,
 ) -> Walk:
     """Begin a walk: before its first hop, with what past questions recall and what a session's pool holds.
@@ -71,7 +72,7 @@ def begin(
 
     Args:
         nearest_lookup: finds the passages nearest to the question among the keys that the process keeps.
-        compare_needs: computes how probably past questions have the same need.
+        compare_questions: compares past questions with the present one.
         opened: the opening, if it was read for a walk from this start.
     """
     past = plan.query.walk
@@ -90,8 +91,8 @@ def begin(
     recalled = None if opened is None else opened.recalled
     if recalled is None:
         recalled = question_supports.recall(reader, plan.focus, RECALL_QUESTIONS)
-    needs = compare_needs(recalled)
-    recalled = [replace(past, same_need=needs.get(past.question_id)) for past in recalled]
+    compared = compare_questions(recalled)
+    recalled = judge_needs(recalled, compared)
     if not plan.focus.policy.gated:
         recalled = [
             replace(past, support=compute_ungated_support(past.support, past.perplexity), perplexity=0.0)
@@ -105,6 +106,7 @@ def begin(
         recalled=[past for past in recalled if past.sentence_id in priors],
         priors=priors,
         vouched=vouched,
+        evidence_count=walk.evidence_count if compared is None else compared.evidence_count,
         evidence_known=_collect_past_evidence(recalled),
         reached=None if joining else walk.reached,
     )
@@ -246,20 +248,42 @@ def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     return Frontier(activation, {entity: names[entity] for entity in activation})
 
 
+def judge_needs(recalled: Sequence[PastSupport], compared: ComparedQuestions | None) -> list[PastSupport]:
+    """Return the supports with the probability that each one's passage is evidence, by all past questions."""
+    if compared is None:
+        return list(recalled)
+    evidence: dict[int, set[int]] = {}
+    for past in recalled:
+        if net_support(past.support, past.perplexity) > 0:
+            evidence.setdefault(past.question_id, set()).add(past.passage_id)
+    needs = compared.count_votes(evidence)
+    return [
+        replace(past, same_need=needs.get((past.question_id, past.passage_id), needs[past.question_id, None]))
+        for past in recalled
+    ]
+
+
 def question_memory_priors(recalled: Sequence[PastSupport]) -> tuple[dict[int, float], float]:
     """Return the strongest prior of each recalled sentence, and how far past verdicts vouch for its evidence.
 
-    A verdict that claimed to name all evidence vouches with P(same need) x net support, which is not a prior.
+    A verdict that claimed to name all evidence vouches with net support x the probability of the least probable
+    passage of that evidence. This is not a prior.
     """
     supports = [(past, _get_probability(past), net_support(past.support, past.perplexity)) for past in recalled]
     priors = compute_recall_probabilities((past.sentence_id, same_need, net) for past, same_need, net in supports)
     strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
-    vouched = max((same_need * net for past, same_need, net in supports if past.complete), default=0.0)
+    whole: dict[int, float] = {}
+    for past, same_need, net in supports:
+        if net > 0:
+            whole[past.question_id] = min(same_need, whole.get(past.question_id, 1.0))
+    vouched = max(
+        (whole[past.question_id] * net for past, _, net in supports if past.complete and net > 0), default=0.0
+    )
     return dict(strongest), vouched
 
 
 def _get_probability(past: PastSupport) -> float:
-    """Return the probability that the past question has the same need."""
+    """Return the probability that the support's passage is evidence of the present question."""
     return 0.0 if past.same_need is None else past.same_need.probability
 
 

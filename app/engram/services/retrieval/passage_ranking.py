@@ -238,7 +238,7 @@ def _rank_by_features(
     priors = collect_passage_probabilities(walk.priors, holders, stand_in_by_passage)
     if len(scores_by_place):
         recalled = np.array([priors.get(passage, 0.0) for passage in candidates.ids.tolist()])
-        scores_by_place = scores_by_place + compute_recall_lifts(scores_by_place, recalled)
+        scores_by_place = scores_by_place + compute_recall_lifts(scores_by_place, recalled, walk.evidence_count)
     scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
     ordered = passage_scores.select_best(scores, len(scores))
     leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 from engram.context import tenancy
 from engram.core.filter.states import question_hash
 from engram.core.ranking import bm25, same_need
-from engram.core.ranking.same_need import PassageSpread, QuestionSpread, SameNeed, Signals
-from engram.providers.language import detect_language, question_terms
+from engram.core.ranking.neighbour_vote import NEIGHBOURS
+from engram.core.ranking.question_contrasts import CONTRASTS, QuestionMarks, compare_marks
+from engram.core.ranking.same_need import (
+    ComparedQuestions,
+    JudgedPairs,
+    PassageSpread,
+    QuestionSpread,
+    QuestionUnits,
+    Signals,
+)
+from engram.providers.language import Language, detect_language, question_terms, read_marks
 from engram.storage.corpus import lexical_index
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
@@ -59,7 +68,7 @@ class _ReadQuestion:
     key: bytes
     terms: Sequence[str]
     language: str | None
-    figures: frozenset[str]
+    marks: QuestionMarks
 
     def is_foreign_to(self, other: "_ReadQuestion") -> bool:
         """Whether the two are in different languages."""
@@ -99,7 +108,7 @@ class _MeasuredQuestions:
     """Spread of one collection's questions in one version.
 
     Attributes:
-        along: sampled question -> inner product of its vector with the centre.
+        along: question of the sample or near one -> inner product of its vector with the centre.
     """
 
     spread: QuestionSpread
@@ -141,7 +150,9 @@ class QuestionSpreads:
     Processes that serve the same version come to the same spread. Safe to share between threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, language: Language) -> None:
+        """``language`` finds names and dates in questions."""
+        self._read = lru_cache(maxsize=MOST_QUESTIONS)(partial(_read, language))
         self._passages: _Versions[_MeasuredPassages | None] = _Versions()
         self._questions: _Versions[_MeasuredQuestions | None] = _Versions()
 
@@ -153,8 +164,8 @@ class QuestionSpreads:
         question: str,
         vector: NDArray[np.float32],
         past: Sequence[PastQuestion],
-    ) -> dict[int, SameNeed]:
-        """Return past question -> how sure it is that it has the need of this question.
+    ) -> ComparedQuestions | None:
+        """Compare past questions with this question; None if there are none, or no passages.
 
         Args:
             current: versions of the collection in the reader's snapshot; None if it is gone.
@@ -164,13 +175,13 @@ class QuestionSpreads:
         questions = list({one.question_id: one for one in past}.values())
         measured = None if current is None or not questions else self._find(reader, collection, current)
         if measured is None:
-            return {}
+            return None
         units, along = measured.spread.units, measured.along
         missing = [one.question_id for one in questions if one.question_id not in along]
         if missing:
             along = along | question_samples.project_questions(reader, collection.id, missing, units.centre)
         languages = tuple(collection.languages.items())
-        own, *others = (_read(text, languages) for text in (question, *(one.question for one in questions)))
+        own, *others = (self._read(text, languages) for text in (question, *(one.question for one in questions)))
         own_words, *words = measured.rarity.weigh(reader, [own, *others])
         precise = vector.astype(np.float64)
         foreign = np.array([own.is_foreign_to(other) for other in others])
@@ -187,18 +198,18 @@ class QuestionSpreads:
         pairs = Signals(
             nearness,
             shared,
-            np.array([same_need.do_figures_differ(own.figures, other.figures) for other in others]),
+            np.array([compare_marks(own.marks, other.marks) for other in others]),
             foreign & (adapted is not units),
         )
-        needs = measured.spread.compare(pairs, np.array([other.key == own.key for other in others]))
-        return dict(zip((one.question_id for one in questions), needs, strict=True))
+        identical = np.array([other.key == own.key for other in others])
+        return measured.spread.compare([one.question_id for one in questions], pairs, identical)
 
     def _load_foreign(self, reader: Reader, collection: Collection, own: _ReadQuestion) -> NDArray[np.float32]:
         """Load vectors of judged questions in other languages than this one, (n, d)."""
-        sample = question_samples.load_question_sample(reader, collection.id, SAMPLED_QUESTIONS)
+        _, texts, vectors = question_samples.load_question_vectors(reader, collection.id, SAMPLED_QUESTIONS)
         languages = tuple(collection.languages.items())
-        rows = [row for row, text in enumerate(sample.texts) if own.is_foreign_to(_read(text, languages))]
-        return sample.vectors[rows]
+        rows = [row for row, text in enumerate(texts) if own.is_foreign_to(self._read(text, languages))]
+        return vectors[rows]
 
     def _find(self, reader: Reader, collection: Collection, current: Current) -> _MeasuredQuestions | None:
         """Return the spread of this version's questions; None if the collection has no passages."""
@@ -214,19 +225,34 @@ class QuestionSpreads:
         )
         if passages is None:
             return None
-        sample = question_samples.load_question_sample(reader, collection.id, SAMPLED_QUESTIONS)
-        units = same_need.measure_units(passages.spread, sample.vectors)
-        read = [_read(text, tuple(collection.languages.items())) for text in sample.texts]
-        spread = same_need.measure_spread(
-            units,
-            sample.vectors,
-            sample.evidence,
-            passages.rarity.weigh(reader, read),
-            [question.figures for question in read],
-            sample.population,
+        sample = question_samples.load_question_sample(
+            reader, collection, SAMPLED_QUESTIONS, NEIGHBOURS, passages.spread.centre
         )
-        along = dict(zip(sample.ids, _project(sample, units.centre), strict=True))
-        return _MeasuredQuestions(spread, along, passages.rarity)
+        units = same_need.measure_units(passages.spread, sample.vectors)
+        judged = self._compare_sample(reader, collection, sample, units, passages.rarity)
+        along = dict(zip(sample.ids, sample.along.tolist(), strict=True))
+        return _MeasuredQuestions(same_need.measure_spread(units, judged), along, passages.rarity)
+
+    def _compare_sample(
+        self,
+        reader: Reader,
+        collection: Collection,
+        sample: QuestionSample,
+        units: QuestionUnits,
+        rarity: _TermRarity,
+    ) -> JudgedPairs:
+        """Compare each question of a sample with its neighbours."""
+        languages = tuple(collection.languages.items())
+        read = [self._read(text, languages) for text in sample.texts]
+        words = rarity.weigh(reader, read)
+        pairs = list(zip(sample.rows.tolist(), sample.neighbours.tolist(), strict=True))
+        contrasts = [compare_marks(read[one].marks, read[other].marks) for one, other in pairs]
+        signals = Signals(
+            units.standardise(sample.similarity, sample.along[sample.rows], sample.along[sample.neighbours]),
+            np.array([same_need.compare_words(words[one], words[other]) for one, other in pairs]),
+            np.array(contrasts, dtype=np.bool_).reshape(-1, len(CONTRASTS)),
+        )
+        return JudgedPairs(sample.evidence, sample.rows, sample.neighbours, signals)
 
 
 def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassages | None:
@@ -236,17 +262,12 @@ def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassag
     return _MeasuredPassages(same_need.measure_passages(vectors), _TermRarity(collection))
 
 
-@lru_cache(maxsize=MOST_QUESTIONS)
-def _read(text: str, languages: tuple[tuple[str, int], ...]) -> _ReadQuestion:
+def _read(language: Language, text: str, languages: tuple[tuple[str, int], ...]) -> _ReadQuestion:
+    own = detect_language(text)
+    usual = max(languages, key=lambda pair: pair[1], default=(None, 0))[0]
     return _ReadQuestion(
         question_hash(text),
         sorted(question_terms(text, dict(languages))),
-        detect_language(text),
-        same_need.find_figures(text),
+        own,
+        read_marks(text, language.analyse_question(text, own or usual)),
     )
-
-
-def _project(sample: QuestionSample, centre: NDArray[np.float64]) -> list[float]:
-    """Inner product of each sampled question's vector with the centre."""
-    along: list[float] = (sample.vectors.astype(np.float64) @ centre).tolist() if sample.ids else []
-    return along

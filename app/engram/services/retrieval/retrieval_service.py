@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from engram.context import tenancy
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.ranking.profiles import Profile
-from engram.core.ranking.same_need import SameNeed
+from engram.core.ranking.same_need import ComparedQuestions
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.retrieval import hop_loop
@@ -259,9 +259,9 @@ class RetrievalService:
                 entities, unknown, opened = _align_mentions(reader, plan, opened)
                 if unknown:
                     return _UnknownNames(search, unknown)
-                compare_needs = partial(self._compare_needs, reader, plan, current)
+                compare_questions = partial(self._compare_questions, reader, plan, current)
                 frontier = build_first_frontier(entities)
-                walk = hop_loop.begin(reader, plan, frontier, nearest_lookup, compare_needs, opened)
+                walk = hop_loop.begin(reader, plan, frontier, nearest_lookup, compare_questions, opened)
                 search = replace(search, entities=entities, walk=walk)
         walk, ranking = self._advance_walk(reader, plan, search.begun_walk, nearest_lookup, graph)
         search = replace(search, walk=walk)
@@ -295,9 +295,9 @@ class RetrievalService:
                     plan = replace(plan, stop_rule="none", warnings=(*plan.warnings, missed))
                 return plan, search
 
-    def _compare_needs(
+    def _compare_questions(
         self, reader: Reader, plan: QueryPlan, current: Current | None, past: Sequence[PastSupport]
-    ) -> Mapping[int, SameNeed]:
+    ) -> ComparedQuestions | None:
         return self._spreads.compare(reader, plan.collection, current, plan.query.text, plan.focus.vector, past)
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:

@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.storage.column_parameters import decode_column, decode_vectors, integers
+from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
-from engram.storage.learning.question_supports import SUPPORTED
+from engram.storage.learning.question_supports import SUPPORTED, load_question_texts
+from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
-
-HASH_RANGE = 2**64
-"""The first eight bytes of a text hash lie below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,33 +19,88 @@ class QuestionSample:
     """Judged questions with the least text hashes: which these are depends on no order of verdicts.
 
     Attributes:
-        ids, texts: (n,).
-        vectors: (n, d).
-        evidence: passages that verdicts support for each.
-        population: judged questions in all, estimated by how densely the hashes lie, at least n.
+        ids: of the sample, (n,), then of its neighbours that are not in it.
+        texts: of each of ``ids``.
+        evidence: passages that verdicts support for each of ``ids``.
+        along: inner product of the vector of each of ``ids`` with the direction that was asked for.
+        vectors: of the sample, (n, d).
+        rows: place in ``ids`` of the question of each pair of neighbours, (m,).
+        neighbours: place in ``ids`` of its neighbour, (m,).
+        similarity: cosine of each pair, (m,).
     """
 
     ids: Sequence[int]
     texts: Sequence[str]
-    vectors: NDArray[np.float32]
     evidence: Sequence[frozenset[int]]
-    population: float
+    along: NDArray[np.float64]
+    vectors: NDArray[np.float32]
+    rows: NDArray[np.intp]
+    neighbours: NDArray[np.intp]
+    similarity: NDArray[np.float64]
 
 
-def load_question_sample(reader: Reader, collection_id: int, limit: int) -> QuestionSample:
-    """Load ``limit`` > 1 judged questions, or all that there are."""
+def load_question_sample(
+    reader: Reader, collection: Collection, limit: int, neighbours: int, direction: NDArray[np.float64]
+) -> QuestionSample:
+    """Load ``limit`` judged questions, or all that there are, and the nearest judged questions of each.
+
+    Args:
+        neighbours: of each question, found by the index of questions where there is one.
+        direction: (d,).
+    """
+    sampled, _, vectors = load_question_vectors(reader, collection.id, limit)
+    near = nearness(collection, "question", "embedding", "sampled.embedding", alias="near.")
+    pairs = reader.row(
+        f"""
+        WITH sampled AS MATERIALIZED (
+            SELECT id, embedding, collection_id FROM question
+            WHERE collection_id = %(collection)s ORDER BY text_hash LIMIT %(limit)s
+        )
+        SELECT array_send(array_agg(sampled.id)) AS questions, array_send(array_agg(near.id)) AS neighbours,
+               array_send(array_agg(near.similarity)) AS similarity
+        FROM sampled CROSS JOIN LATERAL (
+            SELECT near.id, -({near.distance}) AS similarity FROM question near
+            WHERE {near.rows} AND near.id <> sampled.id ORDER BY {near.order} LIMIT %(neighbours)s
+        ) AS near
+        """,
+        {"collection": collection.id, "limit": limit, "neighbours": neighbours},
+    )
+    questions, others = decode_column(pairs.questions, np.int64), decode_column(pairs.neighbours, np.int64)
+    ids = list(dict.fromkeys([*sampled, *others.tolist()]))
+    place = {question: at for at, question in enumerate(ids)}
+    texts = load_question_texts(reader, collection.id, ids)
+    along = project_questions(reader, collection.id, ids, direction)
+    return QuestionSample(
+        ids,
+        [texts[question] for question in ids],
+        _load_evidence(reader, collection.id, ids),
+        np.array([along[question] for question in ids]),
+        vectors,
+        np.array([place[question] for question in questions.tolist()], dtype=np.intp),
+        np.array([place[question] for question in others.tolist()], dtype=np.intp),
+        decode_column(pairs.similarity, np.float64),
+    )
+
+
+def load_question_vectors(
+    reader: Reader, collection_id: int, limit: int
+) -> tuple[list[int], list[str], NDArray[np.float32]]:
+    """Load ids, texts and vectors, (n, d), of the ``limit`` judged questions with the least text hashes."""
     row = reader.row(
         """
         SELECT array_agg(id ORDER BY text_hash) AS ids, array_agg(text ORDER BY text_hash) AS texts,
-               string_agg(vector_send(embedding), ''::bytea ORDER BY text_hash) AS vectors,
-               (array_agg(text_hash ORDER BY text_hash DESC))[1] AS last
+               string_agg(vector_send(embedding), ''::bytea ORDER BY text_hash) AS vectors
         FROM (
             SELECT * FROM question WHERE collection_id = %(collection)s ORDER BY text_hash LIMIT %(limit)s
         ) AS sampled
         """,
         {"collection": collection_id, "limit": limit},
     )
-    ids = row.ids or []
+    return row.ids or [], row.texts or [], decode_vectors(row.vectors)
+
+
+def _load_evidence(reader: Reader, collection_id: int, questions: Sequence[int]) -> list[frozenset[int]]:
+    """Passages that verdicts support for each question, of those that the caller may see."""
     supported = reader.row(
         f"""
         SELECT array_send(array_agg(held.question_id)) AS questions, array_send(array_agg(s.passage_id)) AS passages
@@ -54,9 +108,9 @@ def load_question_sample(reader: Reader, collection_id: int, limit: int) -> Ques
         {join_by_index("sentence s", "s.id = held.sentence_id")}
         WHERE {SUPPORTED.format(row="held")}
         """,
-        {"collection": collection_id, "ids": integers(ids)},
+        {"collection": collection_id, "ids": integers(questions)},
     )
-    evidence: dict[int, set[int]] = {question: set() for question in ids}
+    evidence: dict[int, set[int]] = {question: set() for question in questions}
     pairs = zip(
         decode_column(supported.questions, np.int64).tolist(),
         decode_column(supported.passages, np.int64).tolist(),
@@ -64,17 +118,7 @@ def load_question_sample(reader: Reader, collection_id: int, limit: int) -> Ques
     )
     for question, passage in pairs:
         evidence[question].add(passage)
-    population = float(len(ids))
-    if len(ids) == limit:
-        # The k-th least of N uniform numbers lies at k / (N + 1).
-        population = max(population, (limit - 1) * HASH_RANGE / max(int.from_bytes(row.last[:8]), 1))
-    return QuestionSample(
-        ids,
-        row.texts or [],
-        decode_vectors(row.vectors),
-        [frozenset(evidence[question]) for question in ids],
-        population,
-    )
+    return [frozenset(evidence[question]) for question in questions]
 
 
 def load_passage_sample(reader: Reader, collection_id: int, limit: int) -> NDArray[np.float32]:

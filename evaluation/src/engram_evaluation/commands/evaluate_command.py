@@ -33,8 +33,8 @@ def evaluate(
         str,
         typer.Option(
             help="cold, same, similar, different, unrelated, levels, noise, hostile, sybil, spam, poison, time, "
-            "stream, clicks, thumbs, adapt, expand, human, answers, absent, sweep, extraction, facts, session, "
-            "agent or streamed: "
+            "stream, clicks, thumbs, adapt, expand, human, needs, answers, absent, sweep, extraction, facts, "
+            "session, agent or streamed: "
             "docs/evaluation.md."
         ),
     ] = "cold",

@@ -102,7 +102,8 @@ class FeatureScoring:
         """Return what recall adds to the score of each candidate, (n,)."""
         of_passages = collect_passage_probabilities(priors, self._holders, self._stand_in_by_passage)
         candidates = self._retrieved.ranking.candidates.tolist()
-        return compute_recall_lifts(values, np.array([of_passages.get(passage, 0.0) for passage in candidates]))
+        probabilities = np.array([of_passages.get(passage, 0.0) for passage in candidates])
+        return compute_recall_lifts(values, probabilities, self._retrieved.walk.evidence_count)
 
 
 class PublishedScoring:

@@ -20,7 +20,7 @@ from engram.core.ranking.question_memory import net_support
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence, build_empty_evidence
 from engram.services.feedback_log import log_replay
 from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.hop_loop import RECALL_QUESTIONS, question_memory_priors
+from engram.services.retrieval.hop_loop import RECALL_QUESTIONS, judge_needs, question_memory_priors
 from engram.services.retrieval.query_plan import QueryPlan
 from engram.services.retrieval.question_spreads import QuestionSpreads
 from engram.storage.corpus import current_vectors
@@ -124,7 +124,7 @@ class Supports:
         near = log.list_near_questions(reader, focus, RECALL_QUESTIONS + 1)
         self.too_long = sum(question.steps for question in near) > MOST_STEPS
         current = current_vectors.find_current(reader, focus.collection.id)
-        self._needs = spreads.compare(reader, focus.collection, current, plan.query.text, focus.vector, near)
+        self._compared = spreads.compare(reader, focus.collection, current, plan.query.text, focus.vector, near)
         self._near: Sequence[NearQuestion] = near
         self._steps: dict[int, list[ReplayStep]] = {question.question_id: [] for question in near}
         if near and not self.too_long:
@@ -177,7 +177,6 @@ class Supports:
                     question_id=key,
                     question=question.question,
                     similarity=question.similarity,
-                    same_need=self._needs.get(key),
                     sentence_id=support.sentence_id,
                     passage_id=self.placed[support.sentence_id].passage_id,
                     support=support.support,
@@ -189,7 +188,7 @@ class Supports:
                 for support in supported
                 if self.placed[support.sentence_id].passing
             ]
-        return question_memory_priors(past)[0]
+        return question_memory_priors(judge_needs(past, self._compared))[0]
 
     def _list_supports(self, question: int, without: int | None) -> list[Support]:
         """Supports of what is supported rather than rejected, as ``question_supports.recall`` reads them."""

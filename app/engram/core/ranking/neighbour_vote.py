@@ -1,0 +1,215 @@
+"""Vote of judged questions: the probability that a passage is evidence, by the judged questions near this one.
+
+Each of the nearest judged questions votes for the passages that verdicts support for it, with the weight
+
+    w_j = exp(nearness_j / VOTE_WIDTH) · likelihood ratio of its contrasts
+
+Four features describe a passage: a constant, the log odds of the same need of the question that supports it and is
+most likely to have it (``same_need``), the log odds of its share of all weights, and the logarithm of one plus its
+weight, in units of the nearest question's. A logistic regression maps them to a probability.
+
+The collection's own judged questions teach the regression. Each is left out in turn: do its neighbours vote for
+its evidence? Before that, the log odds of the same need count as they are, and nothing else (``PRIOR_WEIGHTS``,
+with a Gaussian prior). So a vote says much where the same needs are asked again and again, and nothing where each
+judged question needs something else.
+"""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking.ranking_weights import sigmoid
+
+Floats = NDArray[np.float64]
+
+NEIGHBOURS = 16
+"""Judged questions that vote."""
+VOTE_WIDTH = 0.7
+"""Width of the kernel in nearness, in standard units of the collection."""
+PRIOR_WEIGHTS = np.array([0.0, 1.0, 0.0, 0.0])
+"""Mean of the prior over the weights, (4,): the log odds of the same need as they are."""
+PRIOR_DEVIATIONS = np.array([1.0, 0.3, 1.0, 1.0])
+"""Standard deviations of the prior over the weights, (4,)."""
+CANDIDATES = 4
+"""Passages of each left-out question, those with most weight, that teach the regression."""
+LARGEST_LOG_ODDS = 8.0
+"""Log odds of the same need are clipped here for the regression."""
+SHARE_PSEUDO_WEIGHT = 0.25
+"""Weight that is added to a passage's votes and to those against it: a single vote is no certainty."""
+NEAR_SHARE = 0.05
+"""Share of the largest weight from which on a question counts as near."""
+THINNING_PSEUDO_COUNT = 0.1
+NEWTON_STEPS = 50
+LARGEST_STEP = 2.0
+"""Largest change of a weight in one step of Newton's method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Judged questions near to a question.
+
+    Attributes:
+        evidence: passages that verdicts support for each, n of them.
+        log_odds: of the same need, by each question alone, (n,).
+        nearness: in standard units, (n,).
+        log_ratios: log likelihood ratios of contrasts, summed for each, (n,).
+    """
+
+    evidence: Sequence[AbstractSet[int]]
+    log_odds: Floats
+    nearness: Floats
+    log_ratios: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class PassageVote:
+    """Vote on one passage.
+
+    Attributes:
+        probability: that the passage is evidence, in [0, 1].
+        supporters: places of the near judged questions that it is evidence of.
+        others: near judged questions that were answered by other passages.
+    """
+
+    probability: float
+    supporters: frozenset[int]
+    others: int
+
+
+@dataclass(frozen=True, slots=True)
+class VoteWeights:
+    """Weights of the regression.
+
+    Attributes:
+        weights: of the four features, (4,).
+        questions: judged questions that taught them.
+    """
+
+    weights: Floats
+    questions: int
+
+    def count(self, neighbours: Neighbours) -> dict[int, PassageVote]:
+        """Return passage -> vote, for each passage that a neighbour supports."""
+        ballot = _Ballot(neighbours)
+        passages = list(ballot.weights)
+        near = ballot.find_near()
+        probabilities = sigmoid(ballot.compute_features(passages) @ self.weights).tolist()
+        return {
+            passage: PassageVote(probability, supporters, len(near) - len(supporters))
+            for passage, probability in zip(passages, probabilities, strict=True)
+            for supporters in (near.intersection(ballot.places[passage]),)
+        }
+
+
+UNTAUGHT = VoteWeights(PRIOR_WEIGHTS, 0)
+
+
+class _Ballot:
+    """Weights of all votes on one question.
+
+    Attributes:
+        kernel: weight of each neighbour, the largest being 1, (n,); 0 of those without evidence.
+        weights: passage -> summed weight of its supporters, in the order of the neighbours.
+        places: passage -> its supporters' places.
+    """
+
+    def __init__(self, neighbours: Neighbours, own: AbstractSet[int] = frozenset(), thinning: float = 1.0) -> None:
+        """Weigh the votes; those of neighbours that share no evidence with ``own`` are thinned, if there is any."""
+        self._log_odds = np.clip(neighbours.log_odds, -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+        votes = np.array([bool(evidence) for evidence in neighbours.evidence], dtype=np.bool_)
+        exponents = np.where(votes, neighbours.nearness / VOTE_WIDTH + neighbours.log_ratios, -np.inf)
+        self.kernel = np.exp(exponents - exponents.max()) if votes.any() else np.zeros(len(votes))
+        if own and thinning < 1.0:
+            apart = np.array([not evidence & own for evidence in neighbours.evidence], dtype=np.bool_)
+            self.kernel = np.where(apart, thinning * self.kernel, self.kernel)
+        self.places: dict[int, list[int]] = {}
+        self.weights: dict[int, float] = {}
+        self._total = 0.0
+        for place, (evidence, weight) in enumerate(zip(neighbours.evidence, self.kernel.tolist(), strict=True)):
+            self._total += weight
+            for passage in evidence:
+                self.places.setdefault(passage, []).append(place)
+                self.weights[passage] = self.weights.get(passage, 0.0) + weight
+
+    def list_heaviest(self) -> list[int]:
+        """List the ``CANDIDATES`` passages with most weight, equal ones in id order."""
+        return sorted(self.weights, key=lambda passage: (-self.weights[passage], passage))[:CANDIDATES]
+
+    def find_near(self) -> frozenset[int]:
+        """Find the places of the neighbours whose weight is not negligible beside the largest, which is 1."""
+        return frozenset(np.flatnonzero(self.kernel >= NEAR_SHARE).tolist())
+
+    def compute_features(self, passages: Sequence[int]) -> Floats:
+        """Features of the passages, (n, 4)."""
+        weights = np.array([self.weights[passage] for passage in passages])
+        against = np.maximum(self._total - weights, 0.0)
+        log_odds = [self._log_odds[self.places[passage]].max() for passage in passages]
+        share = np.log(weights + SHARE_PSEUDO_WEIGHT) - np.log(against + SHARE_PSEUDO_WEIGHT)
+        return np.column_stack([np.ones(len(passages)), log_odds, share, np.log1p(weights)]).reshape(-1, 4)
+
+
+def learn_weights(left_out: Sequence[tuple[AbstractSet[int], Neighbours]]) -> VoteWeights:
+    """Learn the weights of the regression by leaving judged questions out.
+
+    A pure function of what is judged: the order of verdicts does not matter. The weights are those of largest
+    posterior density, found by Newton's method.
+
+    Args:
+        left_out: evidence of each question that is left out, and its neighbours among all other judged questions.
+    """
+    thinning = compute_thinning(left_out)
+    features, labels = [np.zeros((0, 4))], []
+    for own, neighbours in left_out:
+        ballot = _Ballot(neighbours, own, thinning)
+        passages = ballot.list_heaviest()
+        features.append(ballot.compute_features(passages))
+        labels += [float(passage in own) for passage in passages]
+    return VoteWeights(_fit_logistic(np.concatenate(features), np.array(labels)), len(left_out))
+
+
+def compute_thinning(left_out: Sequence[tuple[AbstractSet[int], Neighbours]]) -> float:
+    """Weight of the votes of other needs while a question is left out, in (0, 1].
+
+    To leave a question out takes a supporter from its own evidence and from no other. Among questions that people
+    asked by chance this is right: who asked next met one question more of each need. But where every need was
+    judged equally often, as in a collection of test questions, it puts a question's own evidence at a disadvantage
+    that no new question has. Let n be the judged questions of a passage. By chance, a left-out question meets as
+    many others of its need as needs have on average, once they were met at all (Good-Turing):
+
+        E[n²]/E[n] - 1 = E[n] · (1 - share of questions whose passage no other question has)
+
+    What the left side lacks of the right one is taken from the votes of other needs.
+    """
+    counts = np.array(
+        [
+            1 + sum(passage in evidence for evidence in neighbours.evidence)
+            for own, neighbours in left_out
+            for passage in own
+        ],
+        dtype=np.float64,
+    )
+    if not len(counts):
+        return 1.0
+    # Drawn by question, a passage comes n times: the mean over passages is the harmonic one.
+    met, mean = counts.mean() - 1.0, 1.0 / (1.0 / counts).mean()
+    expected = mean * (counts > 1).mean()
+    return float(min(1.0, (met + THINNING_PSEUDO_COUNT) / (expected + THINNING_PSEUDO_COUNT)))
+
+
+def _fit_logistic(features: Floats, labels: Floats) -> Floats:
+    """Weights of largest posterior density, (4,), for ``features`` (n, 4) and ``labels`` in {0, 1}, (n,)."""
+    precision = PRIOR_DEVIATIONS**-2.0
+    weights = PRIOR_WEIGHTS
+    for _ in range(NEWTON_STEPS):
+        probabilities = sigmoid(features @ weights)
+        gradient = features.T @ (labels - probabilities) - precision * (weights - PRIOR_WEIGHTS)
+        curvature = (features * (probabilities * (1.0 - probabilities))[:, None]).T @ features + np.diag(precision)
+        step = np.linalg.solve(curvature, gradient)
+        largest = float(np.abs(step).max())
+        weights = weights + step * min(1.0, LARGEST_STEP / max(largest, 1e-12))
+        if largest < 1e-9:
+            break
+    return weights

@@ -1,0 +1,162 @@
+"""The protocol ``needs``: people word the same needs in other ways, and verdicts on some wordings teach the others.
+
+A need is all questions with the same relevant passages. The first wordings of each need are judged, up to
+``MOST_JUDGED`` of them; of the other wordings, those from ``FIRST_ASKED`` on, 400 are asked, and none of these is
+ever judged. They are asked before the first verdict and after 1, 2, 3, 5 and 10 verdicts on each need.
+
+Three ways to judge are compared: complete verdicts, partial ones on a single passage of those that were shown, as a
+thumb is, and the same with 10% of them on a wrong passage. Beside the ranking stands what the votes of judged
+questions say (``said``: the highest probability that a passage is evidence), and how often they are right
+(``seen``).
+"""
+
+import random
+from dataclasses import dataclass, replace
+
+from engram.context.errors import InvalidRequestError
+from engram.services.learning.incoming_verdict import Verdict
+from engram.services.retrieval.query import Query
+from engram.storage.corpus import passages
+from engram_evaluation.dataset import Dataset, Question
+from engram_evaluation.finished_phases import Phase, Phases
+from engram_evaluation.harness import Harness, QueryArm
+from engram_evaluation.needs_table import ARMS, COMPLETE, WRONG_PASSAGE
+from engram_evaluation.protocols import MEMORY_OFF, Run
+from engram_evaluation.retrieval_metrics import score
+
+JUDGED_COUNTS = (0, 1, 2, 3, 5, 10)
+"""Verdicts on each need after which the other wordings are asked."""
+MOST_JUDGED = JUDGED_COUNTS[-1]
+FIRST_ASKED = 2 * MOST_JUDGED
+"""Wordings of a need, in file order, from which on they may be asked."""
+ASKED = 400
+WRONG_SHARE = 0.1
+GROUP = "other wordings"
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsPlan:
+    """Wordings that are judged and wordings that are asked.
+
+    Attributes:
+        judged: those of each turn, which adds one verdict to each need.
+        asked: wordings that nobody judges.
+    """
+
+    judged: tuple[tuple[Question, ...], ...]
+    asked: tuple[Question, ...]
+
+
+def plan(dataset: Dataset, limit: int | None, seed: int) -> NeedsPlan:
+    """Choose the wordings.
+
+    Args:
+        limit: how many wordings are asked; 400 by default.
+
+    Raises:
+        InvalidRequestError: no need has more than ``FIRST_ASKED`` wordings.
+    """
+    by_need: dict[frozenset[str], list[Question]] = {}
+    for question in dataset.questions:
+        by_need.setdefault(question.relevant, []).append(question)
+    needs = [wordings for wordings in by_need.values() if len(wordings) > FIRST_ASKED]
+    if not needs:
+        raise InvalidRequestError(f"{dataset.name} has no need with more than {FIRST_ASKED} wordings.")
+    draw = random.Random(f"needs/{seed}")  # noqa: S311 - repeatable, not secret
+    rest = [question for wordings in needs for question in wordings[FIRST_ASKED:]]
+    turns = tuple(tuple(wordings[turn] for wordings in needs) for turn in range(MOST_JUDGED))
+    return NeedsPlan(turns, tuple(draw.sample(rest, min(limit or ASKED, len(rest)))))
+
+
+def run_needs(run: Run) -> list[Phase]:
+    """Ask the other wordings after each number of verdicts, for each way to judge and each seed."""
+    phases = []
+    for seed in run.options.seeds:
+        planned = plan(run.dataset, run.options.limit, seed)
+        store = run.store(
+            profile=run.options.profile,
+            asked=[question.id for question in planned.asked],
+            judged=[[question.id for question in turn] for turn in planned.judged],
+            wrong=WRONG_SHARE,
+        )
+        for arm in ARMS:
+            phases += _follow(run, planned, store, arm, seed)
+        run.drift.append(
+            _measure(run, planned, store, f"{COMPLETE}, {MEMORY_OFF}", MOST_JUDGED, seed, memory=False)
+        )
+    return phases
+
+
+def _follow(run: Run, planned: NeedsPlan, store: Phases, arm: str, seed: int) -> list[Phase]:
+    """Give the verdicts of one way to judge turn by turn, and ask after those of ``JUDGED_COUNTS``."""
+    finished = [store.get(arm, GROUP, turn=count, seed=seed) for count in JUDGED_COUNTS]
+    if all(finished):
+        return [phase for phase in finished if phase is not None]
+    run.harness.reset()
+    asking = QueryArm(run.options.profile, "read", run.options.stop_rule)
+    draw = random.Random(f"needs/{seed}/{arm}")  # noqa: S311 - repeatable, not secret
+    phases = [_measure(run, planned, store, arm, 0, seed)]
+    for turn, questions in enumerate(planned.judged, start=1):
+        step = run.begin(f"{arm}, seed {seed}, turn {turn}", len(questions))
+        for question in questions:
+            _judge(run, asking, question, arm, draw)
+            step()
+        if turn in JUDGED_COUNTS:
+            phases.append(_measure(run, planned, store, arm, turn, seed))
+    return phases
+
+
+def _judge(run: Run, asking: QueryArm, question: Question, arm: str, draw: random.Random) -> None:
+    """Have a question judged. Who says one passage only says nothing where no right one is shown."""
+    if arm == COMPLETE:
+        run.harness.teach(question, asking, run.judge)
+        return
+    answer, result = run.harness.ask(question, asking)
+    right = [passage for passage in result.ranking if passage in question.relevant]
+    wrong = [passage for passage in result.ranking[:5] if passage not in question.relevant]
+    is_wrong = draw.random() < WRONG_SHARE
+    named = draw.choice(wrong) if arm == WRONG_PASSAGE and is_wrong and wrong else next(iter(right), None)
+    if named is not None:
+        verdict = Verdict(
+            query_id=answer.query_id,
+            scope=run.harness.scope,
+            supporting_passages=[named],
+            partial=True,
+            judge="oracle",
+        )
+        run.harness.give(question, verdict)
+
+
+def _measure(
+    run: Run, planned: NeedsPlan, store: Phases, arm: str, turn: int, seed: int, *, memory: bool = True
+) -> Phase:
+    """Ask the other wordings in one state of the memory."""
+    stored = store.get(arm, GROUP, turn=turn, seed=seed)
+    if stored is not None:
+        return stored
+    asking = QueryArm(run.options.profile, "read" if memory else "off", run.options.stop_rule)
+    step = run.begin(f"{arm}, seed {seed}, {turn} verdicts a need", len(planned.asked))
+    rows = []
+    for question in planned.asked:
+        _, result = run.harness.ask(question, asking)
+        (scored,) = score([result])
+        first = {"first": float(result.ranking[:1] != [] and result.ranking[0] in question.relevant)}
+        votes = _read_vote(run.harness, question, asking) if memory and turn else {}
+        rows.append(replace(scored, values=scored.values | first | votes))
+        step()
+    phase = Phase(arm, GROUP, turn, seed, tuple(rows))
+    store.put(phase)
+    return phase
+
+
+def _read_vote(harness: Harness, question: Question, asking: QueryArm) -> dict[str, float]:
+    """What past questions say of the passage that they believe in most, and whether it is right."""
+    retrieve = harness.services.retrieval.retrieve
+    query = Query(text=question.text, scope=harness.scope, profile=asking.profile, stop_rule=asking.stop_rule)
+    with retrieve.on_snapshot(retrieve.plan(query)) as (reader, retrieved):
+        votes = {one.passage_id: one.near for one in retrieved.walk.evidence_known if one.supported}
+        if not votes:
+            return {"said": 0.0, "seen": 0.0}
+        best = max(votes, key=lambda passage: (votes[passage], -passage))
+        stored = passages.load_by_id(reader, harness.scope.collection.id, [best])
+    return {"said": votes[best], "seen": float(stored[best].external_id in question.relevant)}

@@ -1,0 +1,39 @@
+"""Table of ``needs``: a line for each way to judge, a column for each number of verdicts on a need."""
+
+from collections.abc import Callable, Sequence
+
+from engram_evaluation.report_table import Grid, TableLine, cell
+
+COMPLETE = "complete verdicts"
+ONE_PASSAGE = "one shown passage"
+WRONG_PASSAGE = "one shown passage, 10% wrong"
+ARMS = (COMPLETE, ONE_PASSAGE, WRONG_PASSAGE)
+LEGEND = """\
+Other people's wordings of needs that were judged. After each number of verdicts on a need: share of wordings that
+the right passage answers first, and recall@5 in brackets. Votes: mean of the highest probability that past
+questions give to a passage, and how often that passage is right."""
+
+
+def build_grids(lines: Sequence[TableLine]) -> list[Grid]:
+    """Build both tables: the ranking, then the votes."""
+    turns = sorted({line.turn for line in lines})
+    header = [f"{turn} a need" for turn in turns]
+    return [
+        Grid(["first (R@5)", *header], [_row(lines, arm, turns, _write_ranking) for arm in ARMS]),
+        Grid(["votes say, are right", *header[1:]], [_row(lines, arm, turns[1:], _write_vote) for arm in ARMS]),
+    ]
+
+
+def _row(
+    lines: Sequence[TableLine], arm: str, turns: Sequence[int], write: Callable[[TableLine], str]
+) -> list[str]:
+    by_turn = {line.turn: line for line in lines if line.arm == arm}
+    return [arm, *(write(by_turn[turn]) if turn in by_turn else "" for turn in turns)]
+
+
+def _write_ranking(line: TableLine) -> str:
+    return f"{cell(line.values, 'first')} ({cell(line.values, 'recall@5')})"
+
+
+def _write_vote(line: TableLine) -> str:
+    return f"{cell(line.values, 'said')}, {cell(line.values, 'seen')}"
