@@ -225,8 +225,8 @@ class ComparedQuestions:
     def count_votes(self, evidence: Mapping[int, AbstractSet[int]]) -> dict[tuple[int, int | None], SameNeed]:
         """Return (past question, passage of its evidence) -> probability that it is evidence of the present one.
 
-        The passage is None for what a past question says by itself, of any other passage. So does a question that is
-        far beside the nearest one: it may have another need that the same passage answers.
+        The passage is None for what a past question says by itself, of any other passage. A question that is far
+        beside the nearest one speaks for itself, too: it may have another need that the same passage answers.
 
         Args:
             evidence: past question -> passages that support it; those without any do not vote.
