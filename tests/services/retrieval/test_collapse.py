@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.conftest import CURIE, Ingest
 from tests.support import state
 from tests.support.undo import assert_verified
@@ -165,9 +165,9 @@ class TestVerdict:
         verdict = Verdict(
             query_id=answer.query_id, scope=application.auth.access.scope(name), judge="tester", **said
         )
-        receipt = application.learning.feedback.accept(verdict, str(uuid4()), wait=True)
+        receipt = application.learning.verdicts.accept(verdict, str(uuid4()), wait=True)
         assert receipt.event.status == "applied"
-        return application.learning.feedback.event(application.auth.access.scope(name), receipt.event.id)
+        return application.learning.verdicts.read(application.auth.access.scope(name), receipt.event.id)
 
     def test_silence_about_a_copy_rejects_no_sentence(self, application: Application, doubled: str) -> None:
         answer, _, hidden = self.ask_doubled(application, doubled)
