@@ -70,7 +70,7 @@ class Teacher:
 
         Raises:
             NotFoundError: none of its queries is kept any more, or none has to do with what the verdict names.
-            InvalidRequestError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as ``Intake.accept``.
+            InvalidRequestError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as ``VerdictLog.accept``.
         """
         with self._database.snapshot() as reader:
             collection_id = verdict.scope.collection.id
