@@ -139,7 +139,7 @@ class Run:
             query = self.queries["first"][at]
             read = self.send("GET", f"/queries/{query}?collection=c0")
             sentence = next(s["sentence_id"] for one in read["passages"] for s in one["sentences"])
-            body = {"collection": "c0", "query_id": query, "supporting": [sentence], "partial": True, "wait": True}
+            body = {"collection": "c0", "query_id": query, "supporting": [sentence], "wait": True}
             told = self.send("POST", "/feedback", judge="ana" if at % 2 else "bob", **body)
             changes += len(told["changes"])
             self.events.append(told["feedback_id"])
@@ -150,8 +150,8 @@ class Run:
             read = self.send("GET", f"/queries/{self.queries['first'][at]}?collection={collection}")
             sentence = next(s["sentence_id"] for one in read["passages"] for s in one["sentences"])
             body = {"collection": collection, "query_id": read["query_id"], "supporting": [sentence]}
-            self.send("POST", "/feedback", partial=True, **body)
-        return f"{self.app.learning.learn.apply_overdue(0.0, 100)} applied"
+            self.send("POST", "/feedback", **body)
+        return f"{self.app.learning.learner.apply_overdue(0.0, 100)} applied"
 
     def revoke(self) -> str:
         told = self.send("DELETE", f"/feedback/{self.events[0]}?collection=c0")
@@ -165,7 +165,7 @@ class Run:
     def verify(self) -> str:
         return "; ".join(
             f"{one.collection} {'clean' if one.clean else 'NOT CLEAN'}"
-            for one in self.app.revocation.verify.verify_all(3)
+            for one in self.app.revocation.verification.verify_all(3)
         )
 
     def facts(self) -> str:

@@ -5,8 +5,8 @@
 The first passages of DATASET_DIR (a BEIR folder) fill a collection that is removed again, its questions become
 episodes, and each post supports the sentences of one of them. For each number of threads, in the same run:
 
-- accept: `FeedbackService.accept` without waiting, one durable commit a post; floor: commits of one small row.
-- apply: `LearningService.apply` in batches of the worker's size; a memory update is one judged (sentence, channel)
+- accept: `VerdictService.accept` without waiting, one durable commit a post; floor: commits of one small row.
+- apply: `VerdictLearner.apply` in batches of the worker's size; a memory update is one judged (sentence, channel)
   state with its audit row. Floor: rows/s of an ordered UPDATE of as many vectors in batches, and nothing else.
   HOT: the share of updates of `sentence_memory` that no index heard of.
 
@@ -35,8 +35,8 @@ from pgvector.psycopg import register_vector
 import common
 from engram.composition.container import Application
 from engram.context import tenancy
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from query_cost import Backends
 
 UPDATES_PER_BATCH = 500
@@ -166,17 +166,17 @@ def measure(
     events: list[int] = []
 
     def accept(verdict: Verdict) -> None:
-        events.append(app.learning.feedback.accept(verdict, str(uuid.uuid4())).event.id)
+        events.append(app.learning.verdicts.accept(verdict, str(uuid.uuid4())).event.id)
 
     commits = posts / seconds(threads, scratch.commit, range(posts))
     accepted = posts / seconds(threads, accept, verdicts(app, collection, answers, posts))
     batches = common.chunks(sorted(events), app.settings.feedback_batch_size)
     collection_id = app.auth.access.scope(collection).collection.id
     moved = updates(scratch.connection())
-    applied = seconds(threads, lambda batch: app.learning.learn.apply(collection_id, batch), batches)
+    applied = seconds(threads, lambda batch: app.learning.learner.apply(collection_id, batch), batches)
     moved = updates(scratch.connection()) - moved
     changed = sum(
-        len(app.learning.feedback.event(app.auth.access.scope(collection), event).changes or []) for event in events
+        len(app.learning.verdicts.read(app.auth.access.scope(collection), event).changes or []) for event in events
     )
     ids = common.chunks([at % scratch.rows for at in range(changed)], UPDATES_PER_BATCH)
     plain = changed / seconds(threads, scratch.update, [sorted(set(batch)) for batch in ids])
@@ -200,15 +200,15 @@ def costs(
     updates: list[int] = []
     for _ in range(rounds):
         events = [
-            app.learning.feedback.accept(verdict, str(uuid.uuid4())).event.id
+            app.learning.verdicts.accept(verdict, str(uuid.uuid4())).event.id
             for verdict in verdicts(app, collection, answers, posts)
         ]
         applying = common.chunks(events, app.settings.feedback_batch_size)
         spent["verdicts"].append(
-            processors(backends, lambda batch: app.learning.learn.apply(collection_id, batch), applying)
+            processors(backends, lambda batch: app.learning.learner.apply(collection_id, batch), applying)
         )
         changed = sum(
-            len(app.learning.feedback.event(app.auth.access.scope(collection), event).changes or [])
+            len(app.learning.verdicts.read(app.auth.access.scope(collection), event).changes or [])
             for event in events
         )
         updates.append(changed)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import common
 from engram.composition.container import Application
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.tables import metadata
 
 BATCH = 50
@@ -55,8 +55,8 @@ def judge(app: Application, collection: str, verdicts: list[Verdict]) -> None:
     """Accept the verdicts and apply them in batches."""
     target = app.auth.access.scope(collection).collection.id
     for some in common.chunks(verdicts, BATCH):
-        events = [app.learning.feedback.accept(verdict, uuid.uuid4().hex).event.id for verdict in some]
-        if app.learning.learn.apply(target, events) != len(events):
+        events = [app.learning.verdicts.accept(verdict, uuid.uuid4().hex).event.id for verdict in some]
+        if app.learning.learner.apply(target, events) != len(events):
             raise SystemExit("a worker applies verdicts beside")
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import common
 from engram.composition.container import Application
 from engram.context import tenancy
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import observe_sql
 
 QUIET_QUESTIONS = 50
@@ -34,9 +34,9 @@ def teach(app: Application, collection: str, questions: list[str]) -> None:
         answer = app.answers.question.answer(Query(text=text, scope=scope))
         named = [NamedSentence(sentence.sentence_id) for sentence in answer.passages[0].sentences[:2]]
         verdict = Verdict(query_id=answer.query_id, scope=scope, supporting=named, partial=True)
-        events.append(app.learning.feedback.accept(verdict, f"benchmark-{number}").event.id)
+        events.append(app.learning.verdicts.accept(verdict, f"benchmark-{number}").event.id)
     for some in common.chunks(events, 50):
-        app.learning.learn.apply(scope.collection.id, some)
+        app.learning.learner.apply(scope.collection.id, some)
 
 
 def time_question(app: Application, collection: str, text: str) -> float:
@@ -92,7 +92,7 @@ def main() -> None:
             at = moment[0]
             spans[at].append(time_question(app, collection, text))
         thread.join()
-        clean = app.revocation.verify.verify(app.auth.access.scope(collection)).clean
+        clean = app.revocation.verification.verify(app.auth.access.scope(collection)).clean
         found = app.auth.access.scope(collection).collection
         print(
             f"{found.passage_count} passages, {found.sentence_count} sentences, {found.entity_count} names, "

@@ -34,8 +34,8 @@ from engram.composition.container import Application
 from engram.context import tenancy
 from engram.context.errors import UnavailableError
 from engram.core.filter.logged_verdict import Expansion
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Include, Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections
 from engram.wings.local import sample
 
@@ -159,10 +159,10 @@ def teach(app: Application, collection: str, answers: Sequence[Any], judged: Seq
             rejected=[NamedSentence(sentence) for sentence in sorted(rejected)],
             **{name: said[name] for name in ("partial", "retrieval_success", "expansions", "judge", "confidence")},
         )
-        events.append(app.learning.feedback.accept(verdict, said["key"]).event.id)
+        events.append(app.learning.verdicts.accept(verdict, said["key"]).event.id)
     began = time.perf_counter()
     for batch in common.chunks(events, app.settings.feedback_batch_size):
-        if app.learning.learn.apply(target, batch) != len(batch):
+        if app.learning.learner.apply(target, batch) != len(batch):
             raise SystemExit("Some verdicts could not be applied.")
     seconds = time.perf_counter() - began
     app.passage_keys.evolve.evolve(app.auth.access.scope(collection))
@@ -225,7 +225,7 @@ def measure(app: Application, one: str, other: str, arguments: argparse.Namespac
     teach(app, other, answers[other], [said for said in judged if said["judge"] != TAKEN_BACK])
     print(f"{len(judged)} verdicts applied, {len(judged) / applying:.0f} a second")
 
-    app.revocation.revoke.request(app.auth.access.scope(one), judge=TAKEN_BACK)
+    app.learning.revocation.request(app.auth.access.scope(one), judge=TAKEN_BACK)
     with measure_learning_waits(app, one) as waits:
         began = time.perf_counter()
         app.jobs.runner.run_ready()

@@ -134,7 +134,7 @@ def verdicts(answered: Sequence[Body], posts: int, expanded: float, draw: random
             "query_id": episode["query_id"],
             "supporting": [supported],
             "rejected": [rejected],
-            "partial": draw.random() < 0.5,
+            "complete": draw.random() >= 0.5,
             "judge": f"judge-{draw.randrange(JUDGES)}",
             "confidence": draw.choice([1.0, 0.8, 0.5]),
         }
@@ -268,7 +268,7 @@ def soak(arguments: argparse.Namespace, folder: Path) -> list[str]:
             report(faults, results, list_updates(rows), drained, quiet, loaded, usage.seconds)
             wrong = check(rows, sent, results, service.postgres.log_path)
             began = time.time()
-            verified = app.revocation.verify.verify(app.auth.access.scope(COLLECTION))
+            verified = app.revocation.verification.verify(app.auth.access.scope(COLLECTION))
             checked = sum(table.rows for table in verified.tables)
             print(f"\nverified {checked} rows in {time.time() - began:.1f} s")
             return wrong + [f"verify: {found}" for found in verified.differences[:10]]

@@ -90,7 +90,7 @@ def _states(rows: Rows, wanted: Mapping[str, Body], events: Sequence[Any]) -> li
     for event in events:
         if (body := wanted.get(event.key)) is None or UUID(str(event.query_id)) != UUID(body["query_id"]):
             return [f"event {event.id} is of another query than was posted"]
-        for sentence in {*body["supporting"], *body["rejected"], *([] if body["partial"] else event.activated)}:
+        for sentence in {*body["supporting"], *body["rejected"], *(event.activated if body["complete"] else [])}:
             tasks[sentence] += 1
             supports[" ".join(event.question.casefold().split()), sentence] += 1
             judged[event.id, "task", sentence] += 1

@@ -68,7 +68,7 @@ FIRST = (
     "tests/test_cli_evaluation.py",
     "tests/storage/test_plans.py",
     "tests/providers/test_embedder.py",
-    "tests/services/learning/test_sufficiency_level.py",
+    "tests/services/verdict/test_sufficiency_level.py",
     "tests/evaluation/",
     "tests/faults/",
     "tests/indexes/",

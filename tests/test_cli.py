@@ -152,7 +152,7 @@ def test_a_question_and_its_verdict(cli: Cli, curie: str) -> None:
     sentence = next(line for line in rest if "Marie Curie was born in Warsaw in 1867." in line)
     identity = re.match(r"\s+\[(\d+)\] ", sentence)[1]  # type: ignore[index]
     assert any(line.startswith("hop 1: ") for line in rest)
-    judged = cli("feedback", query_id, "-c", curie, "-s", identity, "--partial", "--key", f"cli-{curie}")
+    judged = cli("feedback", query_id, "-c", curie, "-s", identity, "--key", f"cli-{curie}")
     assert judged.returncode == 0, judged.stderr
     applied, *changes = judged.stdout.splitlines()
     assert re.fullmatch(r"feedback \d+: applied", applied)
@@ -161,14 +161,14 @@ def test_a_question_and_its_verdict(cli: Cli, curie: str) -> None:
     assert any(line.startswith("# semantic: how near") for line in rest)
     assert f"1. curie  {rest[0].split()[2]}  Marie Curie" == rest[0]
     assert any(f"[{identity}] task: gain 0." in line for line in changes)
-    again = cli("feedback", query_id, "-c", curie, "-s", identity, "--partial", "--key", f"cli-{curie}")
+    again = cli("feedback", query_id, "-c", curie, "-s", identity, "--key", f"cli-{curie}")
     assert again.stdout == judged.stdout
-    assert "used before" in cli.fails("feedback", query_id, "-c", curie, "--partial", "--key", f"cli-{curie}")
+    assert "used before" in cli.fails("feedback", query_id, "-c", curie, "--key", f"cli-{curie}")
     answer = json.loads(
         cli("query", QUESTION, "-c", curie, "--json", "--memory", "off", "--profile", "paper").stdout
     )
     assert (answer["memory"], answer["profile"], answer["trace"]) == ("off", "paper", None)
-    receipt = json.loads(cli("feedback", answer["query_id"], "-c", curie, "--partial", "--json").stdout)
+    receipt = json.loads(cli("feedback", answer["query_id"], "-c", curie, "--json").stdout)
     assert receipt["status"] == "applied"
 
 
@@ -177,7 +177,7 @@ def test_a_judged_sentence_that_the_answer_does_not_show_has_its_text(
 ) -> None:
     text, sentence = next(iter(state.sentences(application, curie, "tokyo").items()))
     answer = json.loads(cli("query", QUESTION, "-c", curie, "--top-k", "1", "--json").stdout)
-    judged = cli("feedback", answer["query_id"], "-c", curie, "-s", str(sentence), "--partial")
+    judged = cli("feedback", answer["query_id"], "-c", curie, "-s", str(sentence))
     assert f"     [{sentence}] {text}" in judged.stdout.splitlines(), judged.stderr
 
 

@@ -28,7 +28,7 @@ def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) 
     expansions = write(tmp_path / "expansions.json", [RIVER])
     query_id = ask_question(cli, curie)
     judged = cli(
-        "feedback", query_id, "-c", curie, "--partial", "--passage", "vistula", "--passage", "warsaw",
+        "feedback", query_id, "-c", curie, "--passage", "vistula", "--passage", "warsaw",
         "--expansions", expansions,
     )  # fmt: skip
     assert judged.returncode == 0, judged.stderr
@@ -78,7 +78,7 @@ def test_from_a_verdict_to_a_key_and_back(cli: Cli, curie: str, tmp_path: Path) 
 def test_key_commands_print_json(cli: Cli, curie: str, tmp_path: Path) -> None:
     document = write(tmp_path / "widened.json", {"collection": curie, "query": QUESTION, "expansions": [RIVER]})
     query_id = ask_question(cli, curie)
-    verdict = ("feedback", query_id, "-c", curie, "--partial", "--passage", "vistula", "--expansions", document)
+    verdict = ("feedback", query_id, "-c", curie, "--passage", "vistula", "--expansions", document)
     receipt = json.loads(cli(*verdict, "--json").stdout)
     assert receipt["keys"]["credits"][0]["passage_id"] == "vistula"
     evolved = json.loads(cli("passage-key", "evolve", "-c", curie, "--json").stdout)
@@ -114,7 +114,7 @@ def test_refusals_are_one_line(cli: Cli, curie: str, tmp_path: Path) -> None:
     assert "Invalid request" in cli.fails("passage-key", "show", "", "-c", curie)
     assert cli("passage-key", "rollback", "x", "-c", curie).returncode == 2
     query_id = ask_question(cli, curie)
-    verdict = ("feedback", query_id, "-c", curie, "--partial")
+    verdict = ("feedback", query_id, "-c", curie)
     assert "no passage 'nowhere'" in cli.fails(*verdict, "--passage", "nowhere")
     assert "No such file" in cli.fails(*verdict, "--expansions", "missing.json")
     unreadable = ["", "{", "1", "null", '"x"', "{}", "[NaN]", "[" * 100_000, '{"expansions": [Infinity]}']
@@ -131,9 +131,7 @@ def test_unvalidated_expansions_are_not_learned(
     """Nothing is said to have helped, so nothing can have been found."""
     ingest({"id": "a", "text": "It says little."})
     expansions = write(tmp_path / "expansions.json", [RIVER])
-    judged = cli(
-        "feedback", ask_question(cli, collection), "-c", collection, "--partial", "--expansions", expansions
-    )
+    judged = cli("feedback", ask_question(cli, collection), "-c", collection, "--expansions", expansions)
     assert judged.stdout.splitlines()[3:] == ["     keys: the expansions are not validated, and teach nothing"]
     assert (
         application.passage_keys.evolve.load_standing(application.auth.access.scope(collection)).progress.waiting

@@ -113,7 +113,7 @@ def test_verification_skips_collections_deleted_meanwhile(
     scope = application.auth.access.scope(curie)
     target = scope.collection.id
     monkeypatch.setattr(collections, "load_by_id", find_and_delete)
-    names = [report.collection for report in application.revocation.verify.verify_all()]
+    names = [report.collection for report in application.revocation.verification.verify_all()]
     assert curie not in names
     # By their own names; another tenant's is called by its tenant's as well.
     assert names == sorted(names, key=lambda name: name.rpartition("/")[2])

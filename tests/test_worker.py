@@ -208,7 +208,7 @@ def test_a_revocation_is_carried_out(
     with run_worker(application, addresses, own_redis.url, NEVER_SECONDS) as app:
         event = add_pending_verdict(app, curie)
         eventually(lambda: is_applied(app, curie, event))
-        job = app.revocation.revoke.request(app.auth.access.scope(curie))
+        job = app.learning.revocation.request(app.auth.access.scope(curie))
         eventually(lambda: app.jobs.jobs.job(app.auth.access.scope(curie), job).status == "succeeded")
         assert state.event_statuses(app, curie) == {event: "revoked"}
 

@@ -163,7 +163,7 @@ def test_queries_and_verdicts_are_their_principals_own(keyed: KeyedClient, curie
     assert keyed("nowhere", {"elsewhere": ["admin"]}).get(seen).status_code == 404
     assert keyed("reader", {curie: ["read"], "elsewhere": ["query"]}).get(seen).status_code == 403
 
-    verdict = {"query_id": asked["query_id"], "collection": curie, "partial": True}
+    verdict = {"query_id": asked["query_id"], "collection": curie}
     given = one.post("/feedback", json=verdict, headers={"idempotency-key": "own"}).json()
     assert given["judge"] == "one"
     path = f"/feedback/{given['feedback_id']}"
@@ -195,7 +195,7 @@ def test_a_key_judges_under_its_own_name(keyed: KeyedClient, curie: str) -> None
     asked = plain.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
 
     def post_verdict(client: TestClient, key: str, **more: Any) -> Any:
-        body = {"query_id": asked["query_id"], "collection": curie, "partial": True} | more
+        body = {"query_id": asked["query_id"], "collection": curie} | more
         return client.post("/feedback", json=body, headers={"idempotency-key": key})
 
     assert post_verdict(plain, "a").json()["judge"] == "editor"

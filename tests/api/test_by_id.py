@@ -164,6 +164,6 @@ class TestPassages:
     def test_a_sentence_s_id_as_text(self, http: TestClient, curie: str) -> None:
         answer = post_query(http, curie)
         sentence = answer["passages"][0]["sentences"][0]["sentence_id"]
-        body = {"none_helped": False, "supporting": [str(sentence)], "partial": True}
+        body = {"none_helped": False, "supporting": [str(sentence)]}
         receipt = post_verdict(http, curie, answer["query_id"], **body)
         assert {change["sentence_id"] for change in receipt["changes"]} == {sentence}

@@ -62,7 +62,6 @@ def test_a_verdict_goes_by_what_is_set(http: TestClient, curie: str) -> None:
             "collection": curie,
             "query_id": query["query_id"],
             "supporting": [sentence],
-            "partial": True,
             "judge": judge,
             "wait": True,
         }

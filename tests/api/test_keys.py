@@ -24,7 +24,7 @@ def teach(http: TestClient, curie: str) -> Teach:
 
     def send(*expansions: dict[str, str], passage: str = "vistula", **more: Any) -> dict[str, Any]:
         query = http.post("/query", json={"collection": curie, "query": QUESTION}).json()
-        body = {"collection": curie, "query_id": query["query_id"], "partial": True, "wait": True}
+        body = {"collection": curie, "query_id": query["query_id"], "wait": True}
         body |= {"supporting_passages": [passage], "expansions": list(expansions)} | more
         receipt = http.post("/feedback", json=body, headers={"idempotency-key": str(uuid4())})
         assert receipt.status_code == 200, receipt.text

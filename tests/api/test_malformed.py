@@ -11,7 +11,7 @@ from tests.support.strict_client import TestClient
 
 JSON_TYPE = {"content-type": "application/json"}
 PASSAGE = {"id": "p", "text": "Warsaw lies on the Vistula."}
-VERDICT = {"query_id": str(UNKNOWN_ID), "partial": True}
+VERDICT = {"query_id": str(UNKNOWN_ID)}
 NESTED = "[" * 100_000
 SURROGATE = "\ud800"
 ENDLESS = "x" * 600_000
@@ -93,7 +93,7 @@ FEEDBACK_CASES = cases(
     supporting__0__passage_id=[*TEXTS, 1, None, "x" * 513],
     rejected__0=NOT_IDS,
     missed__0=NOT_IDS,
-    partial=[None, 1, "true", "yes", [], float("nan")],
+    complete=[None, 1, "true", "yes", [], float("nan")],
     wait=[None, 0, "false"],
     retrieval_success=[1, "true", []],
     generation_success=[0, "no"],

@@ -10,7 +10,7 @@ from tests.api.operations import BODIES, DOCUMENT, UNKNOWN_ID, WALKED, assert_re
 from tests.conftest import Ingest
 from tests.support.strict_client import TestClient
 
-VERDICT = {"query_id": str(UNKNOWN_ID), "partial": True}
+VERDICT = {"query_id": str(UNKNOWN_ID)}
 KEYS = [None, b"", b" ", b"a b", b"\xe4", b"a\tb", b"x" * 201, "ключ".encode()]
 
 

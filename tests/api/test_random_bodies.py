@@ -91,7 +91,7 @@ verdicts = bodies(
         "supporting": st.lists(references, max_size=3),
         "rejected": st.lists(references, max_size=3),
         "missed": st.lists(references, max_size=3),
-        "partial": st.booleans(),
+        "complete": st.booleans(),
         "retrieval_success": st.none() | st.booleans(),
         "expansions": st.lists(bodies({"method": words, "text": words}, {}), max_size=2),
         "supporting_passages": st.lists(st.sampled_from(["curie", "warsaw"]) | words, max_size=2),

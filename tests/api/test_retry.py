@@ -43,7 +43,7 @@ def test_parked_verdict_is_retried(
     assert again.status_code == 409
     assert_problem(again)
     assert "pending" in again.json()["detail"]
-    application.learning.learn.apply(state.collection_id(application, curie), [parked[0]])
+    application.learning.learner.apply(state.collection_id(application, curie), [parked[0]])
     read = http.get(f"/feedback/{parked[0]}", params=where).json()
     assert (read["status"], read["error"]) == ("applied", None)
     assert "applied" in http.post(path, params=where).json()["detail"]

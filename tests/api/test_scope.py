@@ -109,7 +109,7 @@ def test_a_verdict_goes_to_the_collection_that_has_the_name_now(
     def post_verdict(key: str) -> Response:
         """A verdict on a new answer, posted by a process that remembers the collection of before."""
         asked = http.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
-        body = {"query_id": asked.get("query_id", str(UUID(int=0))), "collection": curie, "partial": True}
+        body = {"query_id": asked.get("query_id", str(UUID(int=0))), "collection": curie}
         client = TestClient(create_app(processes[key]))
         return client.post("/feedback", json=body, headers={"idempotency-key": key})
 

@@ -40,7 +40,7 @@ def fill_all_rooms(app: TestClient, guarded: Application, collection: str, tenan
     assert app.post("/passages", params=where, json=body, headers={"idempotency-key": MARK}).status_code == 202
     guarded.jobs.runner.run_ready()
     query = app.post("/query", json={"query": f"{QUESTION} {MARK}", **where}).json()
-    verdict = {"query_id": query["query_id"], "supporting_passages": [MARK], "partial": True, "wait": True, **where}
+    verdict = {"query_id": query["query_id"], "supporting_passages": [MARK], "wait": True, **where}
     assert app.post("/feedback", json=verdict, headers={"idempotency-key": MARK}).status_code == 200
     judge = app.put(f"/collections/{collection}/judges/{MARK.lower()}", json={"daily_share": 0.5})
     assert judge.status_code == 200, judge.text
@@ -105,7 +105,7 @@ def test_judges_have_a_quota(guarded: Application, collection: str) -> None:
     query = app.post("/query", json={"query": QUESTION, **where}).json()["query_id"]
 
     def judge(number: int, **more: Any) -> Any:
-        verdict = {"query_id": query, "supporting_passages": ["a"], "partial": True, **where, **more}
+        verdict = {"query_id": query, "supporting_passages": ["a"], **where, **more}
         return app.post("/feedback", json=verdict, headers={"idempotency-key": str(number)})
 
     assert judge(1).status_code == 202
@@ -139,7 +139,7 @@ def test_idempotency_keys_are_separate_per_principal(guarded: Application, colle
     events = []
     for app, name in ((one, "a"), (two, "b")):
         query = app.post("/query", json={"query": QUESTION, **where}).json()["query_id"]
-        verdict = {"query_id": query, "supporting_passages": [name], "partial": True, **where}
+        verdict = {"query_id": query, "supporting_passages": [name], **where}
         given = app.post("/feedback", json=verdict, headers=key)
         assert given.status_code == 202, given.text
         assert given.json()["judge"] == {"a": "one", "b": "two"}[name]

@@ -57,12 +57,12 @@ def test_without_redis_everything_goes_on(without_redis: TestClient, http: TestC
     )
     asked = without_redis.post("/query", json={"collection": curie, "query": QUESTION})
     assert asked.status_code == 200
-    body = {"collection": curie, "query_id": asked.json()["query_id"], "supporting": [], "partial": True}
+    body = {"collection": curie, "query_id": asked.json()["query_id"], "supporting": []}
     later = without_redis.post("/feedback", json=body, headers={"idempotency-key": "later"})
     assert (later.status_code, later.json()["status"]) == (202, "pending")
     now = without_redis.post("/feedback", json=body | {"wait": True}, headers={"idempotency-key": "now"})
     assert (now.status_code, now.json()["status"]) == (200, "applied")
-    http.app.state.services.learning.learn.apply_overdue(0.0, 100)  # type: ignore[attr-defined]
+    http.app.state.services.learning.learner.apply_overdue(0.0, 100)  # type: ignore[attr-defined]
     read = http.get(f"/feedback/{later.json()['feedback_id']}", params={"collection": curie})
     assert read.json()["status"] == "applied"
     sent = without_redis.post(f"/passages?collection={curie}", json={"passages": [{"id": "a", "text": "b"}]})

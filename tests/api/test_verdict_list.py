@@ -12,7 +12,7 @@ from engram.core.auth.access_keys import ADMIN
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.learning.verdict_listing import MOST_SENTENCES
+from engram.services.judges.verdict_listing import MOST_SENTENCES
 from tests.api.conftest import Variant
 from tests.api.operations import assert_refused
 

@@ -47,7 +47,7 @@ def test_a_sentence_cannot_be_both_supported_and_rejected(judge: Any, born: int,
 
 
 def test_naming_a_sentence_twice_counts_once(judge: Any, born: int) -> None:
-    response = judge(supporting=[born, born, BORN, {"sentence_id": born}], missed=[born], partial=True)
+    response = judge(supporting=[born, born, BORN, {"sentence_id": born}], missed=[born])
     assert response.status_code == 200, response.text
     changes = response.json()["changes"]
     assert sorted(change["channel"] for change in changes) == ["recall", "task"]
@@ -55,7 +55,7 @@ def test_naming_a_sentence_twice_counts_once(judge: Any, born: int) -> None:
 
 
 def test_whole_numbers_may_be_written_with_a_point(judge: Any, born: int, http: TestClient, curie: str) -> None:
-    assert judge(supporting=[float(born)], partial=True).status_code == 200
+    assert judge(supporting=[float(born)]).status_code == 200
     body = {"collection": curie, "query": "Where was Marie Curie born?", "top_k": 2.0, "max_hops": 1.0}
     answer = http.post("/query", json=body).json()
     assert (len(answer["passages"]), answer["hops"]) == (2, 1)
@@ -89,11 +89,11 @@ def test_verdict_on_missing_sentence_is_refused(
 
 
 def test_a_key_stands_for_one_verdict(judge: Any, born: int, counts: Counts) -> None:
-    first = judge("key", supporting=[born], partial=True)
+    first = judge("key", supporting=[born])
     before = counts()
-    again = judge("key", supporting=[born], partial=True)
+    again = judge("key", supporting=[born])
     assert (first.status_code, first.json()) == (again.status_code, again.json())
-    other = judge("key", rejected=[born], partial=True)
+    other = judge("key", rejected=[born])
     assert other.status_code == 422
     assert other.json()["type"] == "urn:engram:problem:idempotency-conflict"
     assert_refused(other)
@@ -101,7 +101,7 @@ def test_a_key_stands_for_one_verdict(judge: Any, born: int, counts: Counts) -> 
 
 
 def test_verdicts_are_listed_page_by_page(judge: Any, http: TestClient, curie: str) -> None:
-    given = [judge(partial=True).json()["feedback_id"] for _ in range(5)]
+    given = [judge().json()["feedback_id"] for _ in range(5)]
     seen: list[int] = []
     after: int | None = 0
     while after is not None:
@@ -126,14 +126,12 @@ def test_a_complete_verdict_that_names_nothing_that_helped_has_to_say_so(
 ) -> None:
     """It would reject all that was activated, and is more likely a slip."""
     before = counts()
-    for body in ({"complete": True}, {"partial": False}, {"rejected": [born], "complete": True}):
+    for body in ({"complete": True}, {"rejected": [born], "complete": True}):
         response = judge(**body)
         assert response.status_code == 422
         assert "none_helped" in response.json()["detail"]
-    for contradiction in ({"partial": True}, {"supporting": [born]}, {"missed": [born]}):
+    for contradiction in ({"supporting": [born]}, {"missed": [born]}):
         assert judge(none_helped=True, **contradiction).status_code == 422
-    for whole in (True, False):
-        assert judge(supporting=[born], complete=whole, partial=whole).status_code == 422
     assert counts() == before
     response = judge(none_helped=True, wait=True)
     assert response.status_code == 200
@@ -145,14 +143,14 @@ def test_silence_about_what_was_hardly_looked_at_says_little(
     judge: Any, born: int, http: TestClient, curie: str
 ) -> None:
     rejected = [{"sentence_id": born, "examined": 0.25}]
-    first = judge("silent", rejected=rejected, partial=True).json()
+    first = judge("silent", rejected=rejected).json()
     assert {change["observation_noise"] for change in first["changes"]} == {4.0}  # 1 / 0.25
     verdict = http.get(f"/feedback/{first['feedback_id']}", params={"collection": curie}).json()["verdict"]
     assert (verdict["rejects"], verdict["examined"]) == ([born], [0.25])
-    assert judge("silent", rejected=rejected, partial=True).json()["feedback_id"] == first["feedback_id"]
-    other = judge("silent", rejected=[{**BORN, "examined": 0.5}], partial=True)
+    assert judge("silent", rejected=rejected).json()["feedback_id"] == first["feedback_id"]
+    other = judge("silent", rejected=[{**BORN, "examined": 0.5}])
     assert other.status_code == 422, "the key stands for another verdict"
-    again = judge(rejected=[{**BORN, "examined": 0.5}, {"sentence_id": born, "examined": 0.1}], partial=True).json()
+    again = judge(rejected=[{**BORN, "examined": 0.5}, {"sentence_id": born, "examined": 0.1}]).json()
     assert {change["observation_noise"] for change in again["changes"]} == {2.0}, "the most that was said counts"
 
 
@@ -161,7 +159,7 @@ def test_an_examination_probability_lies_between_a_hundredth_and_one(
     judge: Any, born: int, counts: Counts, examined: object
 ) -> None:
     before = counts()
-    response = judge(rejected=[{"sentence_id": born, "examined": examined}], partial=True)
+    response = judge(rejected=[{"sentence_id": born, "examined": examined}])
     assert response.status_code == 422
     assert_refused(response)
     assert counts() == before
@@ -175,4 +173,4 @@ def test_examination_probability_is_refused_for_supporting_sentences(judge: Any,
             assert response.status_code == 422
             assert "examined goes with rejected" in response.json()["detail"]
     assert counts() == before
-    assert judge(supporting=[{"sentence_id": born, "examined": 1}], partial=True).status_code == 200
+    assert judge(supporting=[{"sentence_id": born, "examined": 1}]).status_code == 200

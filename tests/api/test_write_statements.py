@@ -125,7 +125,7 @@ class TestABatchOfVerdicts:
     ) -> None:
         teaches, wait = given
         target = state.collection_id(application, curie)
-        application.learning.learn.apply(target, wait(1))  # after which there is a sum of weights to add to
+        application.learning.learner.apply(target, wait(1))  # after which there is a sum of weights to add to
         expected = {
             "memories": [*APPLIED, *MARKED],
             "weights": [*APPLIED, *TEACHING_STATEMENTS, *MARKED],
@@ -135,7 +135,7 @@ class TestABatchOfVerdicts:
         for count in (1, 2, 7):
             events = wait(count)
             with record_statements() as sent:
-                assert application.learning.learn.apply(target, events) == count
+                assert application.learning.learner.apply(target, events) == count
             assert sent.written == [expected], count
             totals.append(sent.statements)
         assert len(set(totals)) == 1

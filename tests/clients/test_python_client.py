@@ -409,13 +409,13 @@ def test_thumbs_send_what_is_cited(at_once: list[float]) -> None:
     passage, sentence = SimpleNamespace(passage_id="titan"), SimpleNamespace(sentence_id=7)
     engram.thumb(query, cited=[passage, sentence, "io", 8], judge="ana")
     engram.thumb(SimpleNamespace(query_id=UUID(query), collection="other"), up=False, reason="missing")
-    engram.thumb(UUID(query), None, wait=True)
+    engram.thumb(UUID(query), None, asked=["user:zoe"], wait=True)
     bodies = [json.loads(request.content) for request in asked]
     rated = {"query_id": query, "collection": "notes", "wait": False}
     assert bodies == [
         *[rated | {"rating": "up", "cited": ["titan", 7, "io", 8], "judge": "ana"}] * 2,
         rated | {"rating": "down", "reason": "missing", "collection": "other"},
-        rated | {"rating": None, "wait": True},
+        rated | {"rating": None, "wait": True, "as": ["user:zoe"]},
     ]
     keys = [request.headers["idempotency-key"] for request in asked]
     assert keys[0] == keys[1]

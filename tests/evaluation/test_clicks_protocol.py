@@ -101,7 +101,7 @@ def test_weighed_silence_is_in_the_log(run_protocol: Evaluate, application: Appl
     assert any(row["examined"] is not None and row["examined"] < 1 for row in said)
     assert all(row["examined"] is None for row in said if row["role"] == "supported")
     collection = application.auth.access.scope(f"evaluate-{few.name}")
-    assert application.revocation.verify.verify(collection).differences == []
+    assert application.revocation.verification.verify(collection).differences == []
 
 
 @pytest.mark.parametrize("option", [{"turns": 2}, {"verdicts": "returned"}, {"judge": "llm"}, {"top_k": 3}])

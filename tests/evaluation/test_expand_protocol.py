@@ -13,8 +13,8 @@ from rich.console import Console
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
 from engram.providers.llm import Llm
-from engram.services.learning.feedback_service import FeedbackService
-from engram.services.learning.incoming_verdict import Verdict
+from engram.services.verdict.verdict import Verdict
+from engram.services.verdict.verdict_service import VerdictService
 from engram_evaluation import adapt_table, expand_table
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.expand_protocol import check
@@ -92,13 +92,13 @@ def test_a_method_sends_and_teaches_its_own_units(
     run_protocol: Evaluate, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: set[str] = set()
-    accept = FeedbackService.accept
+    accept = VerdictService.accept
 
-    def accept_and_record(self: FeedbackService, verdict: Verdict, *more: Any, **named: Any) -> Any:
+    def accept_and_record(self: VerdictService, verdict: Verdict, *more: Any, **named: Any) -> Any:
         sent.update(unit.method for unit in verdict.expansions)
         return accept(self, verdict, *more, **named)
 
-    monkeypatch.setattr(FeedbackService, "accept", accept_and_record)
+    monkeypatch.setattr(VerdictService, "accept", accept_and_record)
     kind = next(iter(few.expansions.values()))[0].method
     run_protocol("expand", few, retrievers=("lexical",), methods=(kind,), limit=4)
     assert sent == {kind}

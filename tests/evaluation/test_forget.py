@@ -4,8 +4,8 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.tables import metadata
 from tests.support.state import rows
 
@@ -47,7 +47,7 @@ def teach(application: Application, collection: str) -> None:
         query_id=answer.query_id, scope=application.auth.access.scope(collection), supporting=supporting
     )
     assert (
-        application.learning.feedback.accept(verdict, f"forget-{collection}", wait=True).event.status == "applied"
+        application.learning.verdicts.accept(verdict, f"forget-{collection}", wait=True).event.status == "applied"
     )
 
 
@@ -70,7 +70,7 @@ def test_everything_learned_goes_and_the_corpus_stays(application: Application, 
         "sentence_memory",
         "verdict_sentence",
     }
-    application.revocation.forget.reset(application.auth.access.scope(curie))
+    application.revocation.learning_reset.reset(application.auth.access.scope(curie))
     assert {table for table in learned if rows(application, curie, table)} == set()
     assert {table: rows(application, curie, table) for table in sorted(CORPUS)} == corpus
     after = application.answers.question.answer(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
@@ -83,15 +83,15 @@ def test_the_neighbour_keeps_what_it_learned(application: Application, curie: st
     ingest({"id": "vistula", "title": "Vistula", "text": "The Vistula flows into the Baltic Sea."}, into=other)
     teach(application, other)
     kept = {table: rows(application, other, table) for table in sorted(TENANT_TABLES)}
-    application.revocation.forget.reset(application.auth.access.scope(curie))
+    application.revocation.learning_reset.reset(application.auth.access.scope(curie))
     assert {table: rows(application, other, table) for table in sorted(TENANT_TABLES)} == kept
 
 
 def test_a_collection_without_verdicts_can_be_reset_twice(application: Application, curie: str) -> None:
-    application.revocation.forget.reset(application.auth.access.scope(curie))
-    application.revocation.forget.reset(application.auth.access.scope(curie))
+    application.revocation.learning_reset.reset(application.auth.access.scope(curie))
+    application.revocation.learning_reset.reset(application.auth.access.scope(curie))
 
 
 def test_an_unknown_collection(application: Application, collection: str) -> None:
     with pytest.raises(NotFoundError, match="There is no collection"):
-        application.revocation.forget.reset(application.auth.access.scope(collection))
+        application.revocation.learning_reset.reset(application.auth.access.scope(collection))

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from engram.context.errors import InvalidRequestError
-from engram.services.learning.incoming_verdict import Verdict
+from engram.services.verdict.verdict import Verdict
 from engram_evaluation import change_table, ratings_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness

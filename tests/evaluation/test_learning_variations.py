@@ -13,9 +13,9 @@ from rich.console import Console
 from engram.composition.container import Application, Servers
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.profiles import DEFAULT, PAPER, Profile
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram_evaluation import levels_table
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.dataset import Dataset, GoldSentence, Question
@@ -58,7 +58,7 @@ def teach(services: Application, collection: str) -> dict[str, list[dict[str, An
     answer = services.answers.question.answer(Query(text=QUESTION, scope=services.auth.access.scope(collection)))
     supporting = [NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
     verdict = Verdict(query_id=answer.query_id, scope=services.auth.access.scope(collection), supporting=supporting)
-    services.learning.feedback.accept(verdict, f"vary-{uuid4()}", wait=True)
+    services.learning.verdicts.accept(verdict, f"vary-{uuid4()}", wait=True)
     audit: dict[str, list[dict[str, Any]]] = {}
     for row in rows(services, collection, "memory_audit"):
         audit.setdefault(row["channel"], []).append(row)

@@ -16,7 +16,7 @@ from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import SHIPPED_FILE
-from engram.services.learning.incoming_verdict import NamedSentence
+from engram.services.verdict.verdict import NamedSentence
 from engram_evaluation import change_table
 from engram_evaluation.dataset import Dataset, GoldSentence, Question, load
 from engram_evaluation.expected import ExpectedFigures, Figure, read_published

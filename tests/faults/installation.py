@@ -104,7 +104,7 @@ class Installation:
         application = self.application
         lines = [
             f"verify: {report.collection}"
-            for report in application.revocation.verify.verify_all(1)
+            for report in application.revocation.verification.verify_all(1)
             if not report.clean
         ]
         lines += [

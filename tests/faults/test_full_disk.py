@@ -195,7 +195,7 @@ def test_a_worker_waits_for_room_and_counts_no_try(
         if name == revoked:
             application.jobs.runner.run_ready()
     undo.apply(application, revoked, [add_pending_verdict(application, revoked)])
-    undoing = application.revocation.revoke.request(application.auth.access.scope(revoked))
+    undoing = application.learning.revocation.request(application.auth.access.scope(revoked))
     events = undo.stream(application, curie, 6, seed=41)
 
     for sequence in REFUSED:

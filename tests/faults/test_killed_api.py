@@ -45,7 +45,7 @@ FEEDBACK_STEPS = {
         "pending",
     ),
     "applied and not answered": (
-        ("engram.services.learning.verdict_learning:LearningService.apply", "after"),
+        ("engram.services.verdict.learn:VerdictLearner.apply", "after"),
         True,
         "applied",
     ),

@@ -129,7 +129,7 @@ def test_killed_while_it_revokes(
 ) -> None:
     events = undo.stream(application, curie, 12, seed=71)
     undo.apply(application, curie, events, 12)
-    job = application.revocation.revoke.request(application.auth.access.scope(curie))
+    job = application.learning.revocation.request(application.auth.access.scope(curie))
     done = killed_and_made_good(curie, job, *REVOCATION[step])
     assert (done["received"], done["updated"], done["unchanged"]) == (12, 12, 0)
     assert set(state.event_statuses(application, curie).values()) == {"revoked"}
@@ -147,13 +147,13 @@ def test_killed_while_it_erases(
     assert len(judged) > erasure_service.BATCH
     others = set(state.event_statuses(application, curie)) - set(judged)
     request = ErasureRequest.build("judge", name=erased)
-    job = application.revocation.erase.request(scope, request)
+    job = application.revocation.erasure.request(scope, request)
     done = killed_and_made_good(curie, job, *ERASURE[step])
     assert done["updated"] == len(judged)
     assert state.event_statuses(application, curie) == dict.fromkeys(others, "applied")
     assert erased not in {row["name"] for row in state.rows(application, curie, "judge")}
     assert erased not in str(state.rows(application, curie, "job"))
-    (receipt,) = application.revocation.erase.list_receipts(scope)
+    (receipt,) = application.revocation.erasure.list_receipts(scope)
     assert (receipt.id, receipt.removed["feedback_event"]) == (job, len(judged))
     assert orphans(application, curie) == {}
     undo.assert_verified(application, curie)
@@ -190,7 +190,7 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
         ]
         for name, count in zip(names, (8, 1, 1, 1), strict=True)
     }
-    revoking = application.revocation.revoke.request(application.auth.access.scope(collection))
+    revoking = application.learning.revocation.request(application.auth.access.scope(collection))
     assert dying.wait_for_end() == -signal.SIGKILL, dying.output
 
     def statuses() -> set[str]:

@@ -113,13 +113,13 @@ def test_a_retry_wakes_a_worker(
     (event,) = add_verdicts(application, curie, ["careless"])
     target = state.collection_id(application, curie)
     while state.event_statuses(application, curie)[event] == "pending":
-        assert application.learning.learn.apply(target, [event]) == 0
+        assert application.learning.learner.apply(target, [event]) == 0
     drop_trigger(bystander)
     with working(feedback_sweep_seconds=3600.0):  # the first sweep comes at once, and must be over
         sweeps = state.add_episode(application, curie, QUESTION, [])
         swept = state.judge(application, curie, sweeps).event.id
         eventually(lambda: state.event_statuses(application, curie)[swept] == "applied")
-        application.learning.feedback.retry(application.auth.access.scope(curie), event)
+        application.learning.log.retry(application.auth.access.scope(curie), event)
         eventually(lambda: state.event_statuses(application, curie)[event] == "applied")
 
 
@@ -130,9 +130,9 @@ def test_a_verdict_revoked_while_it_is_parked_is_not_retried(
     first, second = add_verdicts(application, curie, ["careless", "careless"])
     target = state.collection_id(application, curie)
     while "pending" in state.event_statuses(application, curie).values():
-        assert application.learning.learn.apply(target, [first, second]) == 0
-    application.revocation.revoke.revoke(application.auth.access.scope(curie), first)
+        assert application.learning.learner.apply(target, [first, second]) == 0
+    application.learning.revocation.revoke(application.auth.access.scope(curie), first)
     refused = client.post(f"/feedback/{first}/retry", params={"collection": curie})
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:engram:problem:conflict")
-    assert application.learning.feedback.retry_all(application.auth.access.scope(curie)) == 1
+    assert application.learning.log.retry_all(application.auth.access.scope(curie)) == 1
     assert state.event_statuses(application, curie) == {first: "revoked", second: "pending"}

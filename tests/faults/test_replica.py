@@ -179,7 +179,7 @@ def test_a_verdict_that_was_waited_for_is_seen_through_every_process(
     query = post_query(one, curie)["query_id"]
     with pause_replay(second):
         post_verdict(one, curie, query, "unawaited", wait=False)
-        application.learning.learn.apply(
+        application.learning.learner.apply(
             state.collection_id(application, curie), list(state.event_statuses(application, curie))
         )
         with expect_outcome("replica"):

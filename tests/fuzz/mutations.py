@@ -74,7 +74,7 @@ def seeds(known: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
     for more in (
         {"none_helped": True},
         {"supporting": known["sentences"][:1]},
-        {"supporting": [], "partial": True},
+        {"supporting": []},
     ):
         found += [("POST", "/feedback", judged | more)] * 3
     return found

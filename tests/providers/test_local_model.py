@@ -10,7 +10,7 @@ import pytest
 
 from engram.context.errors import LlmRefusalError, UnfitModelError
 from engram.providers.llm import Judgement, Llm
-from engram.services.learning.judge_exam import ModelExam
+from engram.services.judges.judge_exam import ModelExam
 from engram.wings.agent.llm import agent_model
 from tests.providers.test_llm_bad_replies import OBSERVATION, SENTENCES, USES, Use
 from tests.support.local_model import local_model

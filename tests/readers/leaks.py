@@ -160,7 +160,7 @@ def draw_request(
                 body["evidence"] = [dice.choice([named, dice.choice(world.sentences[number])])]
         if path == "/sessions/{session_id}/feedback" and dice.random() < 0.7:
             del body["none_helped"]
-            body |= {"supporting": [dice.choice(world.sentences[number])], "partial": True, "wait": True}
+            body |= {"supporting": [dice.choice(world.sentences[number])], "wait": True}
         if caller.acts:
             for one in body.get("queries", [body]):
                 one["as"] = sorted(caller.names)
@@ -230,7 +230,7 @@ def _fill(
         del body["none_helped"]
         body["query_id"] = dice.choice(world.queries)
         named = dice.choice([{"passage_id": own["id"], "text": own["word"]}, sentence])
-        body |= {"supporting": [named], "partial": True, "wait": dice.random() < 0.5}
+        body |= {"supporting": [named], "wait": dice.random() < 0.5}
 
 
 def read_question(arguments: Mapping[str, Any]) -> str:

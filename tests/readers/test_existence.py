@@ -103,8 +103,8 @@ def test_an_answer_with_a_hidden_passage_is_judged_like_no_answer(
     never = str(uuid4())
     for verdict in (
         {"none_helped": True},
-        {"supporting": [visible], "partial": True},
-        {"supporting": [{"passage_id": "open", "text": OPEN["text"][:31]}], "partial": True},
+        {"supporting": [visible]},
+        {"supporting": [{"passage_id": "open", "text": OPEN["text"][:31]}]},
         {"rating": "down"},
     ):
         refused, unknown = (judge(staff, docs, query, **verdict) for query in (found["query_id"], never))

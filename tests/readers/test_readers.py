@@ -162,7 +162,7 @@ def test_routes_that_do_not_go_by_readers_take_admin(docs: str, client: Client, 
 
 
 def judge(client: TestClient, collection: str, query: str, **verdict: Any) -> Any:
-    body = {"query_id": query, "collection": collection, "partial": True, "wait": True, **verdict}
+    body = {"query_id": query, "collection": collection, "wait": True, **verdict}
     return client.post("/feedback", json=body, headers={"idempotency-key": str(uuid4())})
 
 
@@ -188,6 +188,28 @@ def test_what_one_cannot_see_cannot_be_judged(docs: str, client: Client, admin: 
     assert (
         client("user:ana").delete(f"/feedback/{taken.json()['feedback_id']}?collection={docs}").status_code == 200
     )
+
+
+def test_a_thumb_on_an_answer_that_was_asked_for_somebody_is_the_callers_own(docs: str, client: Client) -> None:
+    frontend = client(scopes=["query", "judge", "read", "act-as"])
+    people = {"as": ["user:ana"]}
+    asked = frontend.post("/query", json={"query": QUESTION, "collection": docs, **people}).json()
+    assert {one["passage_id"] for one in asked["passages"]} == {"open", "ana"}
+    query = asked["query_id"]
+    assert judge(frontend, docs, query, rating="up").status_code == 404  # it was asked for somebody
+    assert judge(frontend, docs, query, rating="up", **{"as": []}).status_code == 404  # who may not see "ana"
+    refused = judge(frontend, docs, query, rating="up", cited=["hr"], **people)
+    assert (refused.status_code, "'hr'" in refused.json()["detail"]) == (422, True), refused.text
+
+    first = judge(frontend, docs, query, rating="up", cited=["ana"], **people)
+    second = judge(frontend, docs, query, rating="down", **people)
+
+    assert (first.status_code, first.json()["status"]) == (200, "applied"), first.text
+    assert first.json()["changes"] != []
+    assert second.status_code == 200, second.text
+    where = {"params": {"collection": docs}}
+    assert frontend.get(f"/feedback/{first.json()['feedback_id']}", **where).json()["status"] == "revoked"
+    assert frontend.delete(f"/feedback/{second.json()['feedback_id']}", **where).json()["status"] == "revoked"
 
 
 def test_an_answer_is_read_again_without_what_was_hidden_since(put: Put, client: Client, admin: TestClient) -> None:

@@ -111,7 +111,7 @@ def test_a_frontend_has_sessions_of_whom_it_asks_for(docs: str, client: Client, 
         assert frontend.post(f"{url}/rounds", json=round_ | {"as": ["user:ana"]}).status_code == 404
         assert frontend.post(f"{url}/rounds", json=round_ | asked).status_code == 200
         sentence = session["evidence"][0]["sentence_id"]
-        verdict = {"collection": docs, "supporting": [sentence], "partial": True, "wait": True}
+        verdict = {"collection": docs, "supporting": [sentence], "wait": True}
         key = {"headers": {"idempotency-key": str(uuid4())}}
         assert frontend.post(f"{url}/feedback", json=verdict | {"as": []}, **key).status_code == 404
         judged = frontend.post(f"{url}/feedback", json=verdict | asked, **key)

@@ -39,11 +39,13 @@ def test_collections_live_on_single_nodes_and_learn_there(
         assert best["passage_id"] == "curie"
         read = http.get(f"/queries/{answer['query_id']}", params={"collection": name}).json()
         sentence = read["passages"][0]["sentences"][0]["sentence_id"]
-        verdict = {"collection": name, "query_id": answer["query_id"], "supporting": [sentence], "partial": True}
+        verdict = {"collection": name, "query_id": answer["query_id"], "supporting": [sentence]}
         judged = http.post("/feedback", json=verdict | {"wait": True}, headers={"idempotency-key": "1"})
         assert judged.status_code == 200, judged.text
         assert judged.json()["status"] == "applied"
-    assert all(report.clean for report in application.revocation.verify.verify_all(1) if report.collection in names)
+    assert all(
+        report.clean for report in application.revocation.verification.verify_all(1) if report.collection in names
+    )
 
 
 def test_distributed_schema_is_complete_and_missing_parts_are_reported(application: Application) -> None:

@@ -148,7 +148,7 @@ def test_all_that_requests_do_goes_on_under_it(secured: Application, curie: str)
     asked = client.post("/query", json={"query": "Where was Marie Curie born?", "collection": curie}).json()
     assert asked["passages"]
     sentence = asked["passages"][0]["sentences"][0]["sentence_id"]
-    judged = {"query_id": asked["query_id"], "collection": curie, "partial": True, "wait": True}
+    judged = {"query_id": asked["query_id"], "collection": curie, "wait": True}
     given = client.post("/feedback", json=judged | {"supporting": [sentence]}, headers={"idempotency-key": "rls"})
     assert (given.status_code, given.json()["status"]) == (200, "applied"), given.text
     where: dict[str, Any] = {"params": {"collection": curie}}

@@ -70,7 +70,7 @@ def test_old_schema_is_upgraded_and_works(
         (waiting,) = [
             event for event, status in state.event_statuses(services, name).items() if status == "pending"
         ]
-        assert services.learning.learn.apply(scope.collection.id, [waiting]) == 1  # accepted before the upgrade
+        assert services.learning.learner.apply(scope.collection.id, [waiting]) == 1  # accepted before the upgrade
         undo.assert_verified(services, name)
         before = services.answers.episodes.read(scope, state.rows(services, name, "judged_query")[0]["id"])
         assert before.judged >= 1

@@ -22,8 +22,8 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.providers.embedder import Embedder
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.auth.tenants import Quotas
 from engram.storage.schema_revision import migrate
 from engram.wings.local.servers.data_files import find_bundled
@@ -65,7 +65,7 @@ def fill(application: Application) -> None:
     verdict = Verdict(
         query_id=answer.query_id, scope=scope, supporting=[named], expansions=expansions, retrieval_success=True
     )
-    application.learning.feedback.accept(verdict, "once", wait=True)
+    application.learning.verdicts.accept(verdict, "once", wait=True)
     undo.apply(application, COLLECTION, undo.stream(application, COLLECTION, 6, seed=4), batch=3)
     application.passage_keys.evolve.evolve(scope)
     application.learning.judges.set(scope, "careless", share=0.5)

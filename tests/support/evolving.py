@@ -10,11 +10,12 @@ import numpy as np
 
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.verdict_learning import LearningService
+from engram.services.effects.key_credit_effect import KeyCreditEffect
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
+from engram.services.verdict.learn import VerdictLearner
+from engram.services.verdict.receipt import Receipt
 from tests.conftest import CURIE
 from tests.support import state
 
@@ -92,7 +93,7 @@ def vector(row: Mapping[str, Any], column: str) -> np.ndarray[Any, np.dtype[np.f
 
 def services(
     application: Application, validation: ExpansionValidation | None = None, **changes: Any
-) -> tuple[LearningService, KeyEvolutionService]:
+) -> tuple[VerdictLearner, KeyEvolutionService]:
     """Services with other constants, or another validation."""
     learning = replace(application.models.key_learning, **changes)
     attribution = Attribution(
@@ -103,13 +104,14 @@ def services(
         validation or application.models.expansion_validation,
     )
     evolve = KeyEvolutionService(application.database, learning.rules)
-    pipeline = replace(application.learning.pipeline, attribution=attribution, key_evolution=evolve)
-    return LearningService(application.database, pipeline, max_attempts=5), evolve
+    memories, _, weights = application.learning.learner.effects
+    effects = [memories, KeyCreditEffect(attribution, evolve), weights]
+    return replace(application.learning.learner, effects=effects), evolve
 
 
 def build_learning(
     application: Application, validation: ExpansionValidation | None = None, **changes: Any
-) -> LearningService:
+) -> VerdictLearner:
     """The one that learns with other constants, or another validation."""
     return services(application, validation, **changes)[0]
 

@@ -14,9 +14,9 @@ from engram.composition.container import Application
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
-from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query_plan import create_query_id
+from engram.services.verdict.receipt import Receipt
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.learning import learned_weights as weights
@@ -215,7 +215,7 @@ def judge(
         **named,
         **more,
     )
-    return application.learning.feedback.accept(verdict, key or uuid4().hex, wait=wait)
+    return application.learning.verdicts.accept(verdict, key or uuid4().hex, wait=wait)
 
 
 def on_day(application: Application, name: str, event: int, day: str) -> None:

@@ -3,12 +3,13 @@
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
+from uuid import uuid4
 
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.ratings import REASONS, Rating
-from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.incoming_verdict import NamedSentence
+from engram.services.verdict.receipt import Receipt
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.support import state
 
 Rows = list[dict[str, Any]]
@@ -106,16 +107,15 @@ def _rate_randomly(
     rating = draw.choice([*get_args(Rating)])
     cited = [NamedSentence(draw.choice(sentences))] if rating != "withdrawn" and draw.random() < 0.5 else []
     reason = draw.choice([None, *REASONS]) if rating == "down" else None
-    receipt = state.judge(
-        application,
-        collection,
-        draw.choice(asked),
+    verdict = Verdict(
+        query_id=draw.choice(asked),
+        scope=application.auth.access.scope(collection),
         judge=draw.choice(JUDGES),
         rating=rating,
         cited=cited,
         reason=reason,
     )
-    return receipt.event.id
+    return application.learning.log.accept(verdict, uuid4().hex).id
 
 
 def list_learned(application: Application, collection: str) -> dict[str, Rows]:
@@ -144,7 +144,7 @@ def apply(application: Application, collection: str, events: Sequence[int], batc
     target = state.collection_id(application, collection)
     for start in range(0, len(events), batch):
         some = events[start : start + batch]
-        assert application.learning.learn.apply(target, some) == len(some)
+        assert application.learning.learner.apply(target, some) == len(some)
 
 
 def forgotten(application: Application, collection: str) -> None:
@@ -175,7 +175,7 @@ def assert_same(one: Mapping[str, Rows], other: Mapping[str, Rows]) -> None:
 
 
 def assert_verified(application: Application, collection: str) -> None:
-    report = application.revocation.verify.verify(application.auth.access.scope(collection))
+    report = application.revocation.verification.verify(application.auth.access.scope(collection))
     assert report.differences == [], report.differences
     assert report.clean
 

@@ -9,8 +9,8 @@ from engram.composition.container import Application
 from engram.core.budget import Budget
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import ExplorationSettings, Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.wings.experiments.parts import ExperimentServices
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
@@ -39,7 +39,7 @@ def run(application: Application, name: str) -> None:
     events = undo.stream(application, name, EVENTS, seed=1)
     half = EVENTS // 2
     for some in (events[:half], events[half:]):
-        application.learning.learn.apply(scope.collection.id, some)
+        application.learning.learner.apply(scope.collection.id, some)
     application.passage_keys.evolve.evolve(scope)
     scope = application.auth.access.scope(name)
     _ask(application, scope)
@@ -91,10 +91,10 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
     )
     for wait in (False, True):
         for verdict in (by_id, by_id, by_words, by_words):
-            application.learning.feedback.accept(verdict, f"{name} {wait} {verdict is by_id}", wait=wait)
-    for accepted in [application.learning.intake.submit(by_id, uuid4().hex) for _ in range(4)]:
+            application.learning.verdicts.accept(verdict, f"{name} {wait} {verdict is by_id}", wait=wait)
+    for accepted in [application.learning.log.submit(by_id, uuid4().hex) for _ in range(4)]:
         accepted.result()
-    application.learning.learn.apply_overdue(0.0, 100)
+    application.learning.learner.apply_overdue(0.0, 100)
     application.passage_keys.evolve.run_due()
 
 
@@ -126,7 +126,7 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
         stored = application.learning.verdict_listing.page(scope, status=status, after=0, limit=10)
     application.learning.verdict_listing.page(scope, status=None, after=0, limit=10, query=stored[0].event.query_id)
     for event in events[:3]:
-        application.learning.feedback.event(scope, event)
+        application.learning.verdicts.read(scope, event)
     application.answers.episodes.read(scope, stored[0].event.query_id)
     sentences = state.list_sentence_ids(application, name)
     why_of(application).explain.memories(scope, sentences)
@@ -140,9 +140,9 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
     application.learning.judges.page(scope, "", 10)
     application.jobs.jobs.page(scope, None, 10)
     application.corpus.ingest.collections(None, 10)
-    application.learning.feedback.retry_all(scope)
-    application.learning.feedback.retry_all(scope, "careless")
-    application.revocation.verify.verify(scope)
+    application.learning.log.retry_all(scope)
+    application.learning.log.retry_all(scope, "careless")
+    application.revocation.verification.verify(scope)
     application.maintenance.health.readiness()
 
 
@@ -159,12 +159,12 @@ def _change(application: Application, scope: Scope) -> None:
 def _undo(application: Application, scope: Scope, events: Sequence[int]) -> None:
     name = scope.collection.name
     moment = past.now(application)
-    application.revocation.revoke.revoke(scope, events[0])
-    application.revocation.revoke.request(scope, judge="careless")
+    application.learning.revocation.revoke(scope, events[0])
+    application.learning.revocation.request(scope, judge="careless")
     application.jobs.runner.run_ready()
-    application.revocation.verify.verify(scope)
+    application.revocation.verification.verify(scope)
     past.rebuild_past(application, name, moment, f"{name}-past")
     copy = application.auth.access.scope(f"{name}-past")
     application.answers.question.answer(Query(text=QUESTIONS[0], scope=copy))
     application.corpus.ingest.delete_collection(copy)
-    application.revocation.forget.reset(scope)
+    application.revocation.learning_reset.reset(scope)

@@ -84,7 +84,7 @@ def judge(
 
     with application(settings()) as services, tenancy.allow_all_tenants():
         services.start_telemetry("judge")
-        service = services.learning.judge
+        service = services.learning.llm_judge
         on_stop(service.stop)
         access = services.auth.access
         judged = service.run(

@@ -273,7 +273,7 @@ def feedback(
     complete: Annotated[
         bool,
         typer.Option(
-            "--complete/--partial",
+            "--complete",
             help="Say that all evidence is named: activated sentences that are not named count as rejected. By "
             "default they stay unknown.",
         ),

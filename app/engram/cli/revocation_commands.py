@@ -74,9 +74,9 @@ def verify(
     with application(settings()) as services, tenancy.allow_all_tenants():
         where = services.database.address
         reports = []
-        every = services.revocation.verify.verify_all(differences)
+        every = services.revocation.verification.verify_all(differences)
         named = (
-            services.revocation.verify.verify(
+            services.revocation.verification.verify(
                 services.auth.access.scope(own_name, replace(LOCAL, tenant=tenant or LOCAL.tenant)), differences
             )
             for tenant, _, own_name in (name.rpartition("/") for name in collections or ())

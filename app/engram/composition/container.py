@@ -103,7 +103,9 @@ class Application:
         )
         self.revocation = RevocationServices(database, models, self.learning, self.passage_keys, self.hooks)
         self.answers = AnswerServices(settings, database, models, self.auth, self.retrieval, self.hooks)
-        self.jobs = JobServices(settings, database, self.corpus, self.revocation, self._list_job_handlers)
+        self.jobs = JobServices(
+            settings, database, self.corpus, self.learning, self.revocation, self._list_job_handlers
+        )
         self.maintenance = MaintenanceServices(
             settings,
             self.addresses,

@@ -27,9 +27,9 @@ from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors, load_priors
 from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
+from engram.services.effects.weight_effect import WeightEffect
 from engram.services.encoders.encoder import Encoder
 from engram.services.feedback_log.weight_terms import WeightModel
-from engram.services.learning.weight_teaching import WeightTeaching
 from engram.services.passage_keys.attribution import KeyLearning
 from engram.services.passage_keys.expansion_validation import ExpansionValidation
 from engram.storage.retrieval.query_focus import GraphLimits
@@ -269,9 +269,9 @@ class Models:
         return apply_statements
 
     @locked_property
-    def weight_teaching(self) -> WeightTeaching:
+    def weight_effect(self) -> WeightEffect:
         """Teaching of weights."""
-        return WeightTeaching(lambda kind: self.priors.select_kind(kind).priors, self.weight_models)
+        return WeightEffect(lambda kind: self.priors.select_kind(kind).priors, self.weight_models)
 
     @locked_property
     def expansion_validation(self) -> ExpansionValidation:

@@ -145,7 +145,7 @@ class Worker:
         self._postponed_wakes, handled = [], list[Wake]()
         for collection_id, announced in sorted(by_collection.items()):
             is_busy = (
-                self._app.learning.learn.apply_alone(collection_id, [event for _, _, event in announced]) is None
+                self._app.learning.learner.apply_alone(collection_id, [event for _, _, event in announced]) is None
             )
             (self._postponed_wakes if is_busy else handled).extend(announced)
         if handled:
@@ -161,7 +161,7 @@ class Worker:
         applied = 0
         while not self._stopping.is_set():
             self._heart.turn("feedback")
-            batch = self._app.learning.learn.apply_overdue(
+            batch = self._app.learning.learner.apply_overdue(
                 settings.feedback_sweep_seconds, settings.feedback_batch_size
             )
             applied += batch

@@ -23,8 +23,11 @@ export type SessionVerdict = Schemas["SessionFeedbackIn"] & { idempotencyKey?: s
 export type Judged = string | { query_id: string; collection?: string };
 /** A passage or a sentence of an answer, or the id of one: a passage's is a text, a sentence's a number. */
 export type Cited = string | number | { passage_id: string } | { sentence_id: number };
-/** `reason`: of a thumb down `wrong_answer`, `missing`, `irrelevant` or `outdated`, or any text. */
-export type ThumbOptions = Pick<Schemas["FeedbackIn"], "collection" | "reason" | "judge" | "wait"> & {
+/**
+ * `reason`: of a thumb down `wrong_answer`, `missing`, `irrelevant` or `outdated`, or any text.
+ * `as`: whom the answer was asked for, where that was somebody; the rating is your own all the same.
+ */
+export type ThumbOptions = Pick<Schemas["FeedbackIn"], "collection" | "reason" | "judge" | "wait" | "as"> & {
   up?: boolean | null;
   cited?: readonly Cited[];
   idempotencyKey?: string;

@@ -4599,16 +4599,10 @@ export interface components {
             missed?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * None Helped
-             * @description True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete verdict names nothing that helped.
+             * @description True: nothing that was activated helped, and all of it counts as rejected. It is complete, and says that no name was forgotten: a complete verdict without it has to name something that helped.
              * @default false
              */
             none_helped?: boolean;
-            /**
-             * Partial
-             * @description The opposite of `complete`; give one of the two at most, or both alike.
-             * @default true
-             */
-            partial?: boolean;
             /**
              * Query Id
              * Format: uuid
@@ -8062,16 +8056,10 @@ export interface components {
             missed?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * None Helped
-             * @description True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete verdict names nothing that helped.
+             * @description True: nothing that was activated helped, and all of it counts as rejected. It is complete, and says that no name was forgotten: a complete verdict without it has to name something that helped.
              * @default false
              */
             none_helped?: boolean;
-            /**
-             * Partial
-             * @description The opposite of `complete`; give one of the two at most, or both alike.
-             * @default true
-             */
-            partial?: boolean;
             /**
              * Rejected
              * @description Sentences that did not help. Where that is but silence, as of a result that was not clicked, `examined` says with what probability it was looked at: the rejection says only so much.

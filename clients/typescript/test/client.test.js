@@ -52,11 +52,11 @@ test("a thumb says what the answer used", async () => {
     const query_id = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11";
     await engram.thumb({ query_id, collection: "other" }, { cited: [{ passage_id: "titan" }, { sentence_id: 7 }, "io", 8] });
     await engram.thumb(query_id, { up: false, reason: "missing", judge: "ana" });
-    await engram.thumb(query_id, { up: null });
+    await engram.thumb(query_id, { up: null, as: ["user:zoe"] });
     assert.deepEqual(asked.map((one) => JSON.parse(one.body)), [
       { collection: "other", query_id, rating: "up", cited: ["titan", 7, "io", 8] },
       { collection: "notes", query_id, rating: "down", reason: "missing", judge: "ana" },
-      { collection: "notes", query_id, rating: null },
+      { collection: "notes", query_id, rating: null, as: ["user:zoe"] },
     ]);
   });
 });

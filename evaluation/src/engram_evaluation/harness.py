@@ -23,10 +23,10 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.profiles import PROFILES, ProfileName
 from engram.services.auth.scope import Principal, Scope
-from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.incoming_verdict import Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
+from engram.services.verdict.receipt import Receipt
+from engram.services.verdict.verdict import Verdict
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.retrieval_metrics import DEPTH, QuestionResult
 from engram_evaluation.verdict_givers import Judge, ShownSentence
@@ -124,7 +124,7 @@ class Harness:
 
     def reset(self) -> None:
         """Forget every verdict."""
-        self.services.revocation.forget.reset(self.scope)
+        self.services.revocation.learning_reset.reset(self.scope)
 
     def ask(
         self,
@@ -193,18 +193,18 @@ class Harness:
             return
         scopes = [replace(verdict.scope, principal=principal) for principal in named]
         events = [
-            self.services.learning.feedback.accept(
+            self.services.learning.verdicts.accept(
                 replace(verdict, scope=scope, judge=None), f"evaluate-{uuid.uuid4()}"
             ).event.id
             for scope in scopes
         ]
-        applied = self.services.learning.learn.apply(verdict.scope.collection.id, events)
+        applied = self.services.learning.learner.apply(verdict.scope.collection.id, events)
         if applied != len(events):
             raise IngestFailedError(f"Of {len(events)} verdicts on {question.id} {applied} were applied.")
 
     def give(self, question: Question, verdict: Verdict) -> Receipt:
         """Give a verdict on what a question was answered, and have it applied."""
-        receipt = self.services.learning.feedback.accept(verdict, f"evaluate-{uuid.uuid4()}", wait=True)
+        receipt = self.services.learning.verdicts.accept(verdict, f"evaluate-{uuid.uuid4()}", wait=True)
         if receipt.event.status != "applied":
             raise IngestFailedError(f"The verdict on {question.id} was not applied: {receipt.event.error}")
         return receipt

@@ -9,7 +9,7 @@ from uuid import UUID
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import Profile
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram_evaluation.dataset import Question
 from engram_evaluation.retrieval_metrics import is_match
 from engram_evaluation.verdict_givers import Judge, ShownSentence

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.services.learning.feedback_service import Receipt
+from engram.services.verdict.receipt import Receipt
 from engram.wings.why.parts import why_of
 from engram_evaluation.dataset import Question
 from engram_evaluation.harness import Harness

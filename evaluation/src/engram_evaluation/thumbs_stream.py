@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram_evaluation.dataset import Question
 from engram_evaluation.feedback_rules import FeedbackRule, RatedAnswer, reorder_candidates, scale_scores
 from engram_evaluation.harness import Harness, QueryArm

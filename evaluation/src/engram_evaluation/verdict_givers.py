@@ -8,7 +8,7 @@ from uuid import UUID
 from engram.context.errors import LlmNotConfiguredError
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram_evaluation.dataset import GoldSentence, Question
 from engram_evaluation.retrieval_metrics import is_match
 

@@ -10,7 +10,7 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.services.auth.scope import LOCAL, AccessService, Principal, Scope
-from engram.services.learning.incoming_verdict import Verdict
+from engram.services.verdict.verdict import Verdict
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.wings.experiments.parts import ExperimentServices
@@ -23,8 +23,8 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "cancel a job": lambda app, scope: app.jobs.jobs.cancel(scope, uuid4()),
     "delete": lambda app, scope: app.corpus.ingest.delete_collection(scope),
     "delete a passage": lambda app, scope: app.corpus.ingest.delete_passage(scope, "curie"),
-    "revoke": lambda app, scope: app.revocation.revoke.revoke(scope, 1),
-    "revoke many": lambda app, scope: app.revocation.revoke.request(scope),
+    "revoke": lambda app, scope: app.learning.revocation.revoke(scope, 1),
+    "revoke many": lambda app, scope: app.learning.revocation.request(scope),
     "evolve": lambda app, scope: app.passage_keys.evolve.evolve(scope),
     "roll back": lambda app, scope: app.passage_keys.evolve.roll_back(scope, 0),
     "where keys stand": lambda app, scope: app.passage_keys.evolve.load_standing(scope),
@@ -33,11 +33,11 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "lift": lambda app, scope: app.wing(ExperimentServices).lift.lift(
         scope, since=None, before=None, baseline=None
     ),
-    "retry": lambda app, scope: app.learning.feedback.retry(scope, 1),
-    "retry all": lambda app, scope: app.learning.feedback.retry_all(scope),
-    "judge": lambda app, scope: app.learning.feedback.accept(Verdict(query_id=uuid4(), scope=scope), uuid4().hex),
-    "forget": lambda app, scope: app.revocation.forget.reset(scope),
-    "verify": lambda app, scope: app.revocation.verify.verify(scope),
+    "retry": lambda app, scope: app.learning.log.retry(scope, 1),
+    "retry all": lambda app, scope: app.learning.log.retry_all(scope),
+    "judge": lambda app, scope: app.learning.verdicts.accept(Verdict(query_id=uuid4(), scope=scope), uuid4().hex),
+    "forget": lambda app, scope: app.revocation.learning_reset.reset(scope),
+    "verify": lambda app, scope: app.revocation.verification.verify(scope),
 }
 
 

@@ -103,7 +103,7 @@ def test_collection_under_removal_is_not_found(full: Application, scope: Scope, 
         full.corpus.ingest.delete_collection(scope)
     assert full.corpus.ingest.collections(None, 10) == []
     assert full.jobs.runner.run_ready() == 0
-    assert full.learning.learn.apply_overdue(0.0, 100) == 0
+    assert full.learning.learner.apply_overdue(0.0, 100) == 0
     with full.database.read() as reader:
         assert reader.scalar("SELECT status FROM job WHERE id = %(id)s", {"id": job}) == "cancelled"
         assert tenants.count_held(reader, "local") == (0, 0)

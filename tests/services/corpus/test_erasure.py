@@ -7,8 +7,8 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.filter.logged_verdict import Expansion
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.support import state, undo
 from tests.support.databases import application_on, open_migrated
 
@@ -81,7 +81,7 @@ def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) ->
     first = application.answers.question.serve(Query(text=QUESTION, scope=scope, include=traced))
     assert "gone" in {hit.passage_id for hit in first.passages}
     sentence = min(state.sentences(application, collection, "gone").values())
-    application.learning.feedback.accept(
+    application.learning.verdicts.accept(
         Verdict(
             query_id=first.query_id,
             scope=scope,

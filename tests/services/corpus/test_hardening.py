@@ -10,9 +10,9 @@ from engram.composition.container import Application, Servers
 from engram.context.errors import UnavailableError
 from engram.core.filter.states import AuditRows
 from engram.providers.language import Language, PassageText, SentenceAnalysis
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.learning.verdict_learning import LearningService
 from engram.services.retrieval.query import Query
+from engram.services.verdict.learn import VerdictLearner
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import Database, Writer
 from engram.storage.learning import sentence_memories
 from engram.storage.retrieval import passage_candidates
@@ -126,7 +126,7 @@ def test_only_a_verdict_on_all_evidence_ends_the_hops(
     )
     first = application.answers.question.answer(ask)
     supporting = [NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw in 1867.")]
-    application.learning.feedback.accept(
+    application.learning.verdicts.accept(
         Verdict(
             query_id=first.query_id, scope=application.auth.access.scope(curie), supporting=supporting, **verdict
         ),
@@ -164,20 +164,20 @@ def test_a_letter_names_no_sentence(application: Application, curie: str) -> Non
         supporting=[NamedSentence(passage_id="curie", text="a")],
     )
     with pytest.raises(Exception, match="has no sentence 'a'"):
-        application.learning.feedback.accept(verdict, "letter")
+        application.learning.verdicts.accept(verdict, "letter")
 
 
 @pytest.fixture
-def hasty(application: Application, addresses: Servers) -> Iterator[LearningService]:
+def hasty(application: Application, addresses: Servers) -> Iterator[VerdictLearner]:
     """Learning on connections whose statements have little time."""
     database = Database(addresses.database_url, pool_size=2, statement_timeout_seconds=1.0)
-    yield LearningService(database, replace(application.learning.pipeline, database=database), max_attempts=2)
+    yield replace(application.learning.learner, database=database, max_attempts=2)
     database.close()
 
 
 class TestTimeouts:
     def test_waiting_for_somebody_counts_as_no_try(
-        self, application: Application, curie: str, hasty: LearningService
+        self, application: Application, curie: str, hasty: VerdictLearner
     ) -> None:
         query_id = state.add_episode(application, curie, "Where was Marie Curie born?", [])
         event = state.judge(application, curie, query_id, state.list_sentence_ids(application, curie)[:1]).event.id
@@ -190,7 +190,7 @@ class TestTimeouts:
         assert (row["status"], row["attempts"]) == ("pending", 0)
 
     def test_slow_event_is_parked_and_blocks_no_others(
-        self, application: Application, curie: str, hasty: LearningService, monkeypatch: pytest.MonkeyPatch
+        self, application: Application, curie: str, hasty: VerdictLearner, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sentences = state.list_sentence_ids(application, curie)
         events = [

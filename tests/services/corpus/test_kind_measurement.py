@@ -169,7 +169,7 @@ def test_forgetting_what_was_learned_lets_titles_decide_again(
     ask(application, collection, UNNAMING)
     application.corpus.kinds.run()
     assert read_kind(http, collection)[1] == "questions"
-    application.revocation.forget.reset(application.auth.access.scope(collection))
+    application.revocation.learning_reset.reset(application.auth.access.scope(collection))
     assert read_kind(http, collection) == ("encyclopedic", "titles", None, 0)
 
 

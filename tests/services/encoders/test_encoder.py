@@ -15,8 +15,8 @@ from engram.context.errors import ConfigurationError, EmbeddingSpaceMismatchErro
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import Verdict
 from engram.storage.maintenance import index_recall
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.wings.experiments.parts import ExperimentServices
@@ -69,7 +69,7 @@ def verdict(application: Application, name: str, query_id: UUID, *expansions: Ex
 def add_pending_verdict(application: Application, name: str, *expansions: Expansion) -> int:
     """An event that waits for a worker."""
     said = verdict(application, name, ask(application, name), *expansions)
-    return application.learning.feedback.accept(said, uuid4().hex).event.id
+    return application.learning.verdicts.accept(said, uuid4().hex).event.id
 
 
 def rows(application: Application) -> Mapping[str, int]:
@@ -101,7 +101,7 @@ def test_each_encoder_serves_its_own_collections(application: Application, other
         answer = services.answers.question.serve(Query(text=QUESTION, scope=scope))
         answers.append({passage.passage_id: passage.score for passage in answer.passages})
         event = add_pending_verdict(services, name, RIVER)
-        assert services.learning.learn.apply(scope.collection.id, [event]) == 1
+        assert services.learning.learner.apply(scope.collection.id, [event]) == 1
         assert services.jobs.runner.run_ready() == 0
         undo.assert_verified(services, name)
     assert answers[0] == pytest.approx(answers[1], abs=1e-6)
@@ -120,10 +120,10 @@ REFUSED: dict[str, Callable[[Application, Scope], object]] = {
     "dense retrieval": lambda app, scope: app.retrieval.dense.search(scope, QUESTION, 3),
     "new keys": lambda app, scope: app.corpus.rekey.request(scope, "title"),
     "passages": lambda app, scope: state.stage_passages(app, scope.collection.name, *CURIE),
-    "a verdict with expansions": lambda app, scope: app.learning.feedback.accept(
+    "a verdict with expansions": lambda app, scope: app.learning.verdicts.accept(
         Verdict(query_id=uuid4(), scope=scope, expansions=[RIVER]), "once"
     ),
-    "a submitted verdict with expansions": lambda app, scope: app.learning.intake.submit(
+    "a submitted verdict with expansions": lambda app, scope: app.learning.log.submit(
         Verdict(query_id=uuid4(), scope=scope, expansions=[RIVER]), "once"
     ),
 }
@@ -146,7 +146,7 @@ def test_embedding_into_another_space_is_refused_without_writes(other: Applicati
 @pytest.mark.wing("experiments")
 def test_reads_work_without_the_collection_encoder(application: Application, other: Application, held: str) -> None:
     events = [add_pending_verdict(application, held, RIVER), add_pending_verdict(application, held)]
-    application.learning.learn.apply(application.auth.access.scope(held).collection.id, events)
+    application.learning.learner.apply(application.auth.access.scope(held).collection.id, events)
     scope = other.auth.access.scope(held)
 
     assert other.corpus.ingest.passage(scope, "vistula")[0].title == "Vistula"
@@ -157,12 +157,12 @@ def test_reads_work_without_the_collection_encoder(application: Application, oth
     assert other.passage_keys.evolve.roll_back(scope, 0).generation == 0
     assert other.wing(ExperimentServices).lift.lift(scope, since=None, before=None, baseline=None)
     assert other.corpus.collection_settings.configure(scope, {"serving": "shadow"}).serving == "shadow"
-    assert other.learning.feedback.event(scope, events[1]).event.status == "applied"
+    assert other.learning.verdicts.read(scope, events[1]).event.status == "applied"
     undo.assert_verified(other, held)
-    assert other.revocation.revoke.revoke(scope, events[1]).status == "revoked"
+    assert other.learning.revocation.revoke(scope, events[1]).status == "revoked"
     other.corpus.ingest.delete_passage(scope, "tokyo")
     undo.assert_verified(other, held)
-    other.revocation.forget.reset(scope)
+    other.revocation.learning_reset.reset(scope)
     other.corpus.ingest.delete_collection(scope)
 
 
@@ -170,7 +170,7 @@ def test_a_verdict_that_brings_no_text_is_taken_and_applied_by_either(
     application: Application, other: Application, held: str
 ) -> None:
     said = verdict(other, held, ask(application, held))
-    assert other.learning.feedback.accept(said, uuid4().hex, wait=True).event.status == "applied"
+    assert other.learning.verdicts.accept(said, uuid4().hex, wait=True).event.status == "applied"
     undo.assert_verified(application, held)
 
 
@@ -211,22 +211,22 @@ def test_expansions_wait_for_a_worker_with_the_encoder(
     with_text, without = add_pending_verdict(application, held, RIVER), add_pending_verdict(application, held)
     target = application.auth.access.scope(held).collection.id
 
-    assert other.learning.learn.apply(target, [with_text, without]) == 1
+    assert other.learning.learner.apply(target, [with_text, without]) == 1
     assert state.event_statuses(application, held) == {with_text: "pending", without: "applied"}
-    waiting = application.learning.feedback.event(application.auth.access.scope(held), with_text).event
+    waiting = application.learning.verdicts.read(application.auth.access.scope(held), with_text).event
     assert (waiting.attempts, waiting.status) == (0, "pending")
     assert waiting.error is not None
     assert waiting.error.startswith(f"Collection '{held}' holds vectors of all-MiniLM-L6-v2")
 
     last = add_pending_verdict(application, held)
     assert (
-        other.learning.learn.apply_overdue(0.0, 1) == 1
+        other.learning.learner.apply_overdue(0.0, 1) == 1
     )  # that which it cannot embed is not in the way of what it can
     assert state.event_statuses(application, held)[last] == "applied"
-    assert other.learning.learn.apply_overdue(0.0, 10) == 0
+    assert other.learning.learner.apply_overdue(0.0, 10) == 0
 
-    assert application.learning.learn.apply_overdue(0.0, 10) == 1
-    applied = application.learning.feedback.event(application.auth.access.scope(held), with_text).event
+    assert application.learning.learner.apply_overdue(0.0, 10) == 1
+    applied = application.learning.verdicts.read(application.auth.access.scope(held), with_text).event
     assert (applied.status, applied.error) == ("applied", None)
     undo.assert_verified(application, held)
 
@@ -261,7 +261,9 @@ def test_collections_of_other_dimensions_live_beside_each_other(
         create_twin(services, name)
         scope = services.auth.access.scope(name)
         assert scope.collection.encoder == services.models.encoder.id
-        assert services.learning.learn.apply(scope.collection.id, [add_pending_verdict(services, name, RIVER)]) == 1
+        assert (
+            services.learning.learner.apply(scope.collection.id, [add_pending_verdict(services, name, RIVER)]) == 1
+        )
         exact = services.answers.question.serve(Query(text=QUESTION, scope=scope, memory="off"))
         undo.assert_verified(services, name)
 
@@ -284,7 +286,7 @@ def test_collections_of_other_dimensions_live_beside_each_other(
         assert {hit.passage_id: hit.score for hit in indexed.passages} == pytest.approx(
             {hit.passage_id: hit.score for hit in exact.passages}, abs=1e-5
         )
-        assert services.learning.learn.apply(scope.collection.id, [add_pending_verdict(services, name)]) == 1
+        assert services.learning.learner.apply(scope.collection.id, [add_pending_verdict(services, name)]) == 1
         undo.assert_verified(services, name)
     with application_on(own, settings, application) as services:
         assert services.answers.question.serve(

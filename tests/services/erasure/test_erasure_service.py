@@ -17,8 +17,8 @@ from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.erasure.erasure_service import ErasureRequest, read_receipts
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import Database
 from tests.support import state, undo
 
@@ -59,7 +59,7 @@ def person(application: Application, curie: str) -> Scope:
         supporting=tuple(NamedSentence(sentence_id=one) for one in helped[:2]),
         expansions=(Expansion("keywords", f"{WORDS} birthplace"),),
     )
-    application.learning.feedback.accept(verdict, f"key-{PERSON}", wait=True)
+    application.learning.verdicts.accept(verdict, f"key-{PERSON}", wait=True)
     return scope
 
 
@@ -72,7 +72,7 @@ def judge_as_another(application: Application, curie: str) -> None:
 
 def erase(application: Application, collection: str, **request: Any) -> UUID:
     scope = application.auth.access.scope(collection)
-    job = application.revocation.erase.request(scope, ErasureRequest.build(**request))
+    job = application.revocation.erasure.request(scope, ErasureRequest.build(**request))
     application.jobs.runner.run_ready()
     done = application.jobs.jobs.job(scope, job)
     assert (done.status, done.error) == ("succeeded", None)
@@ -111,7 +111,7 @@ def test_nothing_of_the_person_is_found(
     assert bool(after["sentence_memory"]) is anonymise
     assert find_anywhere(application.database, WORDS) == {}
 
-    receipt = application.revocation.erase.list_receipts(application.auth.access.scope(curie))[0]
+    receipt = application.revocation.erasure.list_receipts(application.auth.access.scope(curie))[0]
     assert (receipt.id, receipt.kind, receipt.anonymised) == (job, kind, anonymise)
     assert receipt.removed["episode"] == 1
     assert receipt.removed["feedback_event"] == 1
@@ -144,7 +144,7 @@ def test_no_log_line_has_a_question(application: Application, curie: str) -> Non
 def judge_with(application: Application, scope: Scope, **verdict: Any) -> None:
     """Have the person judge a question of theirs."""
     answer = application.answers.question.answer(Query(text=QUESTION, scope=scope))
-    application.learning.feedback.accept(
+    application.learning.verdicts.accept(
         Verdict(query_id=answer.query_id, scope=scope, judge=PERSON, **verdict), str(answer.query_id), wait=True
     )
 
@@ -216,14 +216,14 @@ def test_an_export_has_what_an_erasure_removes(application: Application, curie: 
 def test_an_old_backup_is_erased_again(application: Application, curie: str, person: Scope) -> None:
     erase(application, curie, kind="principal", name=PERSON)
     scope = application.auth.access.scope(curie)
-    receipts = application.revocation.erase.list_receipts(scope)
+    receipts = application.revocation.erasure.list_receipts(scope)
     assert PERSON not in repr(receipts)
     shown = json.loads(json.dumps([ErasureOut.from_service(one).model_dump(mode="json") for one in receipts]))
     assert read_receipts(shown) == receipts
     again = replace(person)
     application.answers.question.answer(Query(text=QUESTION, scope=again))
     assert find_anywhere(application.database, WORDS)
-    assert len(application.revocation.erase.repeat(scope, receipts)) == 1
+    assert len(application.revocation.erasure.repeat(scope, receipts)) == 1
     application.jobs.runner.run_ready()
     assert find_anywhere(application.database, WORDS) == {}
 

@@ -76,7 +76,7 @@ def judged(application: Application, curie: str) -> str:
 
 def apply_log(application: Application, collection: str, log: Iterable[LoggedOpinion], batch: int) -> list[int]:
     """The events of a log, from nothing, applied by the worker's service in batches."""
-    application.revocation.forget.reset(application.auth.access.scope(collection))
+    application.revocation.learning_reset.reset(application.auth.access.scope(collection))
     everything = state.list_sentence_ids(application, collection)
     passages = list(state.passages(application, collection).values())
     asked: list[UUID] = [
@@ -169,7 +169,7 @@ def test_the_worker_and_a_replay_come_to_the_same_bytes(
 
     gone = [event for place, event in enumerate(events) if place in revoked]
     for event in gone:
-        application.revocation.revoke.revoke(application.auth.access.scope(judged), event)
+        application.learning.revocation.revoke(application.auth.access.scope(judged), event)
     assert_replayed(application, judged)
     after = undo.list_learned(application, judged)
 

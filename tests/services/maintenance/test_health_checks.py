@@ -78,7 +78,7 @@ def test_readiness_knows_how_long_verdicts_have_waited(
     assert late.status == "degraded"
     assert late.oldest_verdict_seconds is not None
     assert 3600 <= late.oldest_verdict_seconds < 3700
-    application.learning.learn.apply_overdue(0.0, 1_000)
+    application.learning.learner.apply_overdue(0.0, 1_000)
     assert application.maintenance.health.readiness().oldest_verdict_seconds is None
 
 

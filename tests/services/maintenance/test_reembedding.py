@@ -320,7 +320,7 @@ def test_staged_vectors_of_changed_passages_are_removed(both: Application, taugh
     assert {row["passage_id"] for row in left}.isdisjoint({ids["tokyo"], ids["curie"]})
     assert {row["sentence_id"] for row in left}.isdisjoint(gone)
     assert left
-    both.revocation.forget.reset(both.auth.access.scope(taught))
+    both.revocation.learning_reset.reset(both.auth.access.scope(taught))
     assert [row for row in spares(both, taught) if row["digest"] and not row["passage_id"]] == []
     both.corpus.ingest.delete_collection(both.auth.access.scope(taught))
     assert spares(both, taught) == []

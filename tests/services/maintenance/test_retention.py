@@ -40,7 +40,7 @@ def retention(
 ) -> RetentionService:
     derived = [state.retire for state in application.hooks.derived_states]
     keep = RetentionDays(queries, jobs, keys, audit_bodies, verdicts)
-    return RetentionService(application.database, keep, derived, application.revocation.erase.anonymise_aged)
+    return RetentionService(application.database, keep, derived, application.revocation.erasure.anonymise_aged)
 
 
 def run(service: RetentionService, now: datetime | None = None) -> RetentionResult:
@@ -106,7 +106,7 @@ class TestQueries:
         undo.assert_verified(application, judged.collection)
         assert state.rows(application, judged.collection, "sentence_memory") == before
         last = max(state.list_applied_order(application, judged.collection))
-        application.revocation.revoke.revoke(application.auth.access.scope(judged.collection), last)
+        application.learning.revocation.revoke(application.auth.access.scope(judged.collection), last)
         undo.assert_verified(application, judged.collection)
         assert ask(application, judged.collection)
 

@@ -94,10 +94,10 @@ class TestCredits:
             )
             for digest, unit in units.items()
         }
-        assert application.learning.learn.apply(target, [first]) == 1
+        assert application.learning.learner.apply(target, [first]) == 1
         with monkeypatch.context() as patch:
             patch.setattr(attribution, "prepare", lambda *_: (turned, space))
-            assert application.learning.learn.apply(target, [second]) == 1
+            assert application.learning.learner.apply(target, [second]) == 1
         undo.assert_verified(application, curie)
 
     def test_a_verdict_without_expansions_leaves_keys_alone(self, application: Application, curie: str) -> None:

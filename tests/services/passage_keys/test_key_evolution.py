@@ -229,7 +229,7 @@ class TestRollback:
     def test_forgetting_removes_keys_with_everything_that_made_them(
         self, application: Application, curie: str, three: list[list[dict[str, Any]]]
     ) -> None:
-        application.revocation.forget.reset(application.auth.access.scope(curie))
+        application.revocation.learning_reset.reset(application.auth.access.scope(curie))
         assert all(rows(application, curie, table) == [] for table in (*KEYS, "key_generation", "key_evolution"))
         assert application.passage_keys.evolve.load_standing(application.auth.access.scope(curie)).generation == 0
 

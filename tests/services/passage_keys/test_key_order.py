@@ -12,7 +12,7 @@ from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
-from engram.services.learning.verdict_learning import LearningService
+from engram.services.verdict.learn import VerdictLearner
 from tests.support import state
 from tests.support.encoder import HALF_PRECISION
 from tests.support.evolving import (
@@ -63,7 +63,7 @@ class TestOrder:
         def post(seed: int) -> None:
             posted.extend(stream(application, curie, 15, seed))
 
-        def run_worker(worker: LearningService) -> None:
+        def run_worker(worker: VerdictLearner) -> None:
             for _ in range(200):
                 with application.database.read() as reader:
                     waiting = reader.rows(
@@ -114,7 +114,7 @@ class TestOrder:
 
         def learn(part: Sequence[int]) -> None:
             for event in part:
-                application.learning.learn.apply(target, [event])
+                application.learning.learner.apply(target, [event])
 
         with ThreadPoolExecutor(3) as pool:
             for outcome in [

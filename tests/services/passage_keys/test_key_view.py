@@ -12,10 +12,10 @@ from engram.context.errors import NotFoundError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import evolution as core
 from engram.providers.language import terms
-from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.verdict_learning import LearningService
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.passage_keys.key_view import EVENTS, TERMS, KeyView
+from engram.services.verdict.learn import VerdictLearner
+from engram.services.verdict.receipt import Receipt
 from tests.support import state
 from tests.support.encoder import HALF_PRECISION
 from tests.support.evolving import QUESTION, RIVER, services, verdict
@@ -41,7 +41,7 @@ def view_key(application: Application, name: str, passage: str = "vistula", limi
     return application.passage_keys.key_view.view(application.auth.access.scope(name), passage, limit)
 
 
-def build_services(application: Application, **changes: Any) -> tuple[LearningService, KeyEvolutionService]:
+def build_services(application: Application, **changes: Any) -> tuple[VerdictLearner, KeyEvolutionService]:
     """Services with other rules of composition."""
     return services(application, rules=replace(application.models.key_learning.rules, **changes))
 
@@ -213,10 +213,10 @@ class TestEffect:
         counted = [credit.weight * credit.gain for credit in effect.credits]
         assert counted == sorted(counted, reverse=True)
         application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
-        later = application.learning.feedback.event(application.auth.access.scope(curie), receipt.event.id).keys
+        later = application.learning.verdicts.read(application.auth.access.scope(curie), receipt.event.id).keys
         assert later == replace(effect, status="taken in", generation=1)
         application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 0)
-        later = application.learning.feedback.event(application.auth.access.scope(curie), receipt.event.id).keys
+        later = application.learning.verdicts.read(application.auth.access.scope(curie), receipt.event.id).keys
         assert later == replace(effect, status="rolled back", generation=1)
 
     def test_of_one_that_did_not(self, application: Application, curie: str) -> None:
@@ -228,4 +228,4 @@ class TestEffect:
     def test_of_one_that_waits_to_be_applied(self, application: Application, curie: str) -> None:
         query_id = state.add_episode(application, curie, QUESTION, [])
         event = state.judge(application, curie, query_id, expansions=(RIVER,)).event
-        assert application.learning.feedback.event(application.auth.access.scope(curie), event.id).keys is None
+        assert application.learning.verdicts.read(application.auth.access.scope(curie), event.id).keys is None

@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.conftest import CURIE, Ingest
 from tests.support import state
 from tests.support.undo import assert_verified
@@ -165,9 +165,9 @@ class TestVerdict:
         verdict = Verdict(
             query_id=answer.query_id, scope=application.auth.access.scope(name), judge="tester", **said
         )
-        receipt = application.learning.feedback.accept(verdict, str(uuid4()), wait=True)
+        receipt = application.learning.verdicts.accept(verdict, str(uuid4()), wait=True)
         assert receipt.event.status == "applied"
-        return application.learning.feedback.event(application.auth.access.scope(name), receipt.event.id)
+        return application.learning.verdicts.read(application.auth.access.scope(name), receipt.event.id)
 
     def test_silence_about_a_copy_rejects_no_sentence(self, application: Application, doubled: str) -> None:
         answer, _, hidden = self.ask_doubled(application, doubled)
@@ -191,8 +191,8 @@ class TestVerdict:
             named = NamedSentence(passage_id=hidden, text="Marie Curie was born in Warsaw in 1867.")
         said = {"missed": [named]} if by == "missed" else {"supporting": [named]}
         detail = self.apply_verdict(application, doubled, answer, **said)
-        assert detail.verdict.supports == (own[0],)
-        assert detail.verdict.missed == ()
+        assert detail.event.verdict.supports == (own[0],)
+        assert detail.event.verdict.missed == ()
         task = {change.sentence_id: change.target for change in detail.changes if change.channel == "task"}
         assert task[own[0]] == 1
         # The other sentence of the passage is judged as if it had been named by its own id.
@@ -225,8 +225,8 @@ class TestVerdict:
         own, other = (self.sentences(application, doubled, passage) for passage in ("tokyo", "tokyo-copy"))
         assert len(other) == len(own) + 1
         detail = self.apply_verdict(application, doubled, answer, supporting=[NamedSentence(other[-1])])
-        assert detail.verdict.supports == (other[-1],)
-        assert detail.verdict.spared == tuple(own)
+        assert detail.event.verdict.supports == (other[-1],)
+        assert detail.event.verdict.spared == tuple(own)
         assert not {change.sentence_id for change in detail.changes} & set(own)
 
     def test_rejection_of_a_copy_rejects_the_shown_passage(self, application: Application, doubled: str) -> None:
@@ -235,8 +235,8 @@ class TestVerdict:
         detail = self.apply_verdict(
             application, doubled, answer, rejected=[NamedSentence(other[1], examined=0.5)], partial=True
         )
-        assert detail.verdict.rejects == (own[1],)
-        assert detail.verdict.examinations == {own[1]: 0.5}
+        assert detail.event.verdict.rejects == (own[1],)
+        assert detail.event.verdict.examinations == {own[1]: 0.5}
 
     def test_verdict_on_a_hidden_copy_recalls_the_shown_one(self, application: Application, doubled: str) -> None:
         answer, _, hidden = self.ask_doubled(application, doubled)

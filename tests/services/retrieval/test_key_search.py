@@ -14,10 +14,10 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.evolution import expand_query
 from engram.core.ranking import bm25, fusion
 from engram.providers.language import terms
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query, Strategy
 from engram.services.retrieval.query_plan import term_weights
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections, lexical_index
 from engram.storage.retrieval import passage_candidates
 from tests.conftest import CURIE, Ingest
@@ -111,7 +111,7 @@ class TestStrategies:
             Query(text=QUESTION, scope=application.auth.access.scope(curie))
         )
         support = [NamedSentence(passage_id="tokyo", text="Tokyo lies on Tokyo Bay.")]
-        application.learning.feedback.accept(
+        application.learning.verdicts.accept(
             Verdict(query_id=taught.query_id, scope=application.auth.access.scope(curie), missed=support),
             "k",
             wait=True,

@@ -7,8 +7,8 @@ import pytest
 
 from engram.composition.container import Application
 from engram.providers.language import normalise_entity
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections as stored_collections
 from engram.wings.local.sample import corpus, questions
 from tests.support.encoder import HALF_PRECISION
@@ -124,7 +124,7 @@ def sample(application: Application) -> str:
         verdict = Verdict(
             query_id=answer.query_id, scope=application.auth.access.scope(name), supporting=supporting
         )
-        application.learning.feedback.accept(verdict, f"reference-{question.id}", wait=True)
+        application.learning.verdicts.accept(verdict, f"reference-{question.id}", wait=True)
     return name
 
 

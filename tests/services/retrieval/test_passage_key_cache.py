@@ -132,11 +132,11 @@ def roll_back(application: Application, name: str) -> None:
 
 def revoke(application: Application, name: str) -> None:
     for event in state.list_applied_order(application, name):
-        application.revocation.revoke.revoke(application.auth.access.scope(name), event)
+        application.learning.revocation.revoke(application.auth.access.scope(name), event)
 
 
 def forget(application: Application, name: str) -> None:
-    application.revocation.forget.reset(application.auth.access.scope(name))
+    application.revocation.learning_reset.reset(application.auth.access.scope(name))
 
 
 Change = Callable[[Application, str], None]

@@ -165,7 +165,7 @@ def test_verdicts_teach_how_far_to_trust_it(
     server.scores = says
     with start() as services:
         for event in judge(services, towns, "Towng", 6):
-            services.learning.learn.apply(services.auth.access.scope(towns).collection.id, [event])
+            services.learning.learner.apply(services.auth.access.scope(towns).collection.id, [event])
         taught = trust(services, towns)
         assert sign * (taught - TRUST) > 0.01
         undo.assert_verified(services, towns)
@@ -177,13 +177,13 @@ def test_taking_verdicts_back_leaves_the_trust_to_the_bit(start: Start, towns: s
         target = services.auth.access.scope(towns)
         events = judge(services, towns, "Towng", 4)
         for event in events[:2]:
-            services.learning.learn.apply(target.collection.id, [event])
+            services.learning.learner.apply(target.collection.id, [event])
         before = state.rows(services, towns, "learned_weights", ("updated_at",))
         for event in events[2:]:
-            services.learning.learn.apply(target.collection.id, [event])
+            services.learning.learner.apply(target.collection.id, [event])
         assert state.rows(services, towns, "learned_weights", ("updated_at",)) != before
         for event in events[2:]:
-            services.revocation.revoke.revoke(target, event)
+            services.learning.revocation.revoke(target, event)
         assert state.rows(services, towns, "learned_weights", ("updated_at",)) == before
         undo.assert_verified(services, towns)
 
@@ -191,7 +191,7 @@ def test_taking_verdicts_back_leaves_the_trust_to_the_bit(start: Start, towns: s
 def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: str) -> None:
     with start(reranker_url=None) as services:
         for event in judge(services, towns, "Townc", 4):
-            services.learning.learn.apply(services.auth.access.scope(towns).collection.id, [event])
+            services.learning.learner.apply(services.auth.access.scope(towns).collection.id, [event])
         learned = state.rows(services, towns, "learned_weights", ("updated_at",))
         plain = scores(ask(services, towns))
         undo.assert_verified(services, towns)
@@ -199,13 +199,13 @@ def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: s
         assert trust(services, towns) == pytest.approx(TRUST)
         undo.assert_verified(services, towns)
         for event in judge(services, towns, "Towng", 2):
-            services.learning.learn.apply(services.auth.access.scope(towns).collection.id, [event])
+            services.learning.learner.apply(services.auth.access.scope(towns).collection.id, [event])
         models = {row["model"] for row in state.rows(services, towns, "learned_weights")}
         assert "reranker" in models
     with start(reranker_url=None) as services:
         undo.assert_verified(services, towns)  # a belief in a reranker that is not there is left alone
         for event in list(state.event_statuses(services, towns))[4:]:
-            services.revocation.revoke.revoke(services.auth.access.scope(towns), event)
+            services.learning.revocation.revoke(services.auth.access.scope(towns), event)
         assert scores(ask(services, towns)) == plain
         assert state.rows(services, towns, "learned_weights", ("updated_at",)) == learned
 
@@ -213,7 +213,7 @@ def test_learned_weights_hold_with_and_without_a_reranker(start: Start, towns: s
 def test_another_reranker_is_trusted_from_the_start_again(start: Start, towns: str) -> None:
     with start() as services:
         for event in judge(services, towns, "Towng", 4):
-            services.learning.learn.apply(services.auth.access.scope(towns).collection.id, [event])
+            services.learning.learner.apply(services.auth.access.scope(towns).collection.id, [event])
         assert trust(services, towns) > TRUST + 0.01
     with start(reranker_model="another") as services:
         assert trust(services, towns) == pytest.approx(TRUST)

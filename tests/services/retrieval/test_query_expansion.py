@@ -295,7 +295,6 @@ def test_expansions_are_accepted_in_a_verdict_unchanged(http: TestClient, curie:
     body = {
         "collection": curie,
         "query_id": asked["query_id"],
-        "partial": True,
         "expansions": widened["expansions"],
     }
     sent = http.post("/feedback", json=body, headers={"idempotency-key": f"expansions-{curie}"})

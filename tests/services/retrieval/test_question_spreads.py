@@ -97,7 +97,7 @@ def test_a_spread_is_measured_once_for_each_version(
     assert "Which prize did she win?" in compare(application, taught, JUDGED[0], spreads)
     assert len(loads) == 2
 
-    application.revocation.revoke.revoke(application.auth.access.scope(taught), event)
+    application.learning.revocation.revoke(application.auth.access.scope(taught), event)
     assert "Which prize did she win?" not in compare(application, taught, JUDGED[0], spreads)
     assert len(loads) == 3
 

@@ -11,9 +11,9 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
-from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence
 from engram.wings.local import sample
 from engram.wings.local.sample.tour import question
 from tests.conftest import Ingest

@@ -19,10 +19,10 @@ def events(application: Application, curie: str) -> list[int]:
 
 def test_learned_state_verifies_without_episodes(application: Application, curie: str, events: list[int]) -> None:
     scope = application.auth.access.scope(curie)
-    before, verified = undo.list_learned(application, curie), application.revocation.verify.verify(scope)
+    before, verified = undo.list_learned(application, curie), application.revocation.verification.verify(scope)
     undo.delete_episodes(application, curie)
     undo.assert_same(undo.list_learned(application, curie), before)
-    assert application.revocation.verify.verify(scope) == verified
+    assert application.revocation.verification.verify(scope) == verified
     assert verified.differences == []
     assert state.event_statuses(application, curie) == dict.fromkeys(events[:16], "applied") | dict.fromkeys(
         events[16:], "pending"
@@ -36,7 +36,9 @@ def test_waiting_verdicts_are_applied_and_revoked_ones_leave_nothing(
     undo.apply(application, curie, events[16:], 2)
     taken = events[1::4]
     for event in taken:
-        assert application.revocation.revoke.revoke(application.auth.access.scope(curie), event).status == "revoked"
+        assert (
+            application.learning.revocation.revoke(application.auth.access.scope(curie), event).status == "revoked"
+        )
     undo.assert_verified(application, curie)
     after = undo.list_learned(application, curie)
 

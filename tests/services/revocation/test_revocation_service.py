@@ -24,7 +24,7 @@ from tests.support.jobs import run_again, runner
 def revoke(application: Application, collection: str, events: Sequence[int]) -> None:
     for event in events:
         assert (
-            application.revocation.revoke.revoke(application.auth.access.scope(collection), event).status
+            application.learning.revocation.revoke(application.auth.access.scope(collection), event).status
             == "revoked"
         )
 
@@ -176,9 +176,9 @@ class TestStates:
 class TestEvents:
     def test_repeated_revocation_changes_nothing(self, application: Application, curie: str) -> None:
         undo.apply(application, curie, events := undo.stream(application, curie, 4, seed=1))
-        first = application.revocation.revoke.revoke(application.auth.access.scope(curie), events[0])
+        first = application.learning.revocation.revoke(application.auth.access.scope(curie), events[0])
         before = undo.list_learned(application, curie), log_of(application, curie)
-        assert application.revocation.revoke.revoke(application.auth.access.scope(curie), events[0]) == first
+        assert application.learning.revocation.revoke(application.auth.access.scope(curie), events[0]) == first
         assert (undo.list_learned(application, curie), log_of(application, curie)) == before
         assert first.revoked_at is not None
 
@@ -189,9 +189,11 @@ class TestEvents:
         (event,) = undo.stream(application, curie, 1, seed=1)
         with application.database.write() as writer:
             writer.execute("UPDATE feedback_event SET status = %(s)s WHERE id = %(id)s", {"s": status, "id": event})
-        assert application.revocation.revoke.revoke(application.auth.access.scope(curie), event).applied_at is None
-        assert application.learning.learn.apply(state.collection_id(application, curie), [event]) == 0
-        application.learning.learn.apply_overdue(0.0, 100)
+        assert (
+            application.learning.revocation.revoke(application.auth.access.scope(curie), event).applied_at is None
+        )
+        assert application.learning.learner.apply(state.collection_id(application, curie), [event]) == 0
+        application.learning.learner.apply_overdue(0.0, 100)
         assert log_of(application, curie)[event]["status"] == "revoked"
         assert not any(undo.list_learned(application, curie).values())
 
@@ -199,13 +201,13 @@ class TestEvents:
         sentence = state.list_sentence_ids(application, curie)[0]
         query_id = state.add_episode(application, curie, "Who was born in Warsaw?", [])
         event = state.judge(application, curie, query_id, [sentence], key="once", wait=True).event
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), event.id)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), event.id)
         again = state.judge(application, curie, query_id, [sentence], key="once", wait=True)
         assert (again.event.id, again.event.status, again.changes) == (event.id, "revoked", [])
 
     def test_unknown_event_raises_not_found(self, application: Application, curie: str) -> None:
         with pytest.raises(NotFoundError, match=f"no verdict {2**62}"):
-            application.revocation.revoke.revoke(application.auth.access.scope(curie), 2**62)
+            application.learning.revocation.revoke(application.auth.access.scope(curie), 2**62)
 
     def test_an_event_of_another_collection_is_unknown(
         self, application: Application, curie: str, ingest: Ingest
@@ -213,7 +215,7 @@ class TestEvents:
         (event,) = undo.stream(application, curie, 1, seed=1)
         ingest(*CURIE, into=f"{curie}-other")
         with pytest.raises(NotFoundError):
-            application.revocation.revoke.revoke(application.auth.access.scope(f"{curie}-other"), event)
+            application.learning.revocation.revoke(application.auth.access.scope(f"{curie}-other"), event)
         assert log_of(application, curie)[event]["status"] == "pending"
 
 
@@ -224,7 +226,7 @@ class TestBesideWorkers:
         done = threading.Event()
 
         def take_back() -> None:
-            application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+            application.learning.revocation.revoke(application.auth.access.scope(curie), event)
             done.set()
 
         thread = threads.make_thread(take_back)
@@ -248,7 +250,7 @@ class TestBesideWorkers:
         def learn(seed: int) -> None:
             mine = random.Random(seed).sample(events, len(events))
             for start in range(0, len(mine), 5):
-                application.learning.learn.apply(target, mine[start : start + 5])
+                application.learning.learner.apply(target, mine[start : start + 5])
 
         def steer() -> None:
             for _ in range(4):
@@ -261,7 +263,7 @@ class TestBesideWorkers:
             lambda: revoke(application, curie, taken[8:]),
             steer,
         )
-        while application.learning.learn.apply(target, events):
+        while application.learning.learner.apply(target, events):
             pass
         statuses = state.event_statuses(application, curie)
         assert {event for event, status in statuses.items() if status == "revoked"} == set(taken)
@@ -314,7 +316,7 @@ class TestJobs:
         events = undo.stream(application, curie, 20, seed=31)
         undo.apply(application, curie, events[:16], 4)
         careless = [event for event in events if log_of(application, curie)[event]["judge"] == "careless"]
-        job_id = application.revocation.revoke.request(application.auth.access.scope(curie), judge="careless")
+        job_id = application.learning.revocation.request(application.auth.access.scope(curie), judge="careless")
         waiting = [event for event in careless if event in events[16:]]
         assert all(log_of(application, curie)[event]["status"] == "revoked" for event in waiting)
         queued = application.jobs.jobs.job(application.auth.access.scope(curie), job_id)
@@ -342,7 +344,7 @@ class TestJobs:
     ) -> None:
         events = undo.stream(application, curie, 12, seed=32)
         undo.apply(application, curie, events, 12)
-        job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
+        job_id = application.learning.revocation.request(application.auth.access.scope(curie))
         service = self.service(application, batch_size=5)
         withdraw, calls = learned_weights.withdraw, []
 
@@ -368,7 +370,7 @@ class TestJobs:
 
     def test_revocation_stops_between_batches_on_request(self, application: Application, curie: str) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 6, seed=33), 6)
-        job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
+        job_id = application.learning.revocation.request(application.auth.access.scope(curie))
         answers = iter([False, *[True] * 9])
         self.runner(application, batch_size=2).run_ready(lambda: next(answers))
         assert application.jobs.jobs.job(application.auth.access.scope(curie), job_id).updated == 2
@@ -379,7 +381,7 @@ class TestJobs:
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 12, seed=36), 12)
-        job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
+        job_id = application.learning.revocation.request(application.auth.access.scope(curie))
         service = self.service(application, batch_size=5)
         mark = feedback_events.mark_revoked
 
@@ -400,7 +402,7 @@ class TestJobs:
     ) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 4, seed=34), 4)
         before = undo.list_learned(application, curie)
-        job_id = application.revocation.revoke.request(application.auth.access.scope(curie))
+        job_id = application.learning.revocation.request(application.auth.access.scope(curie))
 
         def fail(*_: Any) -> list[int]:
             raise ValueError("broken")
@@ -422,7 +424,7 @@ class TestJobs:
                     "UPDATE feedback_event SET received_at = %(at)s WHERE id = %(id)s",
                     {"at": start + timedelta(hours=hour), "id": event},
                 )
-        application.revocation.revoke.request(
+        application.learning.revocation.request(
             application.auth.access.scope(curie),
             since=start + timedelta(hours=1),
             before=start + timedelta(hours=3),
@@ -431,20 +433,22 @@ class TestJobs:
         statuses = state.event_statuses(application, curie)
         assert [statuses[event] for event in events] == ["pending", "revoked", "revoked", "pending"]
         with pytest.raises(InvalidRequestError, match="'from'"):
-            application.revocation.revoke.request(application.auth.access.scope(curie), since=start, before=start)
+            application.learning.revocation.request(application.auth.access.scope(curie), since=start, before=start)
 
     def test_a_key_repeats_the_first_answer(self, application: Application, curie: str) -> None:
-        first = application.revocation.revoke.request(
+        first = application.learning.revocation.request(
             application.auth.access.scope(curie), judge="careless", key="once"
         )
         assert (
-            application.revocation.revoke.request(
+            application.learning.revocation.request(
                 application.auth.access.scope(curie), judge="careless", key="once"
             )
             == first
         )
         with pytest.raises(IdempotencyConflictError):
-            application.revocation.revoke.request(application.auth.access.scope(curie), judge="careful", key="once")
+            application.learning.revocation.request(
+                application.auth.access.scope(curie), judge="careful", key="once"
+            )
 
     @staticmethod
     def add_episode(application: Application, collection: str) -> Any:

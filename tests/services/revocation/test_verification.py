@@ -15,7 +15,7 @@ from tests.support.databases import application_on, open_migrated
 
 def list_different_tables(application: Application, collection: str) -> set[str]:
     """Tables that differ."""
-    report = application.revocation.verify.verify(application.auth.access.scope(collection))
+    report = application.revocation.verification.verify(application.auth.access.scope(collection))
     assert report.clean == (not report.differences)
     return {difference.table for difference in report.differences}
 
@@ -100,7 +100,7 @@ REMOVED = (
 
 class TestCleanReports:
     def test_learned_state_follows_from_the_log(self, application: Application, taught: str) -> None:
-        report = application.revocation.verify.verify(application.auth.access.scope(taught))
+        report = application.revocation.verification.verify(application.auth.access.scope(taught))
         assert report.clean
         rows = {table.table: table.rows for table in report.tables}
         assert list(rows)[: len(TABLES)] == list(TABLES)
@@ -109,28 +109,30 @@ class TestCleanReports:
             assert rows[table] > 0, table
 
     def test_a_collection_without_verdicts_is_clean(self, application: Application, curie: str) -> None:
-        report = application.revocation.verify.verify(application.auth.access.scope(curie))
+        report = application.revocation.verification.verify(application.auth.access.scope(curie))
         assert report.clean
         assert all(table.rows == 0 for table in report.tables)
 
     def test_pages_do_not_matter(
         self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        whole = application.revocation.verify.verify(application.auth.access.scope(taught))
+        whole = application.revocation.verification.verify(application.auth.access.scope(taught))
         monkeypatch.setattr("engram.services.revocation.verification.CHUNK", 2)
         monkeypatch.setattr("engram.services.revocation.verification.EVENTS", 3)
         monkeypatch.setattr("engram.storage.feedback_log.replay_history.PAGE", 3)
         monkeypatch.setattr("engram.services.feedback_log.log_replay.PAGE", 3)
-        assert application.revocation.verify.verify(application.auth.access.scope(taught)) == whole
+        assert application.revocation.verification.verify(application.auth.access.scope(taught)) == whole
 
     def test_a_checksum_tells_states_apart(self, application: Application, taught: str) -> None:
         def checksums(report: VerificationReport) -> dict[str, str]:
             return {table.table: table.checksum for table in report.tables}
 
-        before = checksums(application.revocation.verify.verify(application.auth.access.scope(taught)))
-        assert checksums(application.revocation.verify.verify(application.auth.access.scope(taught))) == before
+        before = checksums(application.revocation.verification.verify(application.auth.access.scope(taught)))
+        assert (
+            checksums(application.revocation.verification.verify(application.auth.access.scope(taught))) == before
+        )
         tamper(application, taught, TAMPERED["a perplexity"][0])
-        after = checksums(application.revocation.verify.verify(application.auth.access.scope(taught)))
+        after = checksums(application.revocation.verification.verify(application.auth.access.scope(taught)))
         assert {table for table in after if after[table] != before[table]} == {"sentence_memory"}
 
     def test_others_learn_and_revoke_meanwhile(self, application: Application, taught: str) -> None:
@@ -140,14 +142,14 @@ class TestCleanReports:
 
         def look() -> None:
             while not done.is_set():
-                reports.append(application.revocation.verify.verify(application.auth.access.scope(taught)))
+                reports.append(application.revocation.verification.verify(application.auth.access.scope(taught)))
 
         def learn() -> None:
             try:
                 undo.apply(application, taught, events, 3)
                 application.passage_keys.evolve.evolve(application.auth.access.scope(taught))
                 for event in events[::4]:
-                    application.revocation.revoke.revoke(application.auth.access.scope(taught), event)
+                    application.learning.revocation.revoke(application.auth.access.scope(taught), event)
             finally:
                 done.set()
 
@@ -167,7 +169,7 @@ class TestCleanReports:
             with few.database.write() as writer:
                 writer.execute("INSERT INTO tenant (name) VALUES ('verified')")
                 collections.open_for_writing(writer, "b", encoder, "verified")
-            reports = list(few.revocation.verify.verify_all())
+            reports = list(few.revocation.verification.verify_all())
         assert [report.collection for report in reports] == ["a", "b", "verified/b", "c"], "other tenants as well"
         assert [any(table.rows for table in report.tables) for report in reports] == [True, True, False, True]
 
@@ -195,7 +197,7 @@ class TestDifferences:
             ON CONFLICT DO NOTHING
         """
         added = tamper(application, taught, statement)
-        report = application.revocation.verify.verify(application.auth.access.scope(taught))
+        report = application.revocation.verification.verify(application.auth.access.scope(taught))
         assert added == len(report.differences) > 0
         assert {difference.reason for difference in report.differences} == {"no event that counts leads to it"}
 
@@ -229,7 +231,7 @@ class TestDifferences:
         changed = tamper(
             application, taught, "UPDATE sentence_memory SET update_count = 77 WHERE collection_id = %(c)s"
         )
-        report = application.revocation.verify.verify(application.auth.access.scope(taught), most=2)
+        report = application.revocation.verification.verify(application.auth.access.scope(taught), most=2)
         assert report.difference_count == changed > 2
         assert len(report.differences) == 2
         assert report.differences[0].reason.startswith("update_count is 77, replayed ")

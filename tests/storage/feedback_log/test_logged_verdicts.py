@@ -7,7 +7,7 @@ import pytest
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion, LikelySupport, LoggedVerdict
 from engram.storage.feedback_log import event_intake, logged_verdicts
-from engram.storage.feedback_log.event_intake import NewVerdictEvent
+from engram.storage.feedback_log.feedback_events import VerdictEvent
 from tests.support import state
 
 FULL = LoggedVerdict(
@@ -44,12 +44,19 @@ def accept_verdicts(
     """The verdicts by their keys, stored by one statement."""
     target = state.collection_id(application, collection)
     new = [
-        NewVerdictEvent(target, query_id, key, b"hash", "judge", verdict, ())
+        VerdictEvent(
+            collection_id=target,
+            query_id=query_id,
+            idempotency_key=key,
+            body_hash=b"hash",
+            judge="judge",
+            logged=verdict,
+        )
         for key, some in said.items()
         for verdict in some
     ]
     with application.database.write_once() as writer:
-        return [None if one is None else one.id for one in event_intake.accept(writer, new)]
+        return [None if one is None else one.id for one in event_intake.accept(writer, new, checked=True)]
 
 
 def read(application: Application, collection: str, events: list[int]) -> dict[int, LoggedVerdict]:

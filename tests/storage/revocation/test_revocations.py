@@ -29,7 +29,7 @@ def events(application: Application, curie: str) -> list[int]:
             event = state.judge(application, curie, query_id, judge=judge).event.id
             state.on_day(application, curie, event, day)
             found.append(event)
-    application.learning.learn.apply(state.collection_id(application, curie), found[:2])
+    application.learning.learner.apply(state.collection_id(application, curie), found[:2])
     return found
 
 

@@ -6,9 +6,9 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.wings.experiments.storage import exploration_candidates
 from tests.conftest import Ingest
 from tests.support import state
@@ -166,7 +166,7 @@ def test_explored_sentences_are_not_rejected_by_silence(application: Application
     assert usual & sentences, "the walk came upon some of them"
     assert activated == usual - sentences
     verdict = Verdict(query_id=answer.query_id, scope=application.auth.access.scope(rivers), judge="j")
-    changes = application.learning.feedback.accept(verdict, str(uuid4()), wait=True).changes
+    changes = application.learning.verdicts.accept(verdict, str(uuid4()), wait=True).changes
     assert changes is not None
     assert {change.sentence_id for change in changes} == activated
 
@@ -181,7 +181,7 @@ def test_a_verdict_on_what_was_explored_teaches(application: Application, rivers
         supporting=[NamedSentence(named)],
         judge="j",
     )
-    changes = application.learning.feedback.accept(verdict, str(uuid4()), wait=True).changes
+    changes = application.learning.verdicts.accept(verdict, str(uuid4()), wait=True).changes
     assert changes is not None
     assert {(c.channel, c.target) for c in changes if c.sentence_id == named} >= {("task", 1), ("recall", 1)}
 
@@ -220,7 +220,7 @@ def test_verdicts_and_answers_count_as_touches(application: Application, rivers:
         partial=True,
         judge="j",
     )
-    application.learning.feedback.accept(verdict, str(uuid4()), wait=True)
+    application.learning.verdicts.accept(verdict, str(uuid4()), wait=True)
     assert touches() == {"tokyo": 3}
     explores(application, rivers, slots=1)
     answer = ask(application, rivers, strategy="lexical")

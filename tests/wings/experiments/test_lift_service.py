@@ -9,9 +9,9 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
 from engram.services.retrieval.query_plan import create_query_id
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.retrieval.episodes import EpisodeRow
 from engram.wings.experiments.core.lift import Sums, mean_difference, share_difference
 from engram.wings.experiments.parts import ExperimentServices
@@ -64,7 +64,7 @@ def add_verdict(application: Application, collection: str, query: UUID, **said: 
     words = [word for word in ("supporting", "rejected", "missed") if word in said]
     named = {word: [name_first_sentence(passage) for passage in said.pop(word)] for word in words}
     verdict = Verdict(query_id=query, scope=application.auth.access.scope(collection), judge="j", **named, **said)
-    receipt = application.learning.feedback.accept(verdict, str(uuid4()), wait=True)
+    receipt = application.learning.verdicts.accept(verdict, str(uuid4()), wait=True)
     assert receipt.event.status == "applied", receipt.event.error
     return receipt.event.id
 
@@ -165,14 +165,14 @@ def test_the_verdict_applied_last_speaks_and_a_revoked_one_does_not(application:
     last = add_verdict(application, curie, query, missed=["tokyo"])
     arm = measure_unassigned(application, curie)
     assert (arm.queries, arm.judged, means(arm)["evidence_recall"]) == (1, 1, 0.0)
-    application.revocation.revoke.revoke(application.auth.access.scope(curie), last)
+    application.learning.revocation.revoke(application.auth.access.scope(curie), last)
     arm = measure_unassigned(application, curie)
     assert (arm.judged, means(arm)["evidence_recall"]) == (1, 1.0)
 
 
 def test_a_query_whose_only_verdict_was_revoked_is_neither(application: Application, curie: str) -> None:
     event = add_verdict(application, curie, add_query(application, curie, None), supporting=["curie"])
-    application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+    application.learning.revocation.revoke(application.auth.access.scope(curie), event)
     add_query(application, curie, None)
     arm = measure_unassigned(application, curie)
     assert (arm.queries, arm.judged, arm.unjudged) == (2, 0, 1)
@@ -185,7 +185,7 @@ def test_a_verdict_that_waits_does_not_count_yet(application: Application, curie
         scope=application.auth.access.scope(curie),
         retrieval_success=True,
     )
-    application.learning.feedback.accept(verdict, str(uuid4()))
+    application.learning.verdicts.accept(verdict, str(uuid4()))
     arm = measure_unassigned(application, curie)
     assert (arm.judged, arm.unjudged) == (0, 0)
 

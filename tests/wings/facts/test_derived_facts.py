@@ -15,7 +15,7 @@ def test_what_is_believed_follows_from_the_log(application: Application, curie: 
     one, other = (row["id"] for row in state.rows(application, curie, "fact_entity"))
     facts_of(application).join.merge(scope, one, [other], judge="careful", key="merged")
 
-    report = application.revocation.verify.verify(scope)
+    report = application.revocation.verification.verify(scope)
     assert report.clean
     rows = {table.table: table.rows for table in report.tables}
     assert list(rows)[-len(DerivedFacts.verified_tables) :] == list(DerivedFacts.verified_tables)

@@ -207,7 +207,7 @@ def test_verification_finds_facts_that_do_not_follow_from_the_log(reading: Appli
             "collection_id = %(c)s AND predicate = 'date of death')",
             {"c": scope.collection.id},
         )
-    report = reading.revocation.verify.verify(scope)
+    report = reading.revocation.verification.verify(scope)
     assert {(difference.table, difference.reason) for difference in report.differences} >= {
         ("fact_audit", "is missing")
     }

@@ -77,7 +77,6 @@ def test_the_document_id_leads_a_verdict_to_its_passage(
         "query_id": str(reference.query_id),
         "collection": curie,
         "supporting_passages": [reference.passage_id],
-        "partial": True,
         "wait": True,
     }
     told = http.post("/feedback", json=verdict, headers={"idempotency-key": str(reference)})

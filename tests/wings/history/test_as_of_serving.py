@@ -82,7 +82,7 @@ class TestServedCopies:
         past = rebuild_past(application, taught, now(application))
         undo.apply(application, past.collection, undo.stream(application, past.collection, 8, seed=6), 3)
         application.passage_keys.evolve.evolve(application.auth.access.scope(past.collection))
-        application.revocation.revoke.revoke(
+        application.learning.revocation.revoke(
             application.auth.access.scope(past.collection),
             state.list_applied_order(application, past.collection)[0],
         )
@@ -118,8 +118,8 @@ class TestCopying:
             stages.append(stage)
             some, events[:] = events[:4], events[4:]
             undo.apply(application, taught, some, 2)
-            application.revocation.revoke.revoke(application.auth.access.scope(taught), some[0])
-            application.revocation.revoke.revoke(
+            application.learning.revocation.revoke(application.auth.access.scope(taught), some[0])
+            application.learning.revocation.revoke(
                 application.auth.access.scope(taught), state.list_applied_order(application, taught)[0]
             )
             application.passage_keys.evolve.evolve(application.auth.access.scope(taught))
@@ -176,7 +176,7 @@ class TestCopying:
     ) -> None:
         until, then = now(application), list_meant(application, taught)
         for event in state.list_applied_order(application, taught):
-            application.revocation.revoke.revoke(application.auth.access.scope(taught), event)
+            application.learning.revocation.revoke(application.auth.access.scope(taught), event)
         embedded: list[int] = []
         plain = application.passage_keys.attribution.embed_units
 

@@ -40,7 +40,7 @@ def held(application: Application, collection: str) -> str:
 
 def test_copy_keeps_the_encoder_of_its_source(application: Application, other: Application, held: str) -> None:
     scope = application.auth.access.scope(held)
-    application.learning.learn.apply(scope.collection.id, [add_pending_verdict(application, held)])
+    application.learning.learner.apply(scope.collection.id, [add_pending_verdict(application, held)])
     job_id = history_of(other).past.request(scope, datetime.now(UTC), f"{held}-copy")
     assert other.jobs.runner.run_ready() == 1
     job = other.jobs.jobs.job(scope, job_id)
@@ -55,9 +55,9 @@ def test_copy_keeps_the_encoder_of_its_source(application: Application, other: A
 def test_a_copy_that_needs_text_embedded_waits(application: Application, other: Application, held: str) -> None:
     scope = application.auth.access.scope(held)
     event = add_pending_verdict(application, held, RIVER)
-    application.learning.learn.apply(scope.collection.id, [event])
+    application.learning.learner.apply(scope.collection.id, [event])
     then = datetime.now(UTC)
-    application.revocation.revoke.revoke(scope, event)  # the last that brought this unit, which goes with it
+    application.learning.revocation.revoke(scope, event)  # the last that brought this unit, which goes with it
     history_of(other).past.request(scope, then, f"{held}-copy")
 
     assert other.jobs.runner.run_ready() == 0

@@ -91,7 +91,7 @@ class TestStates:
         undo.apply(application, curie, events[8:14], 2)
         then, until = list_meant(application, curie), now(application)
         for event in events[:14][revoked]:
-            application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+            application.learning.revocation.revoke(application.auth.access.scope(curie), event)
         undo.apply(application, curie, events[14:], 5)  # questions and units that went come back under other ids
         application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
         past = rebuild_past(application, curie, until)
@@ -102,7 +102,7 @@ class TestStates:
         self, application: Application, taught: str
     ) -> None:
         for event in state.list_applied_order(application, taught)[::3]:
-            application.revocation.revoke.revoke(application.auth.access.scope(taught), event)
+            application.learning.revocation.revoke(application.auth.access.scope(taught), event)
         past = rebuild_past(application, taught, now(application))
         undo.assert_same(list_learned(application, past.collection), list_learned(application, taught))
         assert past.events == 16 - 6
@@ -121,7 +121,7 @@ class TestStates:
             for judge in undo.JUDGES:
                 judges.put(writer, target, judge, JudgeSettings(positive=3.0, comparisons=0))
         for event in events[:7]:
-            application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+            application.learning.revocation.revoke(application.auth.access.scope(curie), event)
         past = rebuild_past(application, curie, until)
         undo.assert_same(list_meant(application, past.collection), then)
 
@@ -129,7 +129,7 @@ class TestStates:
         events = undo.stream(application, curie, 6, seed=5)
         undo.apply(application, curie, events[:3])
         until = now(application)
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), events[4])  # never applied
+        application.learning.revocation.revoke(application.auth.access.scope(curie), events[4])  # never applied
         undo.apply(application, curie, events[5:])
         past = rebuild_past(application, curie, until)
         assert sorted(state.event_statuses(application, past.collection).items()) == [
@@ -249,7 +249,7 @@ def test_a_past_moment_is_the_same_with_and_without_answered_queries(application
     undo.apply(application, curie, events[10:16], 3)
     then, until = list_meant(application, curie), now(application)
     for event in events[2:16:5]:
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), event)
     undo.apply(application, curie, events[16:])
     with_them = rebuild_past(application, curie, until, f"{curie}-with")
     undo.delete_episodes(application, curie)

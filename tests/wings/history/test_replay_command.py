@@ -47,8 +47,8 @@ def test_a_past_state_is_made_and_verified(
 ) -> None:
     until = format_moment(datetime.now(UTC))
     then = undo.list_learned(application, curie)
-    application.revocation.revoke.revoke(application.auth.access.scope(curie), taught[0])
-    application.revocation.revoke.revoke(application.auth.access.scope(curie), taught[1])
+    application.learning.revocation.revoke(application.auth.access.scope(curie), taught[0])
+    application.learning.revocation.revoke(application.auth.access.scope(curie), taught[1])
     application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "tokyo")
     ingest(
         CURIE[0] | {"text": "Marie Curie was born in Warsaw."}, {"id": "new", "text": "Berlin lies on the Spree."}

@@ -16,7 +16,7 @@ def test_a_past_moment_is_brought_back_by_a_job(http: TestClient, application: A
     undo.apply(application, curie, undo.stream(application, curie, 6, seed=61), 6)
     until = datetime.now(UTC).isoformat()
     then = undo.list_learned(application, curie)
-    application.revocation.revoke.revoke(
+    application.learning.revocation.revoke(
         application.auth.access.scope(curie), state.list_applied_order(application, curie)[0]
     )
     headers = {"idempotency-key": "once"}

@@ -71,7 +71,7 @@ def passages(application: Application, collection: str) -> dict[str, str]:
 
 def assert_sound(application: Application, collection: str) -> None:
     """Nothing differs from a replay of the log, no text is there twice, and all counts are true."""
-    report = application.revocation.verify.verify(application.auth.access.scope(collection))
+    report = application.revocation.verification.verify(application.auth.access.scope(collection))
     assert report.differences == []
     texts = list(passages(application, collection).values())
     assert len(set(texts)) == len(texts)
@@ -159,7 +159,7 @@ def test_a_revocation_finds_what_moved(put: Import, application: Application, co
     teach(application, collection, "Take the train to Basel.")
     put("a.md", "New words here.\n\n" + TRAVEL.format("It is fast."))
     (event,) = (row["id"] for row in state.rows(application, collection, "feedback_event"))
-    application.revocation.revoke.revoke(application.auth.access.scope(collection), event)
+    application.learning.revocation.revoke(application.auth.access.scope(collection), event)
     assert state.rows(application, collection, "sentence_memory") == []
     assert_sound(application, collection)
 

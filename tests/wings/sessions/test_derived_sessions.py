@@ -16,6 +16,6 @@ def test_sessions_go_with_the_log_that_their_queries_are_in(
     for scope in (application.auth.access.scope(curie), other):
         run_session(application, scope, "What do bees do in Warsaw?")
     assert all(state.rows(application, curie, table) for table in TABLES)
-    application.revocation.forget.reset(application.auth.access.scope(curie))
+    application.revocation.learning_reset.reset(application.auth.access.scope(curie))
     assert not any(state.rows(application, curie, table) for table in TABLES)
     assert len(state.rows(application, other.collection.name, "session")) == 1

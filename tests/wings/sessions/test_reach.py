@@ -8,8 +8,8 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
-from engram.services.learning.incoming_verdict import NamedSentence
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence
 from engram.wings.history.parts import history_of
 from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
 from engram.wings.sessions.parts import sessions_of
@@ -48,7 +48,7 @@ def test_session_verdict_moves_ranking_and_sufficiency_weights(
     assert {event for model, event in moved if model == "sufficiency"} == {own}
     undo.assert_verified(application, collection)
     for event in (own, *parts):
-        application.revocation.revoke.revoke(scope, event)
+        application.learning.revocation.revoke(scope, event)
     assert state.rows(application, collection, "weight_audit") == []
     undo.assert_verified(application, collection)
 
@@ -83,7 +83,7 @@ def test_parts_of_a_session_verdict_become_keys_and_go_with_it(application: Appl
     assert any(unit["id"] in row["units"] for row in state.rows(application, curie, "passage_key"))
     undo.assert_verified(application, curie)
     for receipt in receipts:
-        application.revocation.revoke.revoke(scope, receipt.event.id)
+        application.learning.revocation.revoke(scope, receipt.event.id)
     assert not any(row["units"] for row in state.rows(application, curie, "passage_key"))
     undo.assert_verified(application, curie)
 
@@ -128,7 +128,7 @@ def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
     assert [one["teaches"] for one in before] == [True, True]
     assert [one["events"] for one in before] == [0, 0]
 
-    held = application.learning.feedback.event(scope, own.event.id).verdict.rounds
+    held = application.learning.verdicts.read(scope, own.event.id).event.verdict.rounds
     assert [one.features for one in held] == [
         tuple(one["features"][name]["value"] for name in ROUND_FEATURES) for one in before
     ]
@@ -154,7 +154,7 @@ def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
     without = suffices(sessions_of(application).sessions.state(scope, run_session(application, scope, arm=off)))
     assert {one["events"] for one in without} == {0}
 
-    application.revocation.revoke.revoke(scope, own.event.id)
+    application.learning.revocation.revoke(scope, own.event.id)
     assert [row for row in state.rows(application, curie, "learned_weights") if row["model"] == "round"] == []
     undo.assert_verified(application, curie)
 

@@ -13,8 +13,8 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import IdempotencyConflictError, NotFoundError
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.wings.history.parts import history_of
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_feedback import CONCLUSIVE, JUDGE
@@ -61,7 +61,7 @@ def test_session_verdict_reaches_each_query_once(application: Application, curie
 
     receipts = sessions_of(application).teacher.judge(session, said, "key", wait=True)
 
-    own, part = (application.learning.feedback.event(scope, one.event.id) for one in receipts)
+    own, part = (application.learning.verdicts.read(scope, one.event.id) for one in receipts)
     episodes = [round_.episodes[0] for round_ in session.rounds]
     assert [own.event.query_id, part.event.query_id] == episodes
     shown = {
@@ -69,12 +69,12 @@ def test_session_verdict_reaches_each_query_once(application: Application, curie
         for row in sessions_of(application).sessions.read(scope, session.id).evidence
         for sentence in [row.sentence_id]
     }
-    assert set(own.verdict.supports) == set(named)
-    assert set(own.verdict.missed) <= set(named)
-    assert not own.verdict.partial
-    assert part.verdict.partial
-    assert set(part.verdict.supports) <= set(named) & shown
-    assert part.verdict.supports
+    assert set(own.event.verdict.supports) == set(named)
+    assert set(own.event.verdict.missed) <= set(named)
+    assert not own.event.verdict.partial
+    assert part.event.verdict.partial
+    assert set(part.event.verdict.supports) <= set(named) & shown
+    assert part.event.verdict.supports
     assert {one.event.judge for one in receipts} == {"reader"}
     assert {change.target for one in receipts for change in one.changes or ()} >= {1}
 
@@ -101,7 +101,7 @@ def test_session_verdict_is_revoked_completely(application: Application, curie: 
     before = state.list_learned(application, curie)
     said = verdict(scope, *evidence(application, curie))
     for receipt in sessions_of(application).teacher.judge(session, said, "key", wait=True):
-        application.revocation.revoke.revoke(scope, receipt.event.id)
+        application.learning.revocation.revoke(scope, receipt.event.id)
     assert state.list_learned(application, curie) == before
     undo.assert_verified(application, curie)
 
@@ -123,7 +123,7 @@ def test_units_of_the_question_are_its_own_words(application: Application, inges
     texts = [
         unit.text
         for one in receipts
-        for unit in application.learning.feedback.event(scope, one.event.id).verdict.expansions
+        for unit in application.learning.verdicts.read(scope, one.event.id).event.verdict.expansions
     ]
     assert not any("Ada" in text for text in texts)
 
@@ -138,7 +138,7 @@ def test_sub_questions_that_were_asked_in_other_words_become_units(application: 
     said = verdict(scope, *evidence(application, curie))
     own, *_ = sessions_of(application).teacher.judge(replace(session, rounds=rounds), said, "key", wait=True)
 
-    units = application.learning.feedback.event(scope, own.event.id).verdict.expansions
+    units = application.learning.verdicts.read(scope, own.event.id).event.verdict.expansions
     assert [unit.text for unit in units] == ["the birthplace of Marie Curie"]
 
 
@@ -151,7 +151,7 @@ def test_session_conclusion_counts_only_on_request(application: Application, cur
     assert {event.judge for event in events} == {JUDGE}
     (born, *_) = evidence(application, curie)
     for event in events:
-        said = application.learning.feedback.event(scope, event.id).verdict
+        said = application.learning.verdicts.read(scope, event.id).event.verdict
         assert (said.supports, said.rejects, said.partial) == ((born,), (), True)
     assert {event.query_id for event in events} <= {
         episode

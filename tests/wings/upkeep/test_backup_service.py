@@ -74,7 +74,7 @@ def teach(services: Application) -> None:
 
 
 def clean(services: Application) -> bool:
-    return all(report.clean for report in services.revocation.verify.verify_all(1))
+    return all(report.clean for report in services.revocation.verification.verify_all(1))
 
 
 def column_options(services: Application) -> list[tuple[str, str, list[str]]]:
@@ -350,7 +350,7 @@ def test_the_commands_copy_prove_and_put_back(
             with application_on(Servers(url, addresses.redis_url), taught.settings, taught) as services:
                 if erases:
                     scope = services.auth.access.scope("curie")
-                    services.revocation.erase.request(scope, ErasureRequest.build("principal", name="local"))
+                    services.revocation.erasure.request(scope, ErasureRequest.build("principal", name="local"))
                 services.jobs.runner.run_ready()
                 return len(state.rows(services, "curie", "episode"))
 

@@ -65,7 +65,7 @@ def test_a_moment_before_leaves_out_what_came_after(application: Application, cu
 def test_the_course_is_of_what_still_counts(application: Application, curie: str) -> None:
     scope = application.auth.access.scope(curie)
     _, events = teach(application, curie)
-    application.revocation.revoke.revoke(scope, events[2])
+    application.learning.revocation.revoke(scope, events[2])
     learned = why_of(application).learned.summarise_learning(scope, None, 10)
     assert learned.verdicts == 2
     assert {one.event_id for one in learned.memories} == {events[1]}
@@ -86,7 +86,7 @@ def test_a_preview_is_what_the_revocation_leaves(application: Application, curie
             memory = standing[one.sentence_id]["task"]
             assert one.perplexity == memory.perplexity
             assert one.likeness == pytest.approx(float(memory.vector @ towards), abs=1e-6)
-    revoke: RevocationService = application.revocation.revoke
+    revoke: RevocationService = application.learning.revocation
     revoke.revoke(scope, events[which])
     left = why_of(application).explain.memories(scope, list(ids.values()))
     for (sentence, channel), (perplexity, likeness) in list_states(preview).items():
@@ -103,7 +103,7 @@ def test_a_preview_is_what_the_revocation_leaves(application: Application, curie
 def test_preview_of_a_revoked_verdict_is_empty(application: Application, curie: str) -> None:
     scope = application.auth.access.scope(curie)
     _, events = teach(application, curie)
-    application.revocation.revoke.revoke(scope, events[0])
+    application.learning.revocation.revoke(scope, events[0])
     preview = why_of(application).learned.preview_revocation(scope, events[0])
     assert (preview.status, list(preview.states), list(preview.models)) == ("revoked", [], [])
 

@@ -6,7 +6,7 @@ import pytest
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
 from engram.services.retrieval.answer_trace import SufficiencyTrace
-from tests.services.learning.test_sufficiency_learning import (
+from tests.services.verdict.test_sufficiency_learning import (
     QUESTION,
     add_episode,
     list_first_sentences,
@@ -54,7 +54,7 @@ def test_each_verdict_is_listed_with_its_effect(application: Application, curie:
     told = trace(application, curie, "What is polonium?")
     moved = {row.event_id: row.probability for row in told.influences}
     assert set(moved) == set(events)
-    application.revocation.revoke.revoke(application.auth.access.scope(curie), events[1])
+    application.learning.revocation.revoke(application.auth.access.scope(curie), events[1])
     without = trace(application, curie, "What is polonium?")
     values = np.array([told.features[name].value for name in sufficiency.ANSWER_FEATURES])
     weights = np.array([without.features[name].weight for name in sufficiency.ANSWER_FEATURES])

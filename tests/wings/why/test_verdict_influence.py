@@ -114,7 +114,7 @@ def test_each_verdict_did_what_revoking_it_undoes(application: Application, curi
     assert len(everyone) == 3, "those on the same question"
     counts = []
     for event in sorted(everyone):
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), event)
         _, after = ask_with_trace(application, curie)
         counts.append(assert_came_true(before, after, event))
         before = after
@@ -143,7 +143,7 @@ def test_each_of_many_verdicts_did_what_revoking_it_undoes(
     assert everyone
     random.Random(seed).shuffle(everyone)
     for event in everyone[:4]:
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), event)
         _, after = ask_with_trace(application, curie, text, **more)
         assert_came_true(before, after, event)
         before = after
@@ -163,7 +163,7 @@ def test_a_verdict_that_a_cap_kept_out_counts_where_one_before_it_goes(
         return {row.event_id for row in trace.sufficiency.influences if row.probability} & set(alice)
 
     assert list_weighed() == {min(alice)}
-    application.revocation.revoke.revoke(application.auth.access.scope(curie), min(alice))
+    application.learning.revocation.revoke(application.auth.access.scope(curie), min(alice))
     assert list_weighed() == {max(alice)}
 
 
@@ -182,7 +182,7 @@ def test_a_question_that_one_verdict_taught_makes_room_for_the_next(
     _, before = ask_with_trace(application, curie)
     assert len({row.past_question for row in before.recalled}) == 8
     for event in sorted(list_named_verdicts(before))[:3]:
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), event)
         _, after = ask_with_trace(application, curie)
         assert_came_true(before, after, event)
         before = after

@@ -96,11 +96,11 @@ def delete_principal(
 @router.get("/collections/{name}/erasures", **operation("List erasures", needs(ADMIN), 404))
 def get_erasures(scope: PathScope, app: App) -> ErasuresOut:
     """List the receipts of erasures: what was removed, and which backups still have it."""
-    receipts = app.revocation.erase.list_receipts(scope)
+    receipts = app.revocation.erasure.list_receipts(scope)
     return ErasuresOut(
         collection=scope.collection.name, erasures=[ErasureOut.from_service(receipt) for receipt in receipts]
     )
 
 
 def _erase(app: App, scope: Scope, response: Response, request: ErasureRequest, key: str | None) -> AcceptedJob:
-    return build_accepted(app.revocation.erase.request(scope, request, key), scope.collection.name, response)
+    return build_accepted(app.revocation.erasure.request(scope, request, key), scope.collection.name, response)

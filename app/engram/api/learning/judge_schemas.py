@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 
 from engram.api.schemas import Flag, Model, ResponseModel, Whole
-from engram.services.learning.judge_settings import JudgeView
+from engram.services.judges.judge_settings import JudgeView
 
 MIN_NOISE = 0.01
 """Of less, one verdict is the whole truth, and of next to nothing a memory is not a number."""

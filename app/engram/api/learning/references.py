@@ -6,7 +6,7 @@ from pydantic import Discriminator, Field, Tag
 
 from engram.api.schemas import ExternalId, Model, NumberedId, RowId, Text
 from engram.core.text.sizes import SENTENCE_CHARACTERS
-from engram.services.learning.incoming_verdict import NamedSentence
+from engram.services.verdict.verdict import NamedSentence
 
 MAX_NAMED = 1_000
 MAX_CITED = 100

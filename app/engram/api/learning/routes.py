@@ -43,8 +43,8 @@ from engram.composition.container import Application
 from engram.context.errors import EmbeddingSpaceMismatchError, GoneError
 from engram.core.auth.access_keys import JUDGE, MODERATE
 from engram.services.auth.scope import LOCAL, Scope
-from engram.services.learning.feedback_service import Detail, Receipt
-from engram.services.learning.verdict_listing import VerdictSummary
+from engram.services.judges.verdict_listing import VerdictSummary
+from engram.services.verdict.receipt import Receipt
 
 router = APIRouter(tags=["feedback"], route_class=FeedbackRoute)
 
@@ -81,15 +81,11 @@ async def _take_verdict(
     sent: PostedBody[FeedbackIn], response: Response, app: Application, key: str
 ) -> FeedbackOut:
     body = sent.body
-    if body.is_rating:
-        return await run_in_threadpool(_rate_answer, app, sent, key, response)
     try:
         receipt = await _store_verdict(app, sent, key)
     except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
         scope = await run_in_threadpool(app.auth.access.scope, body.collection, sent.scope.principal, JUDGE)
         receipt = await _store_verdict(app, replace(sent, scope=scope), key)
-    if body.wait:
-        receipt = await run_in_threadpool(_apply_verdict, app, receipt)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
     return FeedbackOut(**format_receipt(receipt, body.collection))
@@ -98,7 +94,7 @@ async def _take_verdict(
 @router.get("/feedback/{feedback_id}", **operation("Read a verdict", needs(JUDGE, readers="bound"), 404))
 def get_feedback(app: App, at: VerdictAt) -> FeedbackDetail:
     """Show a verdict, whether it is applied, and what it changed."""
-    detail = app.learning.feedback.event(at.scope, at.id)
+    detail = app.learning.verdicts.read(at.scope, at.id)
     app.auth.reads.note_write(at.scope.collection.id)
     return _detail(detail, at.scope.collection.name)
 
@@ -138,9 +134,9 @@ def delete_feedback(feedback_id: EventId, app: App, scope: QueryScope) -> Feedba
 
     It stays in the log as `revoked`; revoking it again changes nothing. One that waits is never applied.
     """
-    app.revocation.revoke.revoke(scope, feedback_id)
+    app.learning.revocation.revoke(scope, feedback_id)
     app.auth.reads.note_write(scope.collection.id)
-    return _detail(app.learning.feedback.event(scope, feedback_id), scope.collection.name)
+    return _detail(app.learning.verdicts.read(scope, feedback_id), scope.collection.name)
 
 
 @router.post(
@@ -155,7 +151,7 @@ def post_revoke(sent: Posted[RevokeIn], response: Response, app: App, key: Optio
     if its verdicts had never come.
     """
     body = sent.body
-    job_id = app.revocation.revoke.request(sent.scope, body.judge, body.since, body.before, key)
+    job_id = app.learning.revocation.request(sent.scope, body.judge, body.since, body.before, key)
     return build_accepted(job_id, body.collection, response)
 
 
@@ -163,7 +159,7 @@ def post_revoke(sent: Posted[RevokeIn], response: Response, app: App, key: Optio
 def post_retry(sent: Posted[RetryIn], app: App) -> RetryOut:
     """Retry all verdicts that could not be applied. Use it once the cause is mended."""
     body = sent.body
-    return RetryOut(collection=body.collection, retried=app.learning.feedback.retry_all(sent.scope, body.judge))
+    return RetryOut(collection=body.collection, retried=app.learning.log.retry_all(sent.scope, body.judge))
 
 
 @router.post(
@@ -176,27 +172,8 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
 
     One that is not parked is a conflict: it waits already, is applied, or is revoked.
     """
-    return FeedbackOut(**format_receipt(app.learning.feedback.retry(scope, feedback_id), scope.collection.name))
-
-
-def _apply_verdict(app: App, receipt: Receipt) -> Receipt:
-    """Return the receipt of the verdict once its effects can be read."""
-    applied = app.learning.feedback.apply_event(receipt.event)
-    app.auth.reads.note_write(receipt.event.collection_id)
-    return applied
-
-
-def _rate_answer(app: App, sent: PostedBody[FeedbackIn], key: str, response: Response) -> FeedbackOut:
-    """Rate an answer."""
-    body = sent.body
-    scope = app.auth.access.scope(body.collection, sent.scope.principal, JUDGE)
-    admit_judge(app, scope, body.judge)
-    receipt = app.revocation.ratings.rate(body.to_verdict(scope), key, wait=body.wait)
-    if body.wait:
-        app.auth.reads.note_write(scope.collection.id)
-    if receipt.event.status in {"applied", "revoked"}:
-        response.status_code = status.HTTP_200_OK
-    return FeedbackOut(**format_receipt(receipt, body.collection))
+    event = app.learning.log.retry(scope, feedback_id)
+    return FeedbackOut(**format_receipt(Receipt(event), scope.collection.name))
 
 
 def admit_judge(app: App, scope: Scope, claimed: str | None) -> None:
@@ -222,18 +199,25 @@ def _format_listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOu
     )
 
 
-def _detail(detail: Detail, collection: str) -> FeedbackDetail:
-    return FeedbackDetail(**format_receipt(detail, collection), verdict=asdict(detail.verdict))
+def _detail(receipt: Receipt, collection: str) -> FeedbackDetail:
+    return FeedbackDetail(**format_receipt(receipt, collection), verdict=asdict(receipt.event.verdict))
 
 
 async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> Receipt:
     if sent.scope.principal is not LOCAL:
         await run_in_threadpool(admit_judge, app, sent.scope, sent.body.judge)
-    verdict = sent.body.to_verdict(sent.scope)
+    verdict, wait = sent.body.to_verdict(sent.scope), sent.body.wait
     if verdict.expansions:
-        await run_in_threadpool(app.learning.intake.check_expansions, verdict)
-    stored = app.learning.intake.submit(verdict, key, announced=not sent.body.wait)
-    return Receipt(await asyncio.wrap_future(stored))
+        await run_in_threadpool(app.learning.log.check_expansions, verdict)
+    event = await asyncio.wrap_future(app.learning.log.submit(verdict, key, announced=not wait))
+
+    def settle() -> Receipt:
+        receipt = app.learning.verdicts.settle(verdict, event, wait=wait)
+        if wait:
+            app.auth.reads.note_write(event.collection_id)
+        return receipt
+
+    return await run_in_threadpool(settle) if wait or verdict.rating is not None else Receipt(event)
 
 
 def format_receipt(receipt: Receipt, collection: str) -> dict[str, object]:

@@ -25,10 +25,10 @@ from engram.api.schemas import (
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.ratings import find_meaning
 from engram.services.auth.scope import Scope
-from engram.services.learning.incoming_verdict import Verdict
+from engram.services.verdict.verdict import Verdict
 
 REASON_CHARACTERS = 1_000
-RATING_FIELDS = {"query_id", "collection", "rating", "cited", "reason", "judge", "confidence", "wait"}
+RATING_FIELDS = {"query_id", "collection", "rating", "cited", "reason", "judge", "confidence", "wait", "as_"}
 """Fields of a rating."""
 _QUERY_ID = "0b7c5f0e-3f0a-4a52-9c38-3c5d0c5f8a11"
 _LAKES = "Titan has a thick nitrogen atmosphere and lakes of liquid methane and ethane."
@@ -69,14 +69,11 @@ class VerdictIn(Model):
             "rejected. False: what it does not name stays unknown."
         ),
     )
-    partial: Flag = Field(
-        default=True, description="The opposite of `complete`; give one of the two at most, or both alike."
-    )
     none_helped: Flag = Field(
         default=False,
         description=(
-            "True: nothing that was activated helped, and all of it counts as rejected. Needed where a complete "
-            "verdict names nothing that helped."
+            "True: nothing that was activated helped, and all of it counts as rejected. It is complete, and says "
+            "that no name was forgotten: a complete verdict without it has to name something that helped."
         ),
     )
     retrieval_success: Flag | None = Field(
@@ -149,11 +146,8 @@ class VerdictIn(Model):
     def _say_that_none_helped(self) -> Self:
         """A complete verdict that names nothing is more likely a slip than a wish to reject everything."""
         helped = bool(self.supporting or self.missed or self.supporting_passages)
-        both = {"complete", "partial"} <= self.model_fields_set
-        if both and self.complete == self.partial:
-            raise ValueError("partial is the opposite of complete")
-        if self.none_helped and (helped or ("partial" in self.model_fields_set and self.partial)):
-            raise ValueError("none_helped goes neither with what helped nor with partial")
+        if self.none_helped and helped:
+            raise ValueError("none_helped does not go with what helped")
         if self.claims_all and not (self.none_helped or helped):
             raise ValueError("say what helped, or none_helped to reject all that was activated")
         return self
@@ -161,7 +155,7 @@ class VerdictIn(Model):
     @property
     def claims_all(self) -> bool:
         """Whether it claims to name all evidence."""
-        return self.complete or self.none_helped or not self.partial
+        return self.complete or self.none_helped
 
     def build_verdict(self, scope: Scope, query_id: UUID) -> Verdict:
         """Build the verdict on a query as the service takes it."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from engram.composition.locked_property import locked_property
 from engram.composition.parts.corpus_services import CorpusServices
+from engram.composition.parts.learning_services import LearningServices
 from engram.composition.parts.revocation_services import RevocationServices
 from engram.config.settings import Settings
 from engram.services.jobs.job_kinds import ERASURE, INGEST, REEMBED, REKEY, REVOCATION
@@ -25,6 +26,7 @@ class JobServices:
     settings: Settings
     database: Database
     corpus: CorpusServices
+    learning: LearningServices
     revocation: RevocationServices
     list_further: Callable[[], Mapping[Kind, JobHandler]]
 
@@ -34,8 +36,8 @@ class JobServices:
         return {
             INGEST: self.corpus.index,
             REKEY: self.corpus.rekey,
-            REVOCATION: self.revocation.revoke,
-            ERASURE: self.revocation.erase,
+            REVOCATION: self.learning.revocation,
+            ERASURE: self.revocation.erasure,
             REEMBED: self.corpus.reembed,
             **self.list_further(),
         }

@@ -1,4 +1,4 @@
-"""Learning: verdicts enter the feedback log and are applied."""
+"""Learning: verdicts enter the log, are applied, and are taken back."""
 
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -8,22 +8,24 @@ from engram.composition.models import Models
 from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
-from engram.services.learning.feedback_service import FeedbackService
-from engram.services.learning.judge_exam import ModelExam
-from engram.services.learning.judge_noise import JudgeNoise
-from engram.services.learning.judge_settings import JudgesService
-from engram.services.learning.llm_judge import JudgeService
-from engram.services.learning.verdict_intake import Intake
-from engram.services.learning.verdict_learning import LearningService
-from engram.services.learning.verdict_listing import VerdictListing
-from engram.services.learning.verdict_pipeline import VerdictPipeline
+from engram.services.effects.key_credit_effect import KeyCreditEffect
+from engram.services.effects.memory_effect import MemoryEffect
+from engram.services.judges.judge_exam import ModelExam
+from engram.services.judges.judge_noise import JudgeNoise
+from engram.services.judges.judge_settings import JudgesService
+from engram.services.judges.llm_judge import JudgeService
+from engram.services.judges.verdict_listing import VerdictListing
+from engram.services.revocation.revocation_service import RevocationService
+from engram.services.verdict.learn import VerdictLearner
+from engram.services.verdict.log import VerdictLog
+from engram.services.verdict.verdict_service import VerdictService
 from engram.storage.database import Database
 from engram.storage.wake_stream import WakeStream
 
 
 @dataclass(frozen=True, eq=False)
 class LearningServices:
-    """Services that take verdicts in and learn from them. Each is made when first used.
+    """Services that take verdicts in, learn from them and take them back. Each is made when first used.
 
     Attributes:
         closing: ends what services of this part have opened.
@@ -38,33 +40,36 @@ class LearningServices:
     closing: ExitStack
 
     @locked_property
-    def learn(self) -> LearningService:
-        """Application of verdicts."""
-        return LearningService(self.database, self.pipeline, max_attempts=self.settings.feedback_max_attempts)
+    def verdicts(self) -> VerdictService:
+        """Verdicts from the door to their receipts."""
+        return VerdictService(self.database, self.log, self.learner, self.revocation.replace_ratings)
 
     @locked_property
-    def pipeline(self) -> VerdictPipeline:
-        """Steps of learning."""
-        return VerdictPipeline(
+    def log(self) -> VerdictLog:
+        """Log of verdicts."""
+        log = VerdictLog(self.database, self.stream, self.models.encoder)
+        self.closing.callback(log.close)
+        return log
+
+    @locked_property
+    def learner(self) -> VerdictLearner:
+        """Application of verdicts."""
+        return VerdictLearner(
             self.database,
-            JudgeNoise(self.models.noise, self.retrieval.question_spreads),
-            self.models.learning_rule,
-            self.models.weight_teaching,
-            self.passage_keys.attribution,
-            self.passage_keys.evolve,
+            self.models.encoder,
+            JudgeNoise(self.models.noise, self.retrieval.question_spreads).choose,
+            [
+                MemoryEffect(self.models.learning_rule),
+                KeyCreditEffect(self.passage_keys.attribution, self.passage_keys.evolve),
+                self.models.weight_effect,
+            ],
+            self.settings.feedback_max_attempts,
         )
 
     @locked_property
-    def intake(self) -> Intake:
-        """Entry of verdicts into the feedback log."""
-        intake = Intake(self.database, self.stream, self.models.encoder)
-        self.closing.callback(intake.close)
-        return intake
-
-    @locked_property
-    def feedback(self) -> FeedbackService:
-        """Intake and status of verdicts."""
-        return FeedbackService(self.database, self.stream, self.intake, self.learn)
+    def revocation(self) -> RevocationService:
+        """Revocation of verdicts."""
+        return RevocationService(self.database, self.passage_keys.attribution, self.passage_keys.evolve)
 
     @locked_property
     def verdict_listing(self) -> VerdictListing:
@@ -77,20 +82,20 @@ class LearningServices:
         return JudgesService(self.database, self.models.noise)
 
     @locked_property
-    def exam(self) -> ModelExam:
+    def judge_exam(self) -> ModelExam:
         """Exam that the model passes before it teaches."""
         return ModelExam(self.models.llm, required=self.settings.judge_exam)
 
     @locked_property
-    def judge(self) -> JudgeService:
+    def llm_judge(self) -> JudgeService:
         """LLM judge of episodes."""
         settings = self.settings
         return JudgeService(
             self.database,
-            self.feedback,
+            self.verdicts,
             self.models.llm,
             name=settings.judge_name,
             interval_seconds=settings.judge_interval_seconds,
             window_hours=settings.judge_window_hours,
-            exam=self.exam,
+            exam=self.judge_exam,
         )

@@ -68,7 +68,7 @@ class MaintenanceServices:
             settings.keep_verdicts_days,
         )
         retire = [state.retire for state in self.hooks.derived_states]
-        return RetentionService(self.connections.database, days, retire, self.revocation.erase.anonymise_aged)
+        return RetentionService(self.connections.database, days, retire, self.revocation.erasure.anonymise_aged)
 
     @locked_property
     def statistics(self) -> StatisticsService:

@@ -1,4 +1,4 @@
-"""Revocation: verdicts are taken back, and learned state is verified."""
+"""Learned state against the log: verified, erased with a person, and reset."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,6 @@ from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.services.erasure.erasure_service import ErasureService
 from engram.services.erasure.person_export import ExportService
 from engram.services.revocation.learning_reset import LearningResetService
-from engram.services.revocation.rating_service import RatingService
-from engram.services.revocation.revocation_service import RevocationService
 from engram.services.revocation.verification import VerificationService
 from engram.storage.database import Database
 
@@ -27,17 +25,7 @@ class RevocationServices:
     hooks: Hooks
 
     @locked_property
-    def revoke(self) -> RevocationService:
-        """Revocation of verdicts."""
-        return RevocationService(self.database, self.passage_keys.attribution, self.passage_keys.evolve)
-
-    @locked_property
-    def ratings(self) -> RatingService:
-        """Intake of ratings."""
-        return RatingService(self.learning.feedback, self.revoke)
-
-    @locked_property
-    def verify(self) -> VerificationService:
+    def verification(self) -> VerificationService:
         """Verification that learned state follows from the log."""
         capacity = self.models.key_learning.rules.capacity
         return VerificationService(
@@ -50,9 +38,9 @@ class RevocationServices:
         )
 
     @locked_property
-    def erase(self) -> ErasureService:
+    def erasure(self) -> ErasureService:
         """Erasure of what is stored of persons."""
-        return ErasureService(self.database, self.revoke, self.hooks.derived_states)
+        return ErasureService(self.database, self.learning.revocation, self.hooks.derived_states)
 
     @locked_property
     def export(self) -> ExportService:
@@ -60,6 +48,6 @@ class RevocationServices:
         return ExportService(self.database)
 
     @locked_property
-    def forget(self) -> LearningResetService:
+    def learning_reset(self) -> LearningResetService:
         """Reset of learned state."""
         return LearningResetService(self.database, self.hooks.derived_states)

@@ -70,6 +70,7 @@ class Principal:
         trusted: whether that judge counts in full from its first verdict on.
         llm_tokens: what a day's calls of a language model may read and write for it; None: any number.
         reads_as: what it is among the readers of passages.
+        caller: name of the principal that asks for it, see ``Scope.act_as``; None: it asks itself.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Principal:
     trusted: bool = True
     llm_tokens: int | None = None
     reads_as: tuple[str, ...] = ()
+    caller: str | None = None
 
     @property
     def readers(self) -> ReaderNames | None:
@@ -147,6 +149,7 @@ class Scope:
             name=f"{self.principal.name} as {digest}",
             grants=self.principal.grants.without(ADMIN, AUDIT, MODERATE),
             reads_as=readers,
+            caller=self.principal.name,
         )
         with tenancy.restrict_to(acted.tenant, acted.readers):
             yield replace(self, principal=acted)

@@ -15,7 +15,7 @@ from engram.services.passage_keys.expansion_validation import ExpansionValidatio
 from engram.storage.corpus import collections, passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
-from engram.storage.feedback_log import judged_queries, logged_verdicts
+from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.passage_keys import evolved_keys, key_credits, key_evidence_log
 from engram.storage.passage_keys.evolved_keys import EvolutionProgress
@@ -74,7 +74,7 @@ class Attribution:
         validation: ExpansionValidation,
     ) -> None:
         self._database = database
-        self.encoder = encoder
+        self._encoder = encoder
         self._limits = limits
         self._learning = learning
         self._validation = validation
@@ -101,27 +101,6 @@ class Attribution:
         new = {digest: wanted[digest] for digest in wanted.keys() - stored_units.keys()}
         return {**stored_units, **self.embed_units(collection, new)}, collection.space
 
-    def embed_questions_again(self, collection_id: int, events: Sequence[int]) -> None:
-        """Embed the questions of these events again where another encoder than the collection's did.
-
-        Nothing was learned of them yet.
-
-        Raises:
-            NotFoundError: the collection is gone.
-            EmbeddingSpaceMismatchError: its vectors are of another encoder than this process runs.
-        """
-        with self._database.read() as reader:
-            collection = collections.load_by_id(reader, collection_id)
-            judged = judged_queries.list_of_other_spaces(reader, collection_id, events, collection.space)
-        questions = sorted({one.question for one in judged})
-        times = sorted({one.time_constraint for one in judged if one.time_constraint is not None} - set(questions))
-        vectors = {text: self.encoder.embed_questions(collection, [text])[0] for text in questions}
-        vectors |= {text: self.encoder.embed(collection, [text])[0] for text in times}
-        with self._database.write() as writer:
-            if not collections.lock_against_deletion(writer, collection_id):
-                raise collections.build_gone_error(collection.name)
-            judged_queries.put(writer, collection_id, judged, vectors, collection.space)
-
     def embed_units(self, collection: Collection, expansions: Mapping[bytes, Expansion]) -> Units:
         """The units of these expansions, by text hash; no transaction is open meanwhile.
 
@@ -134,7 +113,7 @@ class Attribution:
 
     def _unit(self, collection: Collection, digest: bytes, expansion: Expansion) -> Unit:
         text = " ".join(expansion.text.split())  # all that its hash tells apart
-        vector = self.encoder.embed_questions(collection, [text])[0]
+        vector = self._encoder.embed_questions(collection, [text])[0]
         return Unit(digest, expansion.method, text, vector, question_terms(text, collection.languages))
 
     def credit(

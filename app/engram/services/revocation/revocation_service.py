@@ -25,7 +25,7 @@ from engram.storage.corpus import collections
 from engram.storage.corpus.collections import VERDICT
 from engram.storage.database import Database, Writer
 from engram.storage.feedback_log import feedback_events, replay_history
-from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
+from engram.storage.feedback_log.feedback_events import VerdictEvent
 from engram.storage.jobs.jobs import Job
 from engram.storage.learning import learned_weights, question_supports, sentence_memories
 from engram.storage.learning.learned_weights import Days
@@ -51,7 +51,7 @@ class RevocationService:
         self._evolve = evolve
         self._batch_size = batch_size
 
-    def revoke(self, scope: Scope, event_id: int) -> StoredVerdictEvent:
+    def revoke(self, scope: Scope, event_id: int) -> VerdictEvent:
         """Revoke one event, applied or not; one that is revoked already stays as it is.
 
         Raises:
@@ -76,13 +76,13 @@ class RevocationService:
             log.info("feedback revoked", event_id=event_id, judge=event.judge)
         return event
 
-    def replace_ratings(self, scope: Scope, event: StoredVerdictEvent) -> int:
+    def replace_ratings(self, scope: Scope, event: VerdictEvent) -> int:
         """Revoke the judge's earlier ratings of an answer in favour of this one; how many there were.
 
         Repeated, it revokes nothing that came after the event.
         """
         collection_id = scope.collection.id
-        principal = None if scope.is_allowed(MODERATE) else scope.principal.name
+        principal = None if scope.is_allowed(MODERATE) else event.principal
         with tenancy.allow_all_readers(), self._database.read() as reader:
             earlier = feedback_events.list_earlier_ratings(
                 reader, collection_id, event.query_id, event.judge, event.id, principal

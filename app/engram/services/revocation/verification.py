@@ -21,7 +21,7 @@ from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvid
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
-from engram.services.feedback_log.weight_terms import PlacedVerdict, WeightModel, observe_statements
+from engram.services.feedback_log.weight_terms import WeightModel, observe_verdicts
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.verification_findings import TABLES, TOLERANCE, Findings, VerificationReport, values
@@ -239,8 +239,8 @@ def _check_weights(
         )
         # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
         terms = [term for term in page if term.targets.keys() <= holders.keys()]
-        statements = [PlacedVerdict.from_verdict(term, holders, term.noise) for term in terms]
-        anew = () if known is None else observe_statements(believed, known, statements, models)
+        placed = [term.place(holders, term.noise) for term in terms]
+        anew = () if known is None else observe_verdicts(believed, known, placed, models)
         for term, seen in zip(terms, anew, strict=known is not None):
             if seen is None or not _is_near(term.evidence, seen.evidence):
                 findings.differs(

@@ -1,74 +1,60 @@
 """Verdicts on their way into the log."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
-from engram.context.tenancy import ReaderNames
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.corpus import collections
 from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import READER_ROLE, Reader, Writer
-from engram.storage.feedback_log.feedback_events import COLUMNS, StoredVerdictEvent, build_event
+from engram.storage.feedback_log.feedback_events import COLUMNS, VerdictEvent, build_event
 from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
 from engram.storage.retrieval import episodes
 from engram.storage.retrieval.episodes import COLLAPSED_KEY, SUFFICIENCY
 from engram.storage.row_lookups import NOT_DELETED
 
 
-@dataclass(frozen=True, slots=True)
-class NewVerdictEvent:
-    """A verdict to append to the log of a collection.
-
-    ``sentences``, distinct, must exist for that, for ``readers``; those of whom it is known are left out.
-    ``sees_query``: whether it is known that the principal sees all that the judged query found.
-    """
-
-    collection_id: int
-    query_id: UUID
-    idempotency_key: str
-    body_hash: bytes
-    judge: str
-    verdict: LoggedVerdict
-    sentences: Sequence[int]
-    principal: str = "local"
-    tenant: str = "local"
-    trusted: bool = True
-    readers: ReaderNames | None = None
-    sees_query: bool = False
-
-
-def accept(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
+def accept(writer: Writer, events: Sequence[VerdictEvent], *, checked: bool) -> list[VerdictEvent | None]:
     """Append events, in one statement; of each itself as it is stored.
 
     None for one that cannot be appended: its principal used the key before, there is no such collection or episode,
-    not each of its sentences exists, one of them is of a duplicate that the answer left out, the query is another's
-    and may have found what the principal does not see, or, of several events, its collection is held by somebody
-    who may delete it.
+    or, of several events, its collection is held by somebody who may delete it.
     Keys are taken in order, and the judged queries in theirs after all keys, so that whoever waits for one holds
     none but earlier ones. The first verdict on a query copies what verdicts on it go by.
+
+    Args:
+        checked: whether it is known that all sentences in the verdicts exist, that none is of a duplicate that the
+            answer left out, and that the principal sees all that the judged query found. Otherwise all of this is
+            checked here, and an event that fails it cannot be appended.
     """
     if writer.distributed:
-        return _accept_apart(writer, events)
-    return _accept(writer, events, "c.id")
+        return _accept_apart(writer, events, checked=checked)
+    return _accept(writer, events, "c.id", checked=checked)
 
 
-def _accept_apart(writer: Writer, events: Sequence[NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
+def _accept_apart(writer: Writer, events: Sequence[VerdictEvent], *, checked: bool) -> list[VerdictEvent | None]:
     """Each collection's by a statement of its own, as they are on different nodes."""
-    accepted: list[StoredVerdictEvent | None] = [None] * len(events)
+    accepted: list[VerdictEvent | None] = [None] * len(events)
     for collection in sorted({event.collection_id for event in events}):
         places = [at for at, event in enumerate(events) if event.collection_id == collection]
-        stored_here = _accept(writer, [events[at] for at in places], "%(collection)s")
+        stored_here = _accept(writer, [events[at] for at in places], "%(collection)s", checked=checked)
         for at, one in zip(places, stored_here, strict=True):
             accepted[at] = one
     return accepted
 
 
-def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list[StoredVerdictEvent | None]:
+def _accept(
+    writer: Writer, events: Sequence[VerdictEvent], own: str, *, checked: bool
+) -> list[VerdictEvent | None]:
     """Accept events as ``accept`` does; ``own`` is the SQL expression for an event's collection."""
-    named = [(at, sentence) for at, event in enumerate(events, start=1) for sentence in event.sentences]
+    verdicts = [event.verdict for event in events]
+    named = [
+        (at, sentence)
+        for at, verdict in enumerate([] if checked else verdicts, start=1)
+        for sentence in sorted({*verdict.supports, *verdict.rejects})
+    ]
     rows = writer.rows(
         f"""
         WITH c AS MATERIALIZED ( -- before any row in it, as collections.lock_against_deletion says
@@ -80,13 +66,13 @@ def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list
                         %(judges)s::text[], %(principals)s::text[], %(trusted)s::boolean[], %(partial)s::boolean[],
                         %(found)s::boolean[], %(right)s::boolean[], %(scores)s::float8[],
                         %(confidences)s::float8[], %(spared)s::text[], %(rounds)s::text[],
-                        %(ratings)s::text[], %(reasons)s::text[], %(sees_query)s::boolean[])
+                        %(ratings)s::text[], %(reasons)s::text[])
                 WITH ORDINALITY AS given(collection, query, key, hash, judge, principal, trusted, partial,
                                          retrieval_success, generation_success, generation_score, confidence,
-                                         spared, rounds, rating, reason, sees_query, n)
+                                         spared, rounds, rating, reason, n)
             JOIN c ON c.id = given.collection
             WHERE (SELECT e.id FROM episode e WHERE e.collection_id = {own} AND e.id = given.query
-                       AND (given.sees_query OR e.principal = given.principal
+                       AND (%(checked)s OR e.principal = given.principal
                             OR current_user <> '{READER_ROLE}')) IS NOT NULL
               AND NOT EXISTS (
                   SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
@@ -160,20 +146,20 @@ def _accept(writer: Writer, events: Sequence[NewVerdictEvent], own: str) -> list
             "judges": [event.judge for event in events],
             "principals": [event.principal for event in events],
             "trusted": [event.trusted for event in events],
-            "partial": [event.verdict.partial for event in events],
-            "found": [event.verdict.retrieval_success for event in events],
-            "right": [event.verdict.generation_success for event in events],
-            "scores": [event.verdict.generation_score for event in events],
-            "confidences": floats(event.verdict.confidence for event in events),
-            "spared": [f"{{{','.join(map(str, event.verdict.spared))}}}" for event in events],
-            "rounds": [rounds_text(event.verdict.rounds) for event in events],
-            "ratings": [event.verdict.rating for event in events],
-            "reasons": [event.verdict.reason for event in events],
-            "sees_query": [event.sees_query for event in events],
+            "partial": [verdict.partial for verdict in verdicts],
+            "found": [verdict.retrieval_success for verdict in verdicts],
+            "right": [verdict.generation_success for verdict in verdicts],
+            "scores": [verdict.generation_score for verdict in verdicts],
+            "confidences": floats(verdict.confidence for verdict in verdicts),
+            "spared": [f"{{{','.join(map(str, verdict.spared))}}}" for verdict in verdicts],
+            "rounds": [rounds_text(verdict.rounds) for verdict in verdicts],
+            "ratings": [verdict.rating for verdict in verdicts],
+            "reasons": [verdict.reason for verdict in verdicts],
+            "checked": checked,
             "places": integers(at for at, _ in named),
             "sentences": integers(sentence for _, sentence in named),
         }
-        | _children([event.verdict for event in events]),
+        | _children(verdicts),
     )
     accepted = {(row.collection_id, row.principal, row.idempotency_key): build_event(row) for row in rows}
     # Of several with one key one was stored, and the others will meet it.
@@ -202,7 +188,7 @@ def _children(verdicts: Sequence[LoggedVerdict]) -> dict[str, object]:
 
 def find_first(
     reader: Reader, collection: Collection, principal: str, key: str, query_id: UUID
-) -> StoredVerdictEvent | None:
+) -> VerdictEvent | None:
     """The event first accepted under this Idempotency-Key; None for a new key, and the query can be judged.
 
     Raises:
@@ -232,7 +218,7 @@ def find_first(
     return None
 
 
-def find_by_key(reader: Reader, collection_id: int, principal: str, key: str) -> StoredVerdictEvent | None:
+def find_by_key(reader: Reader, collection_id: int, principal: str, key: str) -> VerdictEvent | None:
     """The event accepted under this Idempotency-Key of the principal, or None."""
     row = reader.row(
         f"""

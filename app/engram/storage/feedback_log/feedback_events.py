@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.constants import FilterConstants
+from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
@@ -20,23 +21,50 @@ from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, join_by_index
 Vector = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredVerdictEvent:
-    """An accepted verdict and what became of it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictEvent:
+    """A verdict in the log of a collection, and what became of it.
+
+    Attributes:
+        idempotency_key: under which its principal brought it; ``body_hash`` recognises the verdict when it is sent
+            again.
+        judge: whose verdict it is.
+        principal: who brought it.
+        trusted: whether its judge counts in full by whose request it was.
+        logged: the verdict itself; None where only the other fields were read.
+        id: 0 until it is stored.
+        status: ``pending``, ``applied``, ``parked`` or ``revoked``.
+        attempts: tries to apply it that failed.
+        error: why the last try failed, or what the event waits for.
+        received_at: None until it is stored.
+    """
 
     collection_id: int
-    id: int
     query_id: UUID
     idempotency_key: str
     body_hash: bytes
     judge: str
-    principal: str
-    status: str
-    attempts: int
-    error: str | None
-    received_at: datetime
-    applied_at: datetime | None
-    revoked_at: datetime | None
+    principal: str = "local"
+    trusted: bool = True
+    logged: LoggedVerdict | None = None
+    id: int = 0
+    status: str = "pending"
+    attempts: int = 0
+    error: str | None = None
+    received_at: datetime | None = None
+    applied_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    @property
+    def verdict(self) -> LoggedVerdict:
+        """The verdict itself.
+
+        Raises:
+            LookupError: the event was read without it.
+        """
+        if self.logged is None:
+            raise LookupError(f"event {self.id} was read without its verdict")
+        return self.logged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,15 +112,15 @@ def list_earlier_ratings(
 
 
 COLUMNS = """
-    collection_id, id, query_id, idempotency_key, body_hash, judge, principal, status, attempts, error, received_at,
-    applied_at, revoked_at
+    collection_id, id, query_id, idempotency_key, body_hash, judge, principal, trusted, status, attempts, error,
+    received_at, applied_at, revoked_at
 """
 """Of the log, what ``build_event`` takes."""
 
 
-def build_event(row: Any) -> StoredVerdictEvent:
+def build_event(row: Any) -> VerdictEvent:
     """The event that a row of ``COLUMNS`` is."""
-    return StoredVerdictEvent(
+    return VerdictEvent(
         collection_id=row.collection_id,
         id=row.id,
         query_id=row.query_id,
@@ -100,6 +128,7 @@ def build_event(row: Any) -> StoredVerdictEvent:
         body_hash=row.body_hash,
         judge=row.judge,
         principal=row.principal,
+        trusted=row.trusted,
         status=row.status,
         attempts=row.attempts,
         error=row.error,
@@ -109,7 +138,7 @@ def build_event(row: Any) -> StoredVerdictEvent:
     )
 
 
-def find(reader: Reader, collection_id: int, event: int) -> StoredVerdictEvent | None:
+def find(reader: Reader, collection_id: int, event: int) -> VerdictEvent | None:
     """The event, or None."""
     row = reader.row(
         f"SELECT {COLUMNS} FROM feedback_event WHERE collection_id = %(collection)s AND id = %(id)s",
@@ -128,7 +157,7 @@ def page(
     principal: str | None = None,
     before: int | None = None,
     query: UUID | None = None,
-) -> list[StoredVerdictEvent]:
+) -> list[VerdictEvent]:
     """Events in order of acceptance, those after event ``after``; ``principal``: only whose it brought.
 
     With ``before`` those accepted before that event, the latest first. With ``query`` only those on that answer.

@@ -1,8 +1,9 @@
 """The log's copies of judged queries, which outlive the queries."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 from uuid import UUID
 
 import numpy as np
@@ -41,6 +42,9 @@ class JudgedVerdict:
         ranked: passages that were ranked by features, (n,); None where features alone did not rank.
         answer_features: of the answer, (k,); None where it teaches nothing of sufficiency.
         reranked: scores of a reranker for ``ranked``.
+        noise: observation noise R of the verdict; infinite until it is known by which constants it is applied.
+        holders: sentence of ``targets`` -> its passage, of those that exist; see ``place``.
+        supports_exist: whether every sentence that the verdict supports exists.
     """
 
     verdict: LoggedVerdict
@@ -48,6 +52,27 @@ class JudgedVerdict:
     ranked: list[int] | None
     answer_features: NDArray[np.float32] | None
     reranked: RerankedFeatures | None
+    noise: float = math.inf
+    holders: Mapping[int, int] = field(default_factory=dict)
+    supports_exist: bool = False
+
+    def place(self, holders: Mapping[int, int], noise: float) -> Self:
+        """Return the verdict with the passages of its sentences and its observation noise.
+
+        Args:
+            holders: sentence -> its passage, of sentences that exist.
+        """
+        return replace(
+            self,
+            noise=noise,
+            holders={sentence: holders[sentence] for sentence in self.targets if sentence in holders},
+            supports_exist=holders.keys() >= set(self.verdict.supports),
+        )
+
+    @property
+    def judged_passages(self) -> list[tuple[int, int]]:
+        """(passage, y) of each of the placed sentences."""
+        return [(passage, self.targets[sentence]) for sentence, passage in self.holders.items()]
 
 
 JUDGED_COLUMNS = """

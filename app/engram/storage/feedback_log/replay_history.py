@@ -202,7 +202,6 @@ class Term(JudgedVerdict):
 
     sequence: int
     event_id: int
-    noise: float
     surprise: float
     evidence: WeightEvidence
     judge: str

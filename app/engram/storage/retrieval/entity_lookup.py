@@ -10,8 +10,8 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
-from engram.storage.retrieval.written_names import WRITTEN_NAME
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
+from engram.storage.written_names import WRITTEN_NAME
 
 SENTENCES_PER_PASSAGE = 20
 """Sentences per passage that are read to count the passages that name an entity; titles are named in each."""

@@ -14,8 +14,8 @@ from engram.storage.column_parameters import decode_column, floats, integers
 from engram.storage.database import Reader
 from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.retrieval.written_names import WRITTEN_NAME
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index, join_once
+from engram.storage.written_names import WRITTEN_NAME
 
 
 @dataclass(frozen=True, slots=True)

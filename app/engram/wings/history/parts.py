@@ -25,7 +25,7 @@ class HistoryServices:
     def past(self) -> PastService:
         """Reconstruction of past states."""
         attribution = self.passage_keys.attribution
-        restore = VerdictRestorer(self.models.weight_teaching, attribution)
+        restore = VerdictRestorer(self.models.weight_effect, attribution)
         return PastService(self.database, attribution, self.passage_keys.evolve, restore, self.hooks.derived_states)
 
 

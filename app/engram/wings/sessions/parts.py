@@ -68,7 +68,7 @@ class SessionServices:
     @locked_property
     def teacher(self) -> Teacher:
         """Distribution of session verdicts to rounds."""
-        return Teacher(self.database, self.learning.feedback)
+        return Teacher(self.database, self.learning.verdicts)
 
     @locked_property
     def session_runner(self) -> SessionRunner:
@@ -85,7 +85,7 @@ class SessionServices:
             RoundJudge(
                 self.database, lambda: self.classifier, lambda: self.models.priors, self.answers.hooks.explainer
             ),
-            self.learning.exam,
+            self.learning.judge_exam,
         )
 
     @locked_property

@@ -263,6 +263,7 @@ class AsyncEngram:
         cited: Iterable[Cited] = (),
         reason: str | None = None,
         judge: str | None = None,
+        asked: Sequence[str] | None = None,
         collection: str | None = None,
         wait: bool = False,
         idempotency_key: str | None = None,
@@ -276,9 +277,10 @@ class AsyncEngram:
                 a sentence's as a number. Up: all of it is supported.
             reason: for a thumb down ``wrong_answer``, ``missing``, ``irrelevant`` or ``outdated``, or any text.
             judge: who rates; by default the access key's judge.
+            asked: whom the answer was asked for, where that was somebody; the rating is your own all the same.
             wait: apply the rating before answering.
         """
-        body = build_rating(answer, up, cited, reason, judge, wait)
+        body = build_rating(answer, up, cited, reason, judge, asked, wait)
         body["collection"] = self._name(collection or getattr(answer, "collection", None))
         return await self.send(
             Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=build_idempotency_header(idempotency_key))

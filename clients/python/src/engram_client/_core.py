@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
@@ -148,14 +148,25 @@ Cited: TypeAlias = PassageLike | SentenceLike | str | int
 
 
 def build_rating(
-    answer: Judged, up: bool | None, cited: Iterable[Cited], reason: str | None, judge: str | None, wait: bool
+    answer: Judged,
+    up: bool | None,
+    cited: Iterable[Cited],
+    reason: str | None,
+    judge: str | None,
+    asked: Sequence[str] | None,
+    wait: bool,
 ) -> dict[str, Any]:
     """The body of a rating."""
     query = answer if isinstance(answer, UUID | str) else answer.query_id
     value = None if up is None else "up" if up else "down"
     body: dict[str, Any] = {"query_id": str(query), "rating": value, "wait": wait}
     named = [_citation(one) for one in cited]
-    options = {"cited": named or None, "reason": reason, "judge": judge}
+    options = {
+        "cited": named or None,
+        "reason": reason,
+        "judge": judge,
+        "as": None if asked is None else list(asked),
+    }
     return body | {name: value for name, value in options.items() if value is not None}
 
 

@@ -344,7 +344,7 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     """Make an application on the same encoder and servers, with a part of learning left out or changed."""
     from engram.composition.container import Application
     from engram.core.filter.states import AUDITED
-    from engram.services.learning.weight_teaching import WeightTeaching
+    from engram.services.effects.weight_effect import WeightEffect
     from engram_evaluation.learning_rules import PartialRule, WithoutValidation
 
     other = Application(services.settings, addresses)
@@ -357,7 +357,7 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     if variation.fixed_gain is not None or channels:
         other.models.learning_rule = PartialRule(channels, variation.fixed_gain)
     if "weights" in variation.frozen:
-        other.models.weight_teaching = WeightTeaching(lambda kind: {}, {})
+        other.models.weight_effect = WeightEffect(lambda kind: {}, {})
     other.models.expansion_validation = (
         WithoutValidation() if variation.ungated_keys else services.models.expansion_validation
     )

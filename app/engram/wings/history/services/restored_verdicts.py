@@ -18,8 +18,8 @@ from engram.core.filter.states import (
     AuditRows,
     question_hash,
 )
-from engram.services.learning.verdict_batch import build_statement
-from engram.services.learning.weight_teaching import WeightTeaching
+from engram.services.effects.memory_effect import build_statement
+from engram.services.effects.weight_effect import WeightEffect
 from engram.services.passage_keys.attribution import Attribution, Units, text_hash
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
@@ -54,7 +54,7 @@ class RestoredVerdicts:
 class VerdictRestorer:
     """Derives what such verdicts did; gains and perplexities are left to the replay that follows."""
 
-    def __init__(self, weights: WeightTeaching, attribution: Attribution) -> None:
+    def __init__(self, weights: WeightEffect, attribution: Attribution) -> None:
         self._weights = weights
         self._attribution = attribution
 
@@ -83,8 +83,8 @@ class VerdictRestorer:
                 credited_events = [event for event in pending if not constants[event.id].is_new]
                 self._attribution.credit(writer, copy.target, credited_events, units)
             kind = collections.load_by_id(writer, copy.target).corpus_kind
-            holders = self._weights.holders(writer, copy.target, pending)
-            taught = self._weights.terms(kind, pending, constants, holders)
+            placed = self._weights.place(writer, copy.target, pending, constants)
+            taught = self._weights.compute_terms(kind, placed, constants)
             for believed, terms in taught.items():
                 learned_weights.add(writer, copy.target, believed, terms)
                 days.update((believed, term.judge, term.day) for term in terms)

@@ -24,7 +24,7 @@ from engram.api.schemas import (
     Whole,
 )
 from engram.core.budget import Budget
-from engram.services.learning.incoming_verdict import NamedSentence
+from engram.services.verdict.verdict import NamedSentence
 from engram.wings.sessions.api.option_schemas import OptionsIn
 from engram.wings.sessions.core.session import NoteKind, Round, SessionSummary, Status, StopReason, StopRule
 from engram.wings.sessions.services.session_service import NewSession

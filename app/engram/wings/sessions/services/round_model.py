@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from engram.core.ranking.ranking_weights import Prior, WeightObservation
-from engram.services.feedback_log.weight_terms import PlacedVerdict
+from engram.storage.feedback_log.judged_queries import JudgedVerdict
 from engram.wings.sessions.core import round_sufficiency
 from engram.wings.sessions.services.stop_weights import StopWeights
 
@@ -28,8 +28,8 @@ class RoundModel:
         """Load the belief before any verdict; None where nothing was fitted."""
         return self._load_weights().rounds
 
-    def observe(self, prior: Prior, statement: PlacedVerdict) -> WeightObservation | None:
+    def observe(self, prior: Prior, judged: JudgedVerdict) -> WeightObservation | None:
         """Compute a verdict's observation of the pools after its rounds; None if it has none."""
         return round_sufficiency.observe_verdict(
-            statement.judged.verdict, statement.named, prior, statement.noise, known=statement.supports_exist
+            judged.verdict, judged.judged_passages, prior, judged.noise, known=judged.supports_exist
         )

@@ -17,9 +17,10 @@ from engram.core.filter.logged_verdict import Expansion, LoggedVerdict
 from engram.core.ranking.coverage import content_words
 from engram.core.text.words import normalise_words
 from engram.services.auth.scope import Scope
-from engram.services.learning.feedback_service import FeedbackService, Receipt
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.learning.verdict_resolution import resolve_verdict
+from engram.services.verdict.receipt import Receipt
+from engram.services.verdict.resolution import resolve_verdict
+from engram.services.verdict.verdict import NamedSentence, Verdict
+from engram.services.verdict.verdict_service import VerdictService
 from engram.storage.corpus import passages
 from engram.storage.database import Database
 from engram.storage.retrieval import episodes
@@ -54,7 +55,7 @@ class _Query:
 class Teacher:
     """Fans a verdict on a session out."""
 
-    def __init__(self, database: Database, feedback: FeedbackService) -> None:
+    def __init__(self, database: Database, feedback: VerdictService) -> None:
         self._database = database
         self._feedback = feedback
 
@@ -69,7 +70,7 @@ class Teacher:
 
         Raises:
             NotFoundError: none of its queries is kept any more, or none has to do with what the verdict names.
-            InvalidRequestError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as ``Intake.accept``.
+            InvalidRequestError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as ``VerdictLog.accept``.
         """
         with self._database.snapshot() as reader:
             collection_id = verdict.scope.collection.id

@@ -19,7 +19,7 @@ from engram.providers.llm import Llm, token_meter
 from engram.services.auth.quotas import QuotaService
 from engram.services.auth.scope import Principal, Scope, is_keyless
 from engram.services.jobs.work import Work
-from engram.services.learning.judge_exam import ModelExam
+from engram.services.judges.judge_exam import ModelExam
 from engram.services.pipelines.question import QuestionPipeline
 from engram.services.retrieval.fallbacks import Fallback
 from engram.services.retrieval.graph_walk import merge_walks

@@ -110,7 +110,7 @@ def _list_receipts(services: "Application", file: Path | None) -> "Receipts":
     from engram.services.erasure.erasure_service import read_receipts
 
     if file is None:
-        return services.revocation.erase.list_all_receipts()
+        return services.revocation.erasure.list_all_receipts()
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         return {
@@ -129,7 +129,7 @@ def _repeat_erasures(services: "Application", receipts: "Receipts", made_at: str
         later = [receipt for receipt in own if receipt.erased_at >= datetime.fromisoformat(made_at)]
         with suppress(NotFoundError):  # the backup does not have the collection
             scope = services.auth.access.scope(name, replace_fields(LOCAL, tenant=tenant))
-            repeated += len(services.revocation.erase.repeat(scope, later))
+            repeated += len(services.revocation.erasure.repeat(scope, later))
     return repeated
 
 
@@ -160,7 +160,7 @@ def _restore(services: "Application", source: Path, *, replace: bool, verify: bo
     with _progress_bars() as progress:
         manifest = upkeep_of(services).backup.restore(source, replace=replace, progress=progress)
         bad, count = [], len(manifest.collections)
-        for number, report in enumerate(services.revocation.verify.verify_all(1) if verify else (), start=1):
+        for number, report in enumerate(services.revocation.verification.verify_all(1) if verify else (), start=1):
             if not report.clean:
                 bad.append(report.collection)
             progress("collections verified", number, count)

@@ -46,7 +46,7 @@ def _check_learning(services: "Application") -> "Iterator[CheckResult]":
     """Compare each collection with a replay of its log."""
     from engram.wings.upkeep.services.doctor_checks import CheckResult
 
-    for report in services.revocation.verify.verify_all(1):
+    for report in services.revocation.verification.verify_all(1):
         name = report.collection
         if report.clean:
             yield CheckResult("learned", "ok", f"{name} follows from its log")

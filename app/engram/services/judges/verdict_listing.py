@@ -10,7 +10,7 @@ from engram.storage.corpus import passages
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database
 from engram.storage.feedback_log import feedback_events, verdict_summaries
-from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
+from engram.storage.feedback_log.feedback_events import VerdictEvent
 from engram.storage.feedback_log.verdict_summaries import StoredSummary
 
 MOST_SENTENCES = 20
@@ -44,7 +44,7 @@ class VerdictSummary:
         sentences_cut: whether it names more sentences than ``MOST_SENTENCES``.
     """
 
-    event: StoredVerdictEvent
+    event: VerdictEvent
     question: str | None
     rating: str | None
     reason: str | None
@@ -99,7 +99,7 @@ class VerdictListing:
 
 def _summary(
     scope: Scope,
-    event: StoredVerdictEvent,
+    event: VerdictEvent,
     stored: StoredSummary,
     sentences: Mapping[int, StoredSentence],
     texts: Mapping[int, StoredPassage],

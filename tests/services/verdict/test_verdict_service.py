@@ -6,8 +6,8 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
-from engram.services.learning.feedback_service import Receipt
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.verdict.receipt import Receipt
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.feedback_log import audit_rows
 from engram.storage.feedback_log.logged_verdicts import VERSION
 from tests.conftest import Ingest
@@ -103,9 +103,11 @@ class TestSentenceReferences:
         self, application: Application, collection: str, query_id: uuid.UUID, *names: NamedSentence
     ) -> list[int]:
         verdict = Verdict(query_id=query_id, scope=application.auth.access.scope(collection), supporting=names)
-        event = application.learning.feedback.accept(verdict, uuid.uuid4().hex).event.id
+        event = application.learning.verdicts.accept(verdict, uuid.uuid4().hex).event.id
         return list(
-            application.learning.feedback.event(application.auth.access.scope(collection), event).verdict.supports
+            application.learning.verdicts.read(
+                application.auth.access.scope(collection), event
+            ).event.verdict.supports
         )
 
     def test_a_sentence_is_found_by_its_text(
@@ -181,9 +183,9 @@ class TestInapplicableEvents:
         event = state.judge(application, curie, query_id, [born, vistula], rejected=[discovered]).event.id
         application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "curie")
 
-        assert application.learning.learn.apply(state.collection_id(application, curie), [event]) == 1
+        assert application.learning.learner.apply(state.collection_id(application, curie), [event]) == 1
 
-        receipt = application.learning.feedback.event(application.auth.access.scope(curie), event)
+        receipt = application.learning.verdicts.read(application.auth.access.scope(curie), event)
         assert receipt.event.status == "applied"
         assert {row.sentence_id for row in receipt.changes or []}.isdisjoint({born, discovered})
         assert vistula in {row.sentence_id for row in receipt.changes or []}
@@ -196,13 +198,13 @@ class TestInapplicableEvents:
         event = state.judge(application, curie, query_id, [born]).event.id
         application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "curie")
 
-        application.learning.learn.apply(state.collection_id(application, curie), [event])
+        application.learning.learner.apply(state.collection_id(application, curie), [event])
 
         assert (
-            application.learning.feedback.event(application.auth.access.scope(curie), event).event.status
+            application.learning.verdicts.read(application.auth.access.scope(curie), event).event.status
             == "applied"
         )
-        assert application.learning.feedback.event(application.auth.access.scope(curie), event).changes == []
+        assert application.learning.verdicts.read(application.auth.access.scope(curie), event).changes == []
 
     def test_event_of_unknown_version_is_parked_and_blocks_no_others(
         self, application: Application, curie: str, query_id: uuid.UUID
@@ -212,10 +214,10 @@ class TestInapplicableEvents:
         set_version(application, events[1], VERSION + 1)
         target = state.collection_id(application, curie)
 
-        assert application.learning.learn.apply(target, events) == 2
+        assert application.learning.learner.apply(target, events) == 2
         assert state.event_statuses(application, curie)[events[1]] == "pending"
         for _ in range(application.settings.feedback_max_attempts):
-            assert application.learning.learn.apply(target, events) == 0
+            assert application.learning.learner.apply(target, events) == 0
 
         assert state.event_statuses(application, curie) == dict(
             zip(events, ["applied", "parked", "applied"], strict=True)

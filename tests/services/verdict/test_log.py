@@ -18,13 +18,13 @@ from engram.context.errors import (
     UnavailableError,
 )
 from engram.core.filter.logged_verdict import Expansion
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.learning.verdict_intake import Intake, hash_verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.log import VerdictLog
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collection_deletion
 from engram.storage.database import Database, Writer
 from engram.storage.feedback_log import event_intake as log
-from engram.storage.feedback_log.feedback_events import StoredVerdictEvent
+from engram.storage.feedback_log.feedback_events import VerdictEvent
 from tests.conftest import Ingest
 from tests.support import state
 
@@ -50,12 +50,12 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sizes: list[int] = []
     accept = log.accept
 
-    def accept_and_record(writer: object, events: list[log.NewVerdictEvent]) -> object:
-        found = accept(writer, events)  # type: ignore[arg-type]
+    def accept_and_record(writer: Writer, events: Sequence[VerdictEvent], *, checked: bool) -> object:
+        found = accept(writer, events, checked=checked)
         sizes.append(sum(one is not None for one in found))
         return found
 
-    monkeypatch.setattr("engram.services.learning.verdict_intake.event_intake.accept", accept_and_record)
+    monkeypatch.setattr("engram.services.verdict.log.event_intake.accept", accept_and_record)
     return sizes
 
 
@@ -64,7 +64,7 @@ def test_many_are_stored_together_and_each_once(
 ) -> None:
     names = [f"key-{uuid4()}" for _ in range(150)]
 
-    futures = [application.learning.intake.submit(verdict, key) for key in (*names, *names)]
+    futures = [application.learning.log.submit(verdict, key) for key in (*names, *names)]
 
     events = [future.result(timeout=30) for future in futures]
     assert [event.idempotency_key for event in events] == [*names, *names]
@@ -77,7 +77,7 @@ def test_many_are_stored_together_and_each_once(
 
 
 def test_batched_verdicts_fail_individually(application: Application, verdict: Verdict, stored: list[int]) -> None:
-    application.learning.intake.accept(verdict, first := f"key-{uuid4()}")
+    application.learning.log.accept(verdict, first := f"key-{uuid4()}")
     passage = NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw")
     nowhere = replace(verdict.scope, collection=replace(verdict.scope.collection, id=2**62))
     cases = {
@@ -97,7 +97,7 @@ def test_batched_verdicts_fail_individually(application: Application, verdict: V
         "new as well": (verdict, f"key-{uuid4()}", None),
     }
 
-    futures = {name: application.learning.intake.submit(given, key) for name, (given, key, _) in cases.items()}
+    futures = {name: application.learning.log.submit(given, key) for name, (given, key, _) in cases.items()}
 
     wait(futures.values(), timeout=30)
     for name, (_, key, error) in cases.items():
@@ -129,7 +129,7 @@ def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:
         "reason": "missing",
     }
 
-    hashes = [hash_verdict(Verdict(**given)).hex() for given in (judged, rated)]
+    hashes = [Verdict(**given).compute_hash().hex() for given in (judged, rated)]
 
     assert hashes == [
         "8e643c5dd2ad79dc89af53fb54ce67a934700531b581ac51c609ffe767698f28",
@@ -140,20 +140,22 @@ def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:
 def test_cancelled_verdict_is_not_accepted(
     application: Application, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    intake = Intake(application.database, application.stream, application.models.encoder)
+    waiting = VerdictLog(application.database, application.stream, application.models.encoder)
     begun, free = threading.Event(), threading.Event()
     accept = log.accept
 
-    def accept_slowly(writer: Writer, events: Sequence[log.NewVerdictEvent]) -> list[StoredVerdictEvent | None]:
+    def accept_slowly(
+        writer: Writer, events: Sequence[VerdictEvent], *, checked: bool
+    ) -> list[VerdictEvent | None]:
         begun.set()
         assert free.wait(30)
-        return accept(writer, events)
+        return accept(writer, events, checked=checked)
 
     monkeypatch.setattr(log, "accept", accept_slowly)
-    first = intake.submit(verdict, f"key-{uuid4()}")
+    first = waiting.submit(verdict, f"key-{uuid4()}")
     assert begun.wait(30)
-    left = intake.submit(verdict, gone := f"key-{uuid4()}")
-    kept = intake.submit(verdict, f"key-{uuid4()}")
+    left = waiting.submit(verdict, gone := f"key-{uuid4()}")
+    kept = waiting.submit(verdict, f"key-{uuid4()}")
 
     assert left.cancel()
     free.set()
@@ -161,7 +163,7 @@ def test_cancelled_verdict_is_not_accepted(
     assert first.result(timeout=30).id < kept.result(timeout=30).id
     with application.database.read() as reader:
         assert log.find_by_key(reader, kept.result().collection_id, "local", gone) is None
-    intake.close()
+    waiting.close()
 
 
 def test_collection_deletion_does_not_block_other_verdicts(
@@ -174,8 +176,8 @@ def test_collection_deletion_does_not_block_other_verdicts(
     with application.database.write() as writer:
         assert collection_deletion.begin(writer, scope.collection.id)
         keys = [f"key-{uuid4()}" for _ in range(4)]
-        waiting = [application.learning.intake.submit(doomed, key) for key in keys[:2]]
-        others = [application.learning.intake.submit(verdict, key) for key in keys[2:]]
+        waiting = [application.learning.log.submit(doomed, key) for key in keys[:2]]
+        others = [application.learning.log.submit(verdict, key) for key in keys[2:]]
 
         done, _ = wait(others, timeout=30)
 
@@ -185,20 +187,20 @@ def test_collection_deletion_does_not_block_other_verdicts(
 
 
 def test_closed_intake_refuses_verdicts(application: Application, verdict: Verdict) -> None:
-    intake = Intake(application.database, application.stream, application.models.encoder)
-    intake.close()
+    waiting = VerdictLog(application.database, application.stream, application.models.encoder)
+    waiting.close()
     with pytest.raises(UnavailableError, match="is ending"):
-        intake.submit(verdict, f"key-{uuid4()}")
+        waiting.submit(verdict, f"key-{uuid4()}")
 
 
 def test_lost_database_fails_every_waiting_verdict(
     application: Application, addresses: Servers, verdict: Verdict
 ) -> None:
     away = Database(addresses.database_url.replace("port=", "port=1"), pool_size=1)
-    intake = Intake(away, application.stream, application.models.encoder)
+    waiting = VerdictLog(away, application.stream, application.models.encoder)
 
-    futures = [intake.submit(verdict, f"key-{uuid4()}") for _ in range(5)]
+    futures = [waiting.submit(verdict, f"key-{uuid4()}") for _ in range(5)]
 
     assert [type(future.exception(timeout=30)) for future in futures] == [UnavailableError] * 5
-    intake.close()
+    waiting.close()
     away.close()

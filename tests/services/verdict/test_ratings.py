@@ -7,7 +7,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.filter.ratings import Rating
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
@@ -19,7 +19,7 @@ def test_revoked_ratings_leave_no_trace(application: Application, curie: str, se
     undo.apply(application, curie, events, batch)
     taken = random.Random(seed).sample(events[::3], 3)
     for event in taken:
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), event)
     undo.assert_verified(application, curie)
     after = undo.list_learned(application, curie)
     assert {row["sufficiency"] > 0 for row in after["question_support"]} == {True, False}
@@ -34,7 +34,8 @@ def test_a_broken_call_is_made_good_by_its_repetition(application: Application, 
     query = add_episode(application, curie)
     first = rate(application, curie, query, "up", "first")
     verdict = build_rating(application, curie, query, "down")
-    application.learning.feedback.accept(verdict, "second", wait=True)
+    stored = application.learning.log.accept(verdict, "second")
+    application.learning.learner.apply(stored.collection_id, [stored.id])
     assert state.event_statuses(application, curie)[first] == "applied"
     second = rate(application, curie, query, "down", "second")
     assert state.event_statuses(application, curie) == {first: "revoked", second: "applied"}
@@ -44,9 +45,9 @@ def test_a_broken_call_is_made_good_by_its_repetition(application: Application, 
 def test_a_rating_that_waits_is_replaced_and_never_applied(application: Application, curie: str) -> None:
     query = add_episode(application, curie)
     scope = application.auth.access.scope(curie)
-    first = application.revocation.ratings.rate(build_rating(application, curie, query, "up"), "first").event.id
+    first = application.learning.verdicts.accept(build_rating(application, curie, query, "up"), "first").event.id
     second = rate(application, curie, query, "withdrawn", "second")
-    assert application.learning.learn.apply(scope.collection.id, [first, second]) == 0
+    assert application.learning.learner.apply(scope.collection.id, [first, second]) == 0
     assert state.event_statuses(application, curie) == {first: "revoked", second: "applied"}
     assert state.rows(application, curie, "question_support") == []
 
@@ -70,6 +71,6 @@ def build_rating(application: Application, name: str, query: object, value: Rati
 
 
 def rate(application: Application, name: str, query: object, value: Rating, key: str) -> int:
-    return application.revocation.ratings.rate(
+    return application.learning.verdicts.accept(
         build_rating(application, name, query, value), key, wait=True
     ).event.id

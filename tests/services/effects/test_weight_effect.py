@@ -15,8 +15,7 @@ from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
-from engram.services.learning.verdict_learning import LearningService
-from engram.services.learning.weight_teaching import WeightTeaching
+from engram.services.effects.weight_effect import WeightEffect
 from engram.services.retrieval.answer import Answer
 from engram.services.retrieval.query import Query
 from engram_evaluation.commands.evaluate_command import build_variation
@@ -117,8 +116,8 @@ class TestTermSums:
     def test_verdicts_add_up_and_each_has_its_row(self, application: Application, towns: str) -> None:
         events = judge_some(application, towns, 6)
         target = state.collection_id(application, towns)
-        application.learning.learn.apply(target, events[:1])
-        application.learning.learn.apply(target, events[1:])
+        application.learning.learner.apply(target, events[:1])
+        application.learning.learner.apply(target, events[1:])
 
         assert_same(load_evidence(application, towns), sum_expected(application, 6))
         assert_same(load_evidence(application, towns), sum_of_audit(application, towns))
@@ -134,7 +133,7 @@ class TestTermSums:
         for _ in range(3):
             receipt = state.judge(application, towns, query_id, supporting, key="once", wait=True)
         target = state.collection_id(application, towns)
-        state.together(*[lambda: application.learning.learn.apply(target, [receipt.event.id])] * 4)
+        state.together(*[lambda: application.learning.learner.apply(target, [receipt.event.id])] * 4)
 
         assert_same(load_evidence(application, towns), observe_expected(application))
         assert list(audit(application, towns)) == [receipt.event.id]
@@ -142,7 +141,7 @@ class TestTermSums:
     def test_the_same_event_by_several_threads_counts_once(self, application: Application, towns: str) -> None:
         target = state.collection_id(application, towns)
         for event in judge_some(application, towns, 4):
-            state.together(*[lambda event=event: application.learning.learn.apply(target, [event])] * 2)
+            state.together(*[lambda event=event: application.learning.learner.apply(target, [event])] * 2)
 
         assert_same(load_evidence(application, towns), sum_expected(application, 4))
 
@@ -151,7 +150,7 @@ class TestTermSums:
         events = judge_some(application, towns, 24)
 
         def build_applier(mine: Sequence[int]) -> Callable[[], None]:
-            return lambda: [application.learning.learn.apply(target, [event]) for event in mine] and None
+            return lambda: [application.learning.learner.apply(target, [event]) for event in mine] and None
 
         state.together(*(build_applier(events[start::4]) for start in range(4)))
 
@@ -161,7 +160,7 @@ class TestTermSums:
 
     def test_a_verdict_can_be_taken_back_with_its_row(self, application: Application, towns: str) -> None:
         events = judge_some(application, towns, 5)
-        application.learning.learn.apply(state.collection_id(application, towns), events)
+        application.learning.learner.apply(state.collection_id(application, towns), events)
         term = read_term(audit(application, towns)[events[-1]])
 
         assert_same(load_evidence(application, towns) - term, sum_expected(application, 4))
@@ -176,11 +175,11 @@ class TestTermSums:
 
         with monkeypatch.context() as patch:
             patch.setattr("engram.storage.feedback_log.feedback_events.mark_applied", fail)
-            assert application.learning.learn.apply(state.collection_id(application, towns), [event]) == 0
+            assert application.learning.learner.apply(state.collection_id(application, towns), [event]) == 0
         assert state.load_weights(application, towns) is None
         assert audit(application, towns) == {}
 
-        assert application.learning.learn.apply(state.collection_id(application, towns), [event]) == 1
+        assert application.learning.learner.apply(state.collection_id(application, towns), [event]) == 1
         assert_same(load_evidence(application, towns), sum_expected(application, 1))
 
     def test_features_of_another_version_are_passed_over(self, application: Application, towns: str) -> None:
@@ -190,7 +189,7 @@ class TestTermSums:
             state.judge(application, towns, query_id, supporting).event.id
             for query_id in (older, add_episode(application, towns))
         ]
-        assert application.learning.learn.apply(state.collection_id(application, towns), events) == 2
+        assert application.learning.learner.apply(state.collection_id(application, towns), events) == 2
 
         assert list(audit(application, towns)) == events[1:]
         assert_same(load_evidence(application, towns), observe_expected(application))
@@ -211,7 +210,7 @@ def list_scores(application: Application, name: str, **more: Any) -> list[tuple[
 class TestCollections:
     def teach(self, application: Application, name: str) -> None:
         """Verdicts on made-up features and no sentence that a question is answered by."""
-        application.learning.learn.apply(state.collection_id(application, name), judge_some(application, name, 3))
+        application.learning.learner.apply(state.collection_id(application, name), judge_some(application, name, 3))
         with application.database.write() as writer:
             target = {"c": state.collection_id(application, name)}
             for table in ("sentence_memory", "question_support", "question"):
@@ -238,9 +237,9 @@ class TestCollections:
         ours = state.prior_of(application, towns)
         turned = Prior(-ours.sufficiency.mean, 2.0 * ours.sufficiency.precision)
         other = replace(ours, sufficiency_name="another", sufficiency=turned)
-        weights = WeightTeaching(lambda _kind: other.priors, application.models.weight_models)
-        pipeline = replace(application.learning.pipeline, weight_teaching=weights)
-        service = LearningService(application.database, pipeline, max_attempts=5)
+        weights = WeightEffect(lambda _kind: other.priors, application.models.weight_models)
+        memories, keys, _ = application.learning.learner.effects
+        service = replace(application.learning.learner, effects=[memories, keys, weights])
         supporting = list_first_sentences(application, towns, "Townc")
         first, second = (
             state.judge(application, towns, add_episode(application, towns), supporting).event.id for _ in range(2)
@@ -249,7 +248,7 @@ class TestCollections:
         before = estimate_sufficiency(application, towns, memory="off")
         service.apply(target, [first])
         assert state.load_weights(application, towns) is None
-        application.learning.learn.apply(target, [second])
+        application.learning.learner.apply(target, [second])
 
         assert_same(load_evidence(application, towns), observe_expected(application))
         theirs = state.load_weights(application, towns, "another")
@@ -287,7 +286,7 @@ class TestCollections:
         for name in (towns, other):
             self.teach(application, name)
         kept = load_evidence(application, other)
-        application.revocation.forget.reset(application.auth.access.scope(towns))
+        application.revocation.learning_reset.reset(application.auth.access.scope(towns))
 
         assert state.snapshot(application, towns, state.WEIGHTS) == {table: [] for table in state.WEIGHTS}
         assert estimate_sufficiency(application, towns) == untouched

@@ -1,7 +1,9 @@
 """A judge's verdict as it comes in, with the names that the judge knows."""
 
+import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from uuid import UUID
 
 from engram.core.filter.logged_verdict import Expansion, JudgedRound
@@ -65,6 +67,12 @@ class Verdict:
     reason: str | None = None
 
     @property
+    def author(self) -> str:
+        """Name of the principal that the log says brought it. A thumb is the caller's own, whomever it asks for."""
+        principal = self.scope.principal
+        return principal.name if self.rating is None else principal.caller or principal.name
+
+    @property
     def vouches(self) -> bool:
         """Whether it says that retrieval or generation succeeded, so that passage keys learn without validation."""
         return bool(self.retrieval_success or self.generation_success or self.generation_score is not None)
@@ -88,3 +96,27 @@ class Verdict:
     def cited_passages(self) -> list[str]:
         """External ids of the passages that are cited as a whole."""
         return [one.passage_id for one in self.cited if one.passage_id is not None and one.text is None]
+
+    def compute_hash(self) -> bytes:
+        """Return the hash that recognises a repeated verdict under its key."""
+        content = {name: getattr(self, name) for name in HASHED_FIELDS}
+        if self.rating is not None:
+            content["rating"] = {"rating": self.rating, "cited": self.cited, "reason": self.reason}
+        return hashlib.sha256(json.dumps(content, default=_convert_value).encode()).digest()
+
+
+HASHED_FIELDS = [
+    attribute.name
+    for attribute in fields(Verdict)
+    if attribute.name not in ("scope", "rounds", "rating", "cited", "reason")
+]
+"""Fields whose values make the hash of a verdict under its key.
+
+A new field of ``Verdict`` changes all hashes: leave it out here, and add it in ``compute_hash`` only where it is
+set. A session fills in ``rounds`` itself.
+"""
+
+
+def _convert_value(value: object) -> object:
+    """Convert values that JSON lacks."""
+    return asdict(value) if isinstance(value, NamedSentence | Expansion) else str(value)

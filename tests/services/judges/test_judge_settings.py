@@ -43,7 +43,7 @@ def say(
             state.on_day(application, name, receipt.event.id, day)
         undo.apply(application, name, [receipt.event.id])
         changes.append(
-            application.learning.feedback.event(application.auth.access.scope(name), receipt.event.id).changes
+            application.learning.verdicts.read(application.auth.access.scope(name), receipt.event.id).changes
         )
     return changes
 
@@ -221,7 +221,7 @@ class TestRankingVerdictCap:
         application.learning.judges.set(application.auth.access.scope(curie), "busy", comparisons=2)
         events = self.comparisons(application, curie, "busy", 5)
         undo.apply(application, curie, events)
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), events[0])
+        application.learning.revocation.revoke(application.auth.access.scope(curie), events[0])
         assert self.list_counted(application, curie) == events[1:3]
         undo.assert_verified(application, curie)
         after = undo.list_learned(application, curie)
@@ -247,8 +247,8 @@ class TestRankingVerdictCap:
         undo.assert_verified(application, curie)
 
         # Once nobody contradicts it, it counts.
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), honest)
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), agreeing)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), honest)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), agreeing)
         assert self.list_counted(application, curie) == [hostile]
         undo.assert_verified(application, curie)
         after = undo.list_learned(application, curie)
@@ -272,7 +272,7 @@ class TestRankingVerdictCap:
         undo.apply(application, curie, [honest, hostile])
         assert state.load_weights(application, curie) is None
 
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), honest)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), honest)
         learned = state.load_weights(application, curie)
         assert learned is not None
         assert learned.events == 1
@@ -286,7 +286,7 @@ class TestRankingVerdictCap:
                 "UPDATE weight_audit SET counted = true WHERE collection_id = %(c)s",
                 {"c": state.collection_id(application, curie)},
             )
-        assert not application.revocation.verify.verify(application.auth.access.scope(curie)).clean
+        assert not application.revocation.verification.verify(application.auth.access.scope(curie)).clean
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -307,7 +307,7 @@ def test_under_caps_too_it_is_as_if_revoked_verdicts_had_never_come(
     undo.assert_verified(application, curie)
     taken = draw.sample(events, 12)
     for event in taken:
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), event)
     after = undo.list_learned(application, curie)
     undo.assert_verified(application, curie)
 
@@ -322,7 +322,7 @@ class TestSettings:
     def test_judges_are_listed_with_their_verdicts(self, application: Application, curie: str, born: int) -> None:
         say(application, curie, "b", born, 1, times=2)
         (event,) = [row["id"] for row in state.rows(application, curie, "feedback_event")][:1]
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), event)
+        application.learning.revocation.revoke(application.auth.access.scope(curie), event)
         application.learning.judges.set(application.auth.access.scope(curie), "a", negative=2.0)
         say(application, curie, "c", born, 1)
         views = application.learning.judges.page(application.auth.access.scope(curie), "", 10)

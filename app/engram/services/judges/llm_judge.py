@@ -19,9 +19,9 @@ from engram.context.errors import (
 )
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
-from engram.services.learning.feedback_service import FeedbackService
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.learning.judge_exam import ModelExam
+from engram.services.judges.judge_exam import ModelExam
+from engram.services.verdict.verdict import NamedSentence, Verdict
+from engram.services.verdict.verdict_service import VerdictService
 from engram.storage.corpus import passages
 from engram.storage.database import Database, Reader
 from engram.storage.retrieval import episodes
@@ -58,7 +58,7 @@ class JudgeService:
     def __init__(
         self,
         database: Database,
-        feedback: FeedbackService,
+        verdicts: VerdictService,
         llm: Llm | None,
         *,
         name: str,
@@ -68,7 +68,7 @@ class JudgeService:
     ) -> None:
         """``exam``: what the model has to pass before its first verdict."""
         self._database = database
-        self._feedback = feedback
+        self._verdicts = verdicts
         self._llm = llm
         self._name = name
         self._interval_seconds = interval_seconds
@@ -188,7 +188,7 @@ class JudgeService:
             confidence=1.0 if judgement.confidence is None else max(0.01, judgement.confidence),
         )
         try:
-            self._feedback.accept(verdict, f"{self._name}:{episode.id}")
+            self._verdicts.accept(verdict, f"{self._name}:{episode.id}")
         except IdempotencyConflictError:
             log.info("episode judged by another judge meanwhile", query_id=str(episode.id))
             return False

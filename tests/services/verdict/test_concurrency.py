@@ -5,12 +5,12 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.services.learning.verdict_learning import LearningService
 from engram.storage.feedback_log import feedback_events
 from engram.storage.learning import sentence_memories
 from tests.conftest import CURIE, Ingest
@@ -62,19 +62,19 @@ def replay_in_order(application: Application, collection: str) -> None:
     target = state.collection_id(application, collection)
     state.forget_everything(application, collection)
     for event in order:
-        assert application.learning.learn.apply(target, [event]) == 1
+        assert application.learning.learner.apply(target, [event]) == 1
 
 
 class TestOneEvent:
     def test_event_is_applied_only_once(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         (event,) = accept_events(application, curie, 1, seed=1)
-        assert application.learning.learn.apply(target, [event]) == 1
+        assert application.learning.learner.apply(target, [event]) == 1
         learned, log = state.list_learned(application, curie), state.rows(application, curie, "feedback_event")
 
-        assert application.learning.learn.apply(target, [event]) == 0
-        assert application.learning.learn.apply(target, [event, event]) == 0
-        assert application.learning.learn.apply_overdue(0.0, 1000) >= 0
+        assert application.learning.learner.apply(target, [event]) == 0
+        assert application.learning.learner.apply(target, [event, event]) == 0
+        assert application.learning.learner.apply_overdue(0.0, 1000) >= 0
 
         assert state.list_learned(application, curie) == learned
         assert state.rows(application, curie, "feedback_event") == log
@@ -88,20 +88,20 @@ class TestOneEvent:
         def apply_while_another_holds_the_first_and_dies() -> None:
             with application.database.write() as writer:
                 assert [event.id for event in feedback_events.lock_pending(writer, target, [first])] == [first]
-                assert application.learning.learn.apply(target, [first, second]) == 1
+                assert application.learning.learner.apply(target, [first, second]) == 1
                 raise KeyError("dead")
 
         with pytest.raises(KeyError):
             apply_while_another_holds_the_first_and_dies()
         assert state.event_statuses(application, curie) == {first: "pending", second: "applied"}
-        assert application.learning.learn.apply(target, [first, second]) == 1
+        assert application.learning.learner.apply(target, [first, second]) == 1
 
     def test_many_connections_at_once_apply_it_once(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         applied: list[int] = []
         for event in accept_events(application, curie, 5, seed=3):
             state.together(
-                *[lambda event=event: applied.append(application.learning.learn.apply(target, [event]))] * 6
+                *[lambda event=event: applied.append(application.learning.learner.apply(target, [event]))] * 6
             )
 
         assert sum(applied) == 5
@@ -124,12 +124,12 @@ class TestOverlappingEvents:
 
             def run_thread() -> None:
                 for start in range(0, len(mine), batch):
-                    applied.append(application.learning.learn.apply(target, mine[start : start + batch]))
+                    applied.append(application.learning.learner.apply(target, mine[start : start + batch]))
 
             return run_thread
 
         state.together(*(worker(seed) for seed in range(6)))
-        while application.learning.learn.apply(target, events):
+        while application.learning.learner.apply(target, events):
             pass
 
         assert sorted(state.list_applied_order(application, curie)) == events
@@ -143,9 +143,9 @@ class TestOverlappingEvents:
     def test_two_services_share_one_log(self, application: Application, curie: str) -> None:
         target = state.collection_id(application, curie)
         events = accept_events(application, curie, 30, seed=9)
-        other = LearningService(application.database, application.learning.pipeline, max_attempts=5)
+        other = replace(application.learning.learner)
         state.together(
-            lambda: [application.learning.learn.apply(target, [event]) for event in events],
+            lambda: [application.learning.learner.apply(target, [event]) for event in events],
             lambda: [other.apply(target, [event]) for event in reversed(events)],
         )
 
@@ -204,12 +204,12 @@ class TestBesideIngest:
             def run_thread() -> None:
                 while not done.is_set():
                     for event in accept_where_possible(application, curie, seed):
-                        application.learning.learn.apply(target, [event])
+                        application.learning.learner.apply(target, [event])
 
             return run_thread
 
         state.together(ingest_both, learn(1), learn(2), learn(3))
-        application.learning.learn.apply_overdue(0.0, 1000)
+        application.learning.learner.apply_overdue(0.0, 1000)
 
         assert set(state.event_statuses(application, curie).values()) == {"applied"}
         assert state.counts(application, curie) == state.true_counts(application, curie)
@@ -253,7 +253,7 @@ class TestBesideIngest:
             def learn(target: int = target, events: list[int] = events) -> None:
                 for event in events:
                     with suppress(NotFoundError):
-                        application.learning.learn.apply(target, [event])
+                        application.learning.learner.apply(target, [event])
 
             def delete(name: str = name, gone: list[bool] = gone) -> None:
                 application.corpus.ingest.delete_collection(application.auth.access.scope(name))

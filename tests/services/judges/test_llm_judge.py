@@ -11,8 +11,8 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import LlmError, LlmNotConfiguredError, NotFoundError
-from engram.services.learning.incoming_verdict import Verdict
-from engram.services.learning.llm_judge import JudgeService
+from engram.services.judges.llm_judge import JudgeService
+from engram.services.verdict.verdict import Verdict
 from engram.storage.database import Database
 from tests.conftest import CURIE, Ingest, Scoped
 from tests.support import threads
@@ -37,7 +37,7 @@ def judging(application: Application, settings: Settings, addresses: Servers) ->
             application.models.embedder,
             application.models.language,
         )
-        return built[-1].learning.judge
+        return built[-1].learning.llm_judge
 
     yield build
     for app in built:
@@ -117,13 +117,13 @@ def test_judged_queries_are_skipped(
     http: TestClient, application: Application, curie: str, judging: Judging, scoped: Scoped
 ) -> None:
     first, second = ask(http, curie, QUESTION, OTHER_QUESTION)
-    body = {"collection": curie, "query_id": first, "partial": True}
+    body = {"collection": curie, "query_id": first}
     assert http.post("/feedback", json=body, headers={"idempotency-key": "mine"}).status_code == 202
 
     def judge_first(request: dict[str, Any]) -> str:
         """Another judge comes first while this one's model is thinking, and finds otherwise."""
         other = Verdict(query_id=third, scope=application.auth.access.scope(curie), partial=True, judge="llm-judge")
-        application.learning.feedback.accept(other, f"llm-judge:{third}")
+        application.learning.verdicts.accept(other, f"llm-judge:{third}")
         return keyword_handler(request)
 
     with OpenAiServer(keyword_handler) as server:
@@ -202,7 +202,7 @@ def test_no_connection_is_held_while_the_model_thinks(
         app = Application(
             settings.model_copy(update={"llm_base_url": server.base_url, "judge_exam": False}), addresses
         )
-        assert app.learning.judge.run(lambda: [scoped(curie)], once=True) == 1
+        assert app.learning.llm_judge.run(lambda: [scoped(curie)], once=True) == 1
         app.close()
     assert held == [0]
 

@@ -108,7 +108,7 @@ def test_a_revoked_verdict_never_was(application: Application, curie: str) -> No
     ).event.id
     assert len(state.weight_rows(application, curie, "sufficiency")) == len(events) + 1
     undo.assert_verified(application, curie)
-    application.revocation.revoke.revoke(application.auth.access.scope(curie), late)
+    application.learning.revocation.revoke(application.auth.access.scope(curie), late)
 
     assert state.snapshot(application, curie, state.WEIGHTS, state.INCIDENTAL) == before
     undo.assert_verified(application, curie)
@@ -144,7 +144,7 @@ class TestAutomaticLevel:
 
     def test_level_withholds_one_confirmed_answer_in_ten(self, application: Application, curie: str) -> None:
         events = self.confirm(application, curie, LEAST_CONFIRMED + 1)
-        application.revocation.revoke.revoke(application.auth.access.scope(curie), events[-1])
+        application.learning.revocation.revoke(application.auth.access.scope(curie), events[-1])
         answer = query(application, curie, min_sufficiency="auto", include=frozenset({"trace"}))
         assert answer.trace is not None
         assert answer.trace.sufficiency is not None

@@ -12,7 +12,7 @@ from engram.core.auth.access_keys import ALL_GRANTS
 from engram.core.filter.judge_standing import ESTABLISHED, JudgeStanding
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import LOCAL, Principal
-from engram.services.learning.incoming_verdict import NamedSentence, Verdict
+from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.support import state, undo
 
 QUESTION = "Where was Marie Curie born?"
@@ -46,10 +46,10 @@ def say(
         partial=True,
         **more,
     )
-    event = application.learning.feedback.accept(verdict, str(uuid4())).event.id
+    event = application.learning.verdicts.accept(verdict, str(uuid4())).event.id
     state.on_day(application, collection, event, day)
     undo.apply(application, collection, [event])
-    return application.learning.feedback.event(application.auth.access.scope(collection), event)
+    return application.learning.verdicts.read(application.auth.access.scope(collection), event)
 
 
 def gains(detail: Any) -> dict[str, float]:
@@ -161,7 +161,7 @@ class TestStanding:
         assert shown["liar"] == JudgeStanding(0, 1)
         undo.assert_verified(application, curie)
 
-        application.revocation.revoke.request(application.auth.access.scope(curie), judge="eager")
+        application.learning.revocation.request(application.auth.access.scope(curie), judge="eager")
         application.jobs.runner.run_ready()
         views = application.learning.judges.page(application.auth.access.scope(curie), "", 10)
         assert {view.judge.name: view.standing for view in views}["eager"] == JudgeStanding()
@@ -188,7 +188,7 @@ class TestRevokedStandings:
             say(application, curie, f"new-{n}", [said[3]], [said[0]])
         assert state.list_learned(application, curie) != before
         for n in range(3):
-            application.revocation.revoke.request(application.auth.access.scope(curie), judge=f"new-{n}")
+            application.learning.revocation.request(application.auth.access.scope(curie), judge=f"new-{n}")
         application.jobs.runner.run_ready()
         assert state.list_learned(application, curie) == before
         undo.assert_verified(application, curie)

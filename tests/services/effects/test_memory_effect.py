@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY
-from engram.services.learning.incoming_verdict import NamedSentence
+from engram.services.verdict.verdict import NamedSentence
 from tests.conftest import Ingest
 from tests.support import state
 from tests.support.encoder import HALF_PRECISION
@@ -256,10 +256,10 @@ class TestManyVerdicts:
         target = state.collection_id(application, curie)
 
         for event in events:
-            assert application.learning.learn.apply(target, [event]) == 1
+            assert application.learning.learner.apply(target, [event]) == 1
         one_by_one = state.list_learned(application, curie)
         state.forget_everything(application, curie)
         assert not any(state.list_learned(application, curie).values())
-        assert application.learning.learn.apply(target, events) == len(events)
+        assert application.learning.learner.apply(target, events) == len(events)
 
         assert state.list_learned(application, curie) == one_by_one

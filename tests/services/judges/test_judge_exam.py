@@ -10,7 +10,7 @@ import pytest
 from engram.context.errors import LlmError, UnfitModelError
 from engram.core.budget import Budget
 from engram.providers.llm import Llm
-from engram.services.learning.judge_exam import CONTROL_QUESTIONS, ExamResult, ModelExam, examine
+from engram.services.judges.judge_exam import CONTROL_QUESTIONS, ExamResult, ModelExam, examine
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_state import SessionRequest
@@ -100,7 +100,7 @@ def test_verdicts_of_an_unfit_model_are_not_learned(
     http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
     http.post("/query", json={"collection": curie, "query": QUESTION})
-    judge = modelled.application(build_handler(lambda count: [1])).learning.judge
+    judge = modelled.application(build_handler(lambda count: [1])).learning.llm_judge
     for once in (True, False):  # and it does not wait for the model to become better
         with pytest.raises(UnfitModelError):
             judge.run(lambda: [scoped(curie)], once=once)
@@ -110,7 +110,7 @@ def test_verdicts_of_an_unfit_model_are_not_learned(
 def test_a_model_that_passes_judges_and_is_examined_once(
     http: TestClient, modelled: ModelApplications, curie: str, scoped: Scoped
 ) -> None:
-    judge = modelled.application(answer_controls).learning.judge
+    judge = modelled.application(answer_controls).learning.llm_judge
     assert judge.run(lambda: [scoped(curie)], once=True) == 0
     assert modelled.server.requests == []  # nothing waits, so nothing is asked
     for _ in range(2):

@@ -1,0 +1,1 @@
+"""Effects of verdicts: what each changes in the transaction that applies it."""

@@ -1,1 +1,0 @@
-"""From a verdict to changed state: taken in, applied once, bounded by judge."""
