@@ -117,6 +117,60 @@ def test_a_change_of_readers_alone_is_applied(cli: Cli, folder: Path, collection
     assert explained["readers"] == ["group:hr"]
 
 
+def explain(cli: Cli, collection: str, passage: str) -> list[str] | None:
+    """Readers of a passage."""
+    asked = cli("access", "explain", passage, "-c", collection, "--as", "group:hr", "--json")
+    readers: list[str] | None = json.loads(asked.stdout)["readers"]
+    return readers
+
+
+def test_files_that_no_rule_names_are_closed_and_named_at_every_run(
+    cli: Cli, folder: Path, collection: str
+) -> None:
+    (folder / ".engram-readers").write_text("lakes.txt: group:hr\n")
+    for _ in range(2):
+        done = cli("sync", str(folder), "-c", collection)
+        assert (
+            "read by nobody, as no line of .engram-readers names them: rivers.txt, roads.txt, towns.txt\n"
+            in done.stderr
+        )
+    assert [explain(cli, collection, f"{name}.txt#1") for name in ("lakes", "rivers")] == [["group:hr"], []]
+    done = cli("sync", str(folder), "-c", collection, "--readers", "everyone")
+    assert "read by everyone, as no line of .engram-readers names them" in done.stderr
+    assert [explain(cli, collection, f"{name}.txt#1") for name in ("lakes", "rivers")] == [["group:hr"], None]
+
+
+def test_new_files_of_a_folder_that_lost_its_rules_are_closed(cli: Cli, folder: Path, collection: str) -> None:
+    rules = folder / ".engram-readers"
+    rules.write_text("*: everyone\nlakes.txt: group:hr\n")
+    sync(cli, folder, collection)
+    rules.unlink()
+    (folder / "bays.txt").write_text("The bay is deep.")
+    (folder / "lakes.txt").write_text("Lake Geneva lies in the Alps.")
+    (folder / "rivers.txt").rename(folder / "deep" / "rivers.txt")
+    done = cli("sync", str(folder), "-c", collection)
+    assert "1 of its documents have readers" in done.stderr
+    (folder / "deep" / "cliffs.txt").write_text("The cliff is steep.")
+    assert cli("import", str(folder / "deep" / "cliffs.txt"), "-c", collection).returncode == 0
+    (folder / "deep" / "dunes.txt").write_text("The dune moves.")
+    assert cli("import", str(folder), "-c", collection).returncode == 0
+    sources = ("bays", "lakes", "deep/cliffs", "deep/dunes", "deep/rivers", "towns")
+    assert {source: explain(cli, collection, f"{source}.txt#1") for source in sources} == {
+        "bays": [],
+        "lakes": ["group:hr"],
+        "deep/cliffs": [],
+        "deep/dunes": [],
+        "deep/rivers": None,
+        "towns": None,
+    }
+
+
+def test_a_rule_that_matches_nothing_imports_nothing(cli: Cli, folder: Path, collection: str) -> None:
+    (folder / ".engram-readers").write_text("*: everyone\nwages/*: group:hr\n")
+    assert "line 2: 'wages/*' matches no file" in cli.fails("sync", str(folder), "-c", collection)
+    assert "line 2: 'wages/*' matches no file" in cli.fails("import", str(folder / "towns.txt"), "-c", collection)
+
+
 def test_a_file_that_cannot_be_converted_keeps_its_document(cli: Cli, folder: Path, collection: str) -> None:
     sync(cli, folder, collection)
     (folder / "towns.txt").write_text(" ")

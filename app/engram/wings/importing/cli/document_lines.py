@@ -2,19 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
 from engram.cli.terminal import complain
 from engram.context.errors import InvalidRequestError
+from engram.wings.importing.cli.chosen_readers import ChosenReaders
 
 if TYPE_CHECKING:
     from engram.wings.importing.conversion.converter import Converter
     from engram.wings.importing.conversion.folder import Listing, SourceFile
-    from engram.wings.importing.conversion.reader_rules import ReaderRules, ReadersOf
 
 SIZE = 1_200  # as engram.wings.importing.conversion.chunks, which only these commands need to import
 OVERLAP = 200
@@ -29,43 +27,11 @@ ReadersOption = Annotated[
     str | None,
     typer.Option(
         "--readers",
-        help="Who may read the passages: user:ana, group:hr with commas between, `everyone` or `nobody`. A file "
-        "`.engram-readers` in a folder has precedence. Without either, passages keep their readers.",
+        help="Who may read the passages: user:ana, group:hr with commas between, `everyone` or `nobody`. A line of "
+        "a file `.engram-readers` has precedence; what no line names there is read by nobody without this option. "
+        "Where there is neither, passages keep their readers.",
     ),
 ]
-
-
-@dataclass(frozen=True)
-class ChosenReaders:
-    """Who may read what is imported: as folders say, else as the command says."""
-
-    given: "ReadersOf | None"
-    folders: "Mapping[str, ReaderRules]"
-
-    @classmethod
-    def prepare(cls, option: str | None, paths: Sequence[Path]) -> "ChosenReaders":
-        """Read the option and the rules of the folders.
-
-        Raises:
-            InvalidRequestError: one of them cannot be read.
-        """
-        from engram.wings.importing.conversion.folder import escape_name
-        from engram.wings.importing.conversion.reader_rules import parse_readers, read_rules
-
-        try:
-            given = None if option is None else parse_readers(option)
-        except ValueError as error:
-            raise InvalidRequestError(f"--readers: {error}.") from error
-        folders = [path.resolve() for path in paths if path.is_dir()]
-        return cls(given, {escape_name(str(folder)): read_rules(folder) for folder in folders})
-
-    def find(self, file: "SourceFile") -> dict[str, list[str] | None]:
-        """Return field ``readers`` of a document, if anything is said of it."""
-        ruled = None if file.folder is None else self.folders[file.folder].find(file.path)
-        chosen = ruled or self.given
-        if chosen is None:
-            return {}
-        return {"readers": None if chosen.readers is None else list(chosen.readers)}
 
 
 class DocumentLines:
@@ -110,7 +76,7 @@ class DocumentLines:
         self.sources.add(file.name)
         self.passages += len(conversion.passages)
         self._write_line(conversion.describe(file.name, data, file.folder))
-        readers = self._readers.find(file)
+        readers = self._readers.find_for_writing(file)
         for passage in conversion.passages:
             self._write_line(passage.as_json(file.name) | readers)
 

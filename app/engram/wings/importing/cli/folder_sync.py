@@ -8,11 +8,12 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from engram.cli.http_client import Client, ClientError, build_path
+from engram.cli.http_client import Client, ClientError
 from engram.cli.ingest_commands import ingest_stream, is_complete
 from engram.cli.terminal import complain, say, say_json
+from engram.wings.importing.cli.chosen_readers import ChosenReaders
+from engram.wings.importing.cli.collection_documents import change_document, compare_documents, delete_document
 from engram.wings.importing.cli.document_lines import (
-    ChosenReaders,
     DocumentLines,
     complain_left_out,
     complain_unreadable,
@@ -70,10 +71,10 @@ class FolderComparison:
         deleted now or later.
         """
         try:
-            steps = self._send(client, [])
+            steps = compare_documents(client, self.collection, self.folder, self.documents)
             gone = [folder for folder in steps["folders"] if not Path(folder).is_dir()]
             if gone:  # the folder was renamed
-                steps = self._send(client, gone)
+                steps = compare_documents(client, self.collection, self.folder, self.documents, gone)
                 for source in [*steps["delete"], *(move["before"] for move in steps["moved"])]:
                     change_document(client, self.collection, source, {"folder": self.folder})
         except ClientError as error:
@@ -81,13 +82,6 @@ class FolderComparison:
                 raise
             new = sorted(one["source"] for one in self.documents if one["digest"] is not None)
             return {"upload": new, "moved": [], "changed": [], "delete": []}
-        return steps
-
-    def _send(self, client: Client, earlier_folders: list[str]) -> dict[str, Any]:
-        body = {"folder": self.folder, "earlier_folders": earlier_folders, "documents": self.documents}
-        steps: dict[str, Any] = client.send(
-            "POST", "/documents:compare", params={"collection": self.collection}, json=body
-        )
         return steps
 
 
@@ -129,7 +123,8 @@ class FolderSync:
         listed = list_files([self.folder], self.prefix)
         complain_left_out(listed)
         check_names(listed.sources)
-        readers = ChosenReaders.prepare(self.readers, [self.folder])
+        readers = ChosenReaders.prepare(self.readers, listed.sources)
+        readers = readers.close_new(client, self.collection, listed.sources)
         files = {file.name: file for file in listed.sources}
         digests = {name: self._hash(file) for name, file in files.items()}
         report = SyncReport(len(files), failed=sorted(name for name, digest in digests.items() if digest is None))
@@ -240,20 +235,6 @@ class FolderSync:
         for source in sources:
             delete_document(client, self.collection, source)
             report.deleted.append(source)
-
-
-def change_document(client: Client, collection: str, source: str, change: dict[str, Any]) -> None:
-    """Change the source, folder or readers of a document."""
-    client.send("PATCH", build_path("documents", source), params={"collection": collection}, json=change)
-
-
-def delete_document(client: Client, collection: str, source: str) -> None:
-    """Delete a document, unless somebody else did."""
-    try:
-        client.send("DELETE", build_path("documents", source), params={"collection": collection})
-    except ClientError as error:
-        if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
-            raise
 
 
 def hash_file(path: Path) -> str:

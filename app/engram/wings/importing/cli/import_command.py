@@ -5,13 +5,12 @@ import io
 import tempfile
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from engram.cli.http_client import Client, ClientError
+from engram.cli.http_client import Client
 from engram.cli.ingest_commands import ingest_stream, is_complete
 from engram.cli.terminal import (
     STOCK,
@@ -26,10 +25,11 @@ from engram.cli.terminal import (
     say_json,
 )
 from engram.context.errors import InvalidRequestError
+from engram.wings.importing.cli.chosen_readers import ChosenReaders
+from engram.wings.importing.cli.collection_documents import delete_document, list_documents
 from engram.wings.importing.cli.document_lines import (
     OVERLAP,
     SIZE,
-    ChosenReaders,
     DocumentLines,
     OverlapOption,
     PrefixOption,
@@ -38,13 +38,11 @@ from engram.wings.importing.cli.document_lines import (
     check_sizes,
     complain_left_out,
 )
-from engram.wings.importing.cli.folder_sync import FolderComparison, delete_document, hash_file
+from engram.wings.importing.cli.folder_sync import FolderComparison, hash_file
 
 if TYPE_CHECKING:
     from engram.wings.importing.conversion.folder import SourceFile
-    from engram.wings.importing.conversion.known_documents import KnownDocument
 
-PAGE = 1_000
 REPORTS = {
     "renamed": "under another name now",
     "removed": "deleted, being no longer in the folder",
@@ -85,7 +83,10 @@ def import_(
 
     check_sizes(size, overlap)
     files, is_whole = _choose_files(paths, source, prefix, None if out else (url, collection))
-    chosen = ChosenReaders.prepare(readers, paths)
+    chosen = ChosenReaders.prepare(readers, files)
+    if out is None:
+        with open_client(url) as client:
+            chosen = chosen.close_new(client, collection, files)
     with tempfile.TemporaryFile() if out is None else out.open("wb") as lines:
         with Converter(PATIENT) as converter:
             read = DocumentLines(lines, converter, chosen, size, overlap)
@@ -136,30 +137,10 @@ def _choose_files(
     elif destination is not None and not prefix and not all(file.folder for file in files):
         url, collection = destination
         with open_client(url) as client:
-            known = _list_documents(client, collection)
+            known = list_documents(client, collection)
         files = [file if file.folder else replace(file, name=name_file(file, known)) for file in files]
     check_names(files)
     return files, not listed.unreadable
-
-
-def _list_documents(client: Client, collection: str) -> list["KnownDocument"]:
-    """The documents of the collection; none if it does not exist yet."""
-    from engram.wings.importing.conversion.known_documents import KnownDocument
-
-    known: list[KnownDocument] = []
-    after: str | None = None
-    while True:
-        try:
-            where = {"collection": collection, "limit": PAGE, "after": after}
-            page = client.send("GET", "/documents", params=where)
-        except ClientError as error:
-            if error.extra.get("status_code") == HTTPStatus.NOT_FOUND:
-                return []
-            raise
-        known += (KnownDocument(one["source"], one["folder"]) for one in page["documents"])
-        after = page["next_after"]
-        if after is None:
-            return known
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def _watch(folder: Path) -> Iterator[bool]:
 
     def concerns(_change: object, path: str) -> bool:
         parts = Path(path).relative_to(folder).parts
-        return parts == (FILE,) or not any(map(is_left_out, parts))
+        return not any(map(is_left_out, parts[:-1] if parts[-1:] == (FILE,) else parts))
 
     for changes in watch(
         folder, watch_filter=concerns, yield_on_timeout=True, rust_timeout=RETRY_MILLISECONDS, debounce=1_000
