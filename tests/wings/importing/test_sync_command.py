@@ -2,6 +2,12 @@
 
 import json
 import os
+import shutil
+import signal
+import subprocess
+import sys
+import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -172,15 +178,62 @@ def test_a_rule_that_matches_nothing_imports_nothing(cli: Cli, folder: Path, col
 
 
 def test_a_file_that_cannot_be_converted_keeps_its_document(cli: Cli, folder: Path, collection: str) -> None:
+    (folder / "bridges.csv").write_text("text\nThe bridge is long.\n")
     sync(cli, folder, collection)
-    (folder / "towns.txt").write_text(" ")
+    (folder / "bridges.csv").write_text("text\n")
     (folder / "roads.txt").unlink()
     assert sync(cli, folder, collection, code=1) == {
-        "files": 4 - 1,
-        "failed": ["towns.txt"],
+        "files": 4,
+        "failed": ["bridges.csv"],
         "deleted": ["roads.txt"],
     }
-    assert "towns.txt#1" in list_passages(cli, collection)
+    assert "bridges.csv#1" in list_passages(cli, collection)
+
+
+@pytest.mark.parametrize("blank", ["", " \n", "\ufeff"])
+def test_an_empty_file_is_left_alone_and_its_document_goes(
+    cli: Cli, folder: Path, collection: str, blank: str
+) -> None:
+    (folder / "new.txt").write_text(blank)
+    done = cli("sync", str(folder), "-c", collection)
+    assert (done.returncode, "left alone, being empty: new.txt" in done.stderr) == (0, True)
+    (folder / "roads.txt").write_text(blank)
+    assert sync(cli, folder, collection) == {"files": 3, "deleted": ["roads.txt"]}
+
+
+def test_many_deletions_wait_for_a_word(cli: Cli, folder: Path, collection: str) -> None:
+    sync(cli, folder, collection)
+    for name in ("rivers", "lakes", "towns"):
+        (folder / f"{name}.txt").unlink()
+    planned = cli("sync", str(folder), "-c", collection, "--dry-run")
+    assert planned.returncode == 0
+    assert planned.stdout.splitlines() == [
+        "delete: lakes.txt",
+        "delete: rivers.txt",
+        "delete: towns.txt",
+        "1 files: 3 deleted",
+    ]
+    for command in (("sync",), ("import", "--delete")):
+        done = cli(*command, str(folder), "-c", collection)
+        assert done.returncode == 1
+        assert "nothing is deleted: 3 of 4 documents are no longer in the folder." in done.stderr
+    assert len(list_passages(cli, collection)) == 4
+    assert sync(cli, folder, collection, "--allow-mass-deletion")["deleted"] == [
+        "lakes.txt",
+        "rivers.txt",
+        "towns.txt",
+    ]
+
+
+def test_one_of_two_names_that_unicode_composes_alike_is_read(cli: Cli, folder: Path, collection: str) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "Zürich.txt") for form in ("NFC", "NFD"))
+    (folder / composed).write_text("Zurich lies on the Limmat.")
+    (folder / decomposed).write_text("Another text.")
+    done = cli("sync", str(folder), "-c", collection)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "5 files: 5 uploaded")
+    assert f"not read, as another file has the same name in Unicode: {composed}" in done.stderr
+    listed = json.loads(cli("passage", "list", "-c", collection, "--json").stdout)["passages"]
+    assert [one["text"] for one in listed if one["id"] == f"{composed}#1"] == ["Zurich lies on the Limmat."]
 
 
 def test_a_folder_that_cannot_be_entered_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,6 +262,66 @@ def test_a_watched_folder_is_followed(cli: Cli, folder: Path, collection: str, t
             watching.terminate()
             watching.wait(10)
     assert "roads.txt#1" not in list_passages(cli, collection)
+
+
+def test_another_folder_under_the_watched_path_is_followed(
+    cli: Cli, folder: Path, collection: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "output"
+    quick = replace(cli, constants={"engram.wings.importing.cli.sync_command:RETRY_MILLISECONDS": 300})
+    with output.open("wb") as log:
+        watching = quick.begin("sync", str(folder), "-c", collection, "--watch", output=log)
+        try:
+            await_line(output, "4 files: 4 uploaded")
+            folder.rename(tmp_path / "earlier")
+            shutil.copytree(tmp_path / "earlier", folder)
+            (folder / "roads.txt").write_text("The road to Bern is open.")
+            await_line(output, "4 files: 1 uploaded")
+            (folder / "towns.txt").unlink()
+            await_line(output, "3 files: 1 deleted")
+        finally:
+            watching.terminate()
+            watching.wait(10)
+
+
+def test_a_change_that_the_system_does_not_tell_of_is_found_by_time(
+    cli: Cli, folder: Path, collection: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "output"
+    module = "engram.wings.importing.cli.sync_command"
+    quick = replace(cli, constants={f"{module}:RETRY_MILLISECONDS": 300, f"{module}:RERUN_SECONDS": 1})
+    with output.open("wb") as log:
+        watching = quick.begin("sync", str(folder), "-c", collection, "--watch", output=log)
+        try:
+            await_line(output, "4 files: 4 uploaded")
+            assert cli("document", "delete", "roads.txt", "-c", collection).returncode == 0
+            await_line(output, "4 files: 1 uploaded")
+        finally:
+            watching.terminate()
+            watching.wait(10)
+
+
+def test_watching_says_so_and_ends_by_an_interrupt_in_the_background(
+    cli: Cli, folder: Path, collection: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "output"
+    shell = 'trap "" INT; exec "$@"'  # what a shell without job control does for `&`
+    command = ["sh", "-c", shell, "sh", sys.executable, "-m", "engram.cli"]
+    with output.open("wb") as log:
+        watching = subprocess.Popen(
+            [*command, "sync", str(folder), "-c", collection, "--watch"],
+            cwd=cli.folder,
+            env=cli._environment() | {"COLUMNS": "300"},
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            await_line(output, f"watching {folder}; Ctrl-C ends it")
+            watching.send_signal(signal.SIGINT)
+            assert watching.wait(20) == 0
+        finally:
+            watching.kill()
+            watching.wait()
 
 
 def await_line(output: Path, line: str) -> None:

@@ -115,6 +115,10 @@ def complain_left_out(listed: "Listing") -> None:
         complain(f"not followed, being links that leave the folder: {_format_names(listed.outside)}")
     if listed.locks:
         complain(f"left alone, only marking files that Office has open: {_format_names(listed.locks)}")
+    if listed.empty:
+        complain(f"left alone, being empty: {_format_names(listed.empty)}")
+    if listed.twins:
+        complain(f"not read, as another file has the same name in Unicode: {_format_names(listed.twins)}")
     if listed.unreadable:
         complain(f"cannot be entered: {_format_names(listed.unreadable)}")
     if not listed.sources:

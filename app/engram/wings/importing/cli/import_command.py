@@ -39,9 +39,10 @@ from engram.wings.importing.cli.document_lines import (
     complain_left_out,
 )
 from engram.wings.importing.cli.folder_sync import FolderComparison, hash_file
+from engram.wings.importing.cli.mass_deletion import AllowOption, confirm
 
 if TYPE_CHECKING:
-    from engram.wings.importing.conversion.folder import SourceFile
+    from engram.wings.importing.conversion.folder import Listing, SourceFile
 
 REPORTS = {
     "renamed": "under another name now",
@@ -63,6 +64,7 @@ def import_(
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete documents of files that the folders no longer have.")
     ] = False,
+    allow_mass_deletion: AllowOption = False,
     readers: ReadersOption = None,
     encoder: EncoderOption = None,
     out: Annotated[
@@ -82,7 +84,7 @@ def import_(
     from engram.wings.importing.conversion.import_limits import PATIENT
 
     check_sizes(size, overlap)
-    files, is_whole = _choose_files(paths, source, prefix, None if out else (url, collection))
+    files, listed = _choose_files(paths, source, prefix, None if out else (url, collection))
     chosen = ChosenReaders.prepare(readers, files)
     if out is None:
         with open_client(url) as client:
@@ -96,7 +98,7 @@ def import_(
         say_or_complain(
             f"{len(read.sources)} files, {read.passages} passages" + ("" if out is None else f" in {out}")
         )
-        good = is_whole and not read.failed
+        good = not listed.unreadable and not listed.twins and not read.failed
         if out is None and read.passages:
             folders = _ImportedFolders.prepare(collection, files)
             with open_client(url) as client:
@@ -106,7 +108,12 @@ def import_(
                 lines.seek(0)
                 stream = cast(io.BufferedIOBase, lines)
                 job = ingest_stream(client, stream, "import", collection, quiet=as_json, encoder=encoder)
-                report = folders.settle(client, absent, delete=delete and is_whole) if is_complete(job) else {}
+                report = {}
+                if is_complete(job):
+                    report = folders.settle(client, absent)
+                    if delete and not listed.unreadable:
+                        may = {"allowed": allow_mass_deletion, "may_ask": not as_json}
+                        good &= folders.delete(client, report, **may)
             if as_json:
                 say_json({"jobs": [job], **report, "failed": sorted(read.failed)})
             else:
@@ -118,8 +125,8 @@ def import_(
 
 def _choose_files(
     paths: list[Path], source: str | None, prefix: str, destination: tuple[str | None, str] | None
-) -> tuple[list["SourceFile"], bool]:
-    """The files, named as their documents, and whether all folders could be entered.
+) -> tuple[list["SourceFile"], "Listing"]:
+    """The files, named as their documents, and what the folders have beside them.
 
     Args:
         destination: URL and collection; None: nothing is sent.
@@ -140,7 +147,7 @@ def _choose_files(
             known = list_documents(client, collection)
         files = [file if file.folder else replace(file, name=name_file(file, known)) for file in files]
     check_names(files)
-    return files, not listed.unreadable
+    return files, listed
 
 
 @dataclass(frozen=True)
@@ -174,16 +181,21 @@ class _ImportedFolders:
             absent |= {move["before"]: digests[move["source"]] for move in steps["moved"]}
         return {source: digest for source, digest in absent.items() if source not in self.names}
 
-    def settle(self, client: Client, absent: Collection[str], *, delete: bool) -> dict[str, list[str]]:
-        """What became of the absent documents; those that no file has are deleted if ``delete``."""
+    def settle(self, client: Client, absent: Collection[str]) -> dict[str, list[str]]:
+        """What became of the absent documents."""
         left = self.find_absent(client) if absent else {}
         orphans = sorted(source for source, digest in left.items() if digest is None)
-        report = {"renamed": sorted(set(absent) - left.keys()), "orphans": orphans, "removed": []}
-        if not delete:
-            return report
+        return {"renamed": sorted(set(absent) - left.keys()), "orphans": orphans, "removed": []}
+
+    def delete(self, client: Client, report: dict[str, list[str]], *, allowed: bool, may_ask: bool) -> bool:
+        """Delete the documents that no file has, and say so in the report; whether that was allowed."""
+        orphans = report["orphans"]
+        if not confirm(len(orphans), len(self.names), allowed=allowed, may_ask=may_ask):
+            return False
         for source in orphans:
             delete_document(client, self.collection, source)
-        return report | {"orphans": [], "removed": orphans}
+        report |= {"orphans": [], "removed": orphans}
+        return True
 
 
 def _say_report(report: Mapping[str, list[str]]) -> None:
