@@ -311,7 +311,7 @@ def test_watching_says_so_and_ends_by_an_interrupt_in_the_background(
         watching = subprocess.Popen(
             [*command, "sync", str(folder), "-c", collection, "--watch"],
             cwd=cli.folder,
-            env=cli._environment() | {"COLUMNS": "300"},
+            env=cli.environment() | {"COLUMNS": "300"},
             stdout=log,
             stderr=log,
         )
