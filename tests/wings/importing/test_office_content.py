@@ -223,3 +223,20 @@ def test_a_shape_with_a_formula_is_read() -> None:
         etree.SubElement(alternatives, f"{{{compatibility}}}Choice", Requires="a14").append(box.element)
 
     assert sentences(convert("a.pptx", deck(fill))) == ["Slide 1", "Energy: E=mc"]
+
+
+def test_cells_of_a_table_keep_their_types_in_metadata() -> None:
+    def fill(sheet: Any) -> None:
+        sheet.append(["Machine", "Share", "Passed", "Code", "Zip", "Price"])
+        sheet.append(["A", 0.125, True, "00123", 1234, 0.1 + 0.2])
+        sheet["B2"].number_format, sheet["E2"].number_format = "0.0%", "00000"
+
+    (made,) = convert("a.xlsx", workbook(fill)).passages
+    assert made.text == "Machine: A | Share: 12.5% | Passed: TRUE | Code: 00123 | Zip: 01234 | Price: 0.3"
+    assert {name: made.metadata[name] for name in ("Share", "Passed", "Code", "Zip", "Price")} == {
+        "Share": 0.125,
+        "Passed": True,
+        "Code": "00123",
+        "Zip": "01234",
+        "Price": 0.3,
+    }

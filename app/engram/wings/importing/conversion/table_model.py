@@ -32,6 +32,7 @@ class Cell:
         rows: how many rows it covers, from 1.
         heading: whether the file marks it as naming a column or a row.
         strong: whether all of it is bold.
+        value: the number or boolean that the text shows, if the file says that it is one.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Cell:
     rows: int = 1
     heading: bool = False
     strong: bool = False
+    value: float | bool | None = None
 
 
 Grid = list[list[Cell | None]]
