@@ -31,6 +31,7 @@ class Block:
         whole: whether the text is one unit (a row, a line of code, a heading without a section) and not sentences.
         header: of a row the names of its table's columns in one line, which each passage with such rows repeats.
         quoted: whether a message quotes it from an earlier one.
+        metadata: what holds for it in place of the document's metadata; None: those hold.
     """
 
     text: str
@@ -39,14 +40,20 @@ class Block:
     whole: bool = False
     header: str = ""
     quoted: bool = False
+    metadata: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """A file inside a file, by its name."""
+    """A file inside a file, by its name.
+
+    Attributes:
+        metadata: of what it is attached to.
+    """
 
     name: str
     data: bytes
+    metadata: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

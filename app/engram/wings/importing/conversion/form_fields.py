@@ -6,8 +6,8 @@ from ctypes import c_ushort
 from typing import Any
 
 from engram.wings.importing.conversion.outline import flatten_text, library
+from engram.wings.importing.conversion.pages import TICKED, UNTICKED
 
-TICKED, UNTICKED = "☒", "☐"
 _PASSWORD = 1 << 13
 _NUMBERED = re.compile(r"\[\d+\]")
 

@@ -160,5 +160,5 @@ def _attach(document: Document, attachment: Attachment, passage: ImportedPassage
     return replace(
         passage,
         id=f"{document.source}#{attachment.name}!{number}",
-        metadata={**document.metadata, **passage.metadata, **own},
+        metadata={**attachment.metadata, **passage.metadata, **own},
     )

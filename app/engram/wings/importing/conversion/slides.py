@@ -12,6 +12,7 @@ from engram.wings.importing.conversion.number_formats import plain_number
 from engram.wings.importing.conversion.office import note_unread_parts
 from engram.wings.importing.conversion.office_math import MATH, write_formula
 from engram.wings.importing.conversion.outline import Outline, flatten_text, library
+from engram.wings.importing.conversion.shape_order import sort_by_place
 from engram.wings.importing.conversion.table_model import Cell, Grid, lay_out, write_table
 
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -67,12 +68,12 @@ def _choose_alternatives(slide: Any) -> None:
 
 
 def _shapes(shapes: Any) -> Iterator[Any]:
-    """The shapes with those inside groups, in the file's order."""
-    waiting = list(reversed(list(shapes)))
+    """The shapes with those inside groups, in the order of their places."""
+    waiting = list(reversed(sort_by_place(list(shapes))))
     while waiting:
         shape = waiting.pop()
         if hasattr(shape, "shapes"):
-            waiting += reversed(list(shape.shapes))
+            waiting += reversed(sort_by_place(list(shape.shapes)))
         else:
             yield shape
 
