@@ -22,6 +22,12 @@ OverlapOption = Annotated[
     int,
     typer.Option("--overlap", min=0, help="Characters at most that a passage repeats of the one before it."),
 ]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Do not import a file whose words or figures differ from those that a second reader sees."
+    ),
+]
 PrefixOption = Annotated[str, typer.Option("--prefix", help="What the names of all documents begin with.")]
 ReadersOption = Annotated[
     str | None,
@@ -37,6 +43,9 @@ ReadersOption = Annotated[
 class DocumentLines:
     """Writes documents, each with its passages.
 
+    Args:
+        strict: whether a file fails whose passages differ from its plain text.
+
     Attributes:
         sources: of the documents that were written.
         failed: of the files that could not be read.
@@ -44,13 +53,21 @@ class DocumentLines:
     """
 
     def __init__(
-        self, lines: IO[bytes], converter: "Converter", readers: ChosenReaders, size: int, overlap: int
+        self,
+        lines: IO[bytes],
+        converter: "Converter",
+        readers: ChosenReaders,
+        size: int,
+        overlap: int,
+        *,
+        strict: bool = False,
     ) -> None:
         self._lines = lines
         self._converter = converter
         self._readers = readers
         self._size = size
         self._overlap = overlap
+        self._strict = strict
         self.sources: set[str] = set()
         self.failed: set[str] = set()
         self.passages = 0
@@ -73,6 +90,10 @@ class DocumentLines:
             return
         for note in conversion.notes:
             complain(note)
+        if self._strict and conversion.differences:
+            complain(f"{file.name}: not imported, as --strict says")
+            self.failed.add(file.name)
+            return
         self.sources.add(file.name)
         self.passages += len(conversion.passages)
         self._write_line(conversion.describe(file.name, data, file.folder))

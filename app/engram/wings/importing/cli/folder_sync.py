@@ -117,6 +117,7 @@ class FolderSync:
         readers: of the command; None: it names none.
         quiet: whether results are printed as JSON only.
         allow_mass_deletion: whether many documents may be deleted without a question.
+        strict: whether a file fails whose passages differ from its plain text.
         may_ask: whether somebody may be there to answer one.
     """
 
@@ -130,6 +131,7 @@ class FolderSync:
     quiet: bool
     allow_mass_deletion: bool = False
     may_ask: bool = True
+    strict: bool = False
     _digests: dict[Path, tuple[tuple[int, int], str]] = field(default_factory=dict)
 
     def say(self, report: SyncReport) -> None:
@@ -264,7 +266,7 @@ class FolderSync:
         from engram.wings.importing.conversion.import_limits import PATIENT
 
         with Converter(PATIENT) as converter:
-            documents = DocumentLines(lines, converter, readers, self.size, self.overlap)
+            documents = DocumentLines(lines, converter, readers, self.size, self.overlap, strict=self.strict)
             for file in files:
                 documents.write(file)
         report.failed = sorted({*report.failed, *documents.failed})

@@ -35,6 +35,7 @@ from engram.wings.importing.cli.document_lines import (
     PrefixOption,
     ReadersOption,
     SizeOption,
+    StrictOption,
     check_sizes,
     complain_left_out,
 )
@@ -65,6 +66,7 @@ def import_(
         bool, typer.Option("--delete", help="Delete documents of files that the folders no longer have.")
     ] = False,
     allow_mass_deletion: AllowOption = False,
+    strict: StrictOption = False,
     readers: ReadersOption = None,
     encoder: EncoderOption = None,
     out: Annotated[
@@ -91,7 +93,7 @@ def import_(
             chosen = chosen.close_new(client, collection, files)
     with tempfile.TemporaryFile() if out is None else out.open("wb") as lines:
         with Converter(PATIENT) as converter:
-            read = DocumentLines(lines, converter, chosen, size, overlap)
+            read = DocumentLines(lines, converter, chosen, size, overlap, strict=strict)
             for file in files:
                 read.write(file)
         say_or_complain = complain if as_json else say

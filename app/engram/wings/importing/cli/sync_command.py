@@ -28,6 +28,7 @@ from engram.wings.importing.cli.document_lines import (
     PrefixOption,
     ReadersOption,
     SizeOption,
+    StrictOption,
     check_sizes,
 )
 from engram.wings.importing.cli.folder_sync import FolderSync
@@ -52,6 +53,7 @@ def sync(
     readers: ReadersOption = None,
     encoder: EncoderOption = None,
     allow_mass_deletion: AllowOption = False,
+    strict: StrictOption = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what a run would do, and change nothing.")
     ] = False,
@@ -76,6 +78,7 @@ def sync(
         encoder,
         quiet=as_json,
         allow_mass_deletion=allow_mass_deletion,
+        strict=strict,
         may_ask=not watch and not as_json,
     )
     with open_client(url) as client:

@@ -125,7 +125,7 @@ def _length(units: list[_Unit]) -> int:
 
 def _width(text: str) -> int:
     """Count characters, a Chinese or Japanese one as three: tokens have 1.5 of these, and 4.2 English ones."""
-    return len(text) + 2 * sum(map(is_unspaced, text))
+    return len(text) if text.isascii() else len(text) + 2 * sum(map(is_unspaced, text))
 
 
 def _passage(

@@ -68,6 +68,7 @@ class Document:
         notes: what the reader of the import should know, a line each.
         metadata: what holds for the whole document, as the sender of a message.
         attachments: files in it, which are converted by themselves.
+        plain_pages: the plain text of the pages of a PDF, which the conversion is checked against.
     """
 
     source: str
@@ -77,6 +78,7 @@ class Document:
     notes: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
+    plain_pages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,10 +114,15 @@ class ImportedPassage:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The passages of one file, and notes on how it was read."""
+    """The passages of one file, and notes on how it was read.
+
+    Attributes:
+        differences: those of the notes that say in what the passages differ from the plain text of the file.
+    """
 
     passages: tuple[ImportedPassage, ...]
     notes: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
 
     @property
     def pages(self) -> int | None:

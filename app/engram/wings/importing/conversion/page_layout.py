@@ -56,14 +56,18 @@ class _Segment(NamedTuple):
     text: str
 
 
-def read_lines(page: Any) -> list[str]:
-    """The lines of a page. A row of a table is ``ROW``, its text, ``ROW``, and the names of the columns."""
+def read_lines(page: Any) -> tuple[list[str], str]:
+    """The lines of a page, and its plain text as pdfium gives it.
+
+    A row of a table is ``ROW``, its text, ``ROW``, and the names of the columns.
+    """
     text = page.get_textpage()
     try:
-        whole = _CONTROLS.sub(" ", str(text.get_text_range()).replace("\ufffe", MARK))
+        plain = str(text.get_text_range())
+        whole = _CONTROLS.sub(" ", plain.replace("\ufffe", MARK))
         if len(whole) != text.count_chars():  # letters beyond the basic plane: places cannot be told
-            return whole.replace("\r\n", "\n").strip().split("\n")
-        return list(_Layout(text, whole).read())
+            return whole.replace("\r\n", "\n").strip().split("\n"), plain
+        return list(_Layout(text, whole).read()), plain
     finally:
         text.close()
 
@@ -224,10 +228,18 @@ def _looks_like_row(line: str) -> bool:
     It ends with figures, at least as many as other words. A word for a missing figure counts as one beside another.
     """
     rest = line.split()[1:]
-    figures = [is_figure(word) for word in rest]
-    filled = [figure or word.casefold() in _MISSING for figure, word in zip(figures, rest, strict=True)]
-    ends = line.rstrip().endswith((".", ",", ";"))
-    return any(figures) and filled[-1] and not ends and 2 * sum(filled) >= len(rest)
+    if (
+        not rest
+        or not _is_filled(rest[-1])
+        or (line.rstrip().endswith((".", ",", ";")) and rest[-1].casefold() not in _MISSING)
+    ):
+        return False
+    return 2 * sum(map(_is_filled, rest)) >= len(rest) and any(map(is_figure, rest))
+
+
+def _is_filled(word: str) -> bool:
+    """Whether a word is a figure, or stands for a missing one."""
+    return is_figure(word) or word.casefold() in _MISSING
 
 
 def _align(rows: Sequence[Sequence[_Segment]]) -> Grid | None:

@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -43,11 +44,12 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
             raise UnreadableError(f"{source} has more than {limits.pages:,} pages.")
         if reader.get_formtype() != library("pypdfium2.raw").FORMTYPE_NONE:
             reader.init_forms()
-        read, fields = [], []
+        read, fields, plain = [], [], []
         for number in range(len(reader)):
-            text, filled = _read_page(reader, number)
+            text, filled, seen = _read_page(reader, number)
             read.append(text)
             fields.append(filled)
+            plain.append(seen)
         outline = Outline(reader.get_metadata_value("Title"))
         bookmarks = _bookmarks(reader)
     finally:
@@ -61,14 +63,17 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
             outline.add(field, whole=True)
     if empty:
         notes = (*notes, f"{source}: no text on page {list_some(empty)}")
-    return outline.document(source, "pdf", notes)
+    document = outline.document(source, "pdf", notes)
+    filled_in = [f"{page}\r\n" + "\r\n".join(filled) for page, filled in zip(plain, fields, strict=True)]
+    return replace(document, plain_pages=tuple(filled_in))
 
 
-def _read_page(reader: Any, number: int) -> tuple[str, list[str]]:
-    """The text of a page, and its filled fields."""
+def _read_page(reader: Any, number: int) -> tuple[str, list[str], str]:
+    """The text of a page, its filled fields, and its plain text as pdfium gives it."""
     page = reader[number]
     try:
-        return "\n".join(read_lines(page)).strip(), read_fields(page)
+        lines, plain = read_lines(page)
+        return "\n".join(lines).strip(), read_fields(page), plain
     finally:
         page.close()
 

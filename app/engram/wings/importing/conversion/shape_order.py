@@ -20,9 +20,17 @@ def sort_by_place(shapes: Sequence[Any]) -> list[Any]:
 
     Shapes without a place go first. Shapes that lie over each other keep the order of the file.
     """
-    placed = [one for one in shapes if None not in (one.left, one.top, one.width, one.height)]
-    others = [one for one in shapes if not any(one is other for other in placed)]
-    boxes = [_Box(one.left, one.top, one.left + one.width, one.top + one.height, one) for one in placed]
+    if len(shapes) < 2:  # places of placeholders are slow to find
+        return list(shapes)
+    boxes: list[_Box] = []
+    others: list[Any] = []
+    for shape in shapes:
+        place = (shape.left, shape.top, shape.width, shape.height)
+        if None in place:
+            others.append(shape)
+        else:
+            left, top, width, height = place
+            boxes.append(_Box(left, top, left + width, top + height, shape))
     return [*others, *(box.shape for box in _sort(boxes))]
 
 
