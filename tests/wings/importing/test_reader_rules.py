@@ -93,7 +93,7 @@ def test_the_rules_deepest_in_the_tree_go_first(handbook: Path) -> None:
 
 def test_a_file_that_no_line_names_has_the_default(handbook: Path) -> None:
     (handbook / FILE).write_text("pay/*: group:hr\n")
-    rules = ReaderRules.read([handbook / "hours.txt"])
+    rules = ReaderRules.read([handbook / "hours.txt", handbook / "pay" / "open.txt"])
     assert rules.find(handbook / "hours.txt", STAFF) == STAFF
     assert rules.is_unruled(handbook / "hours.txt")
     assert not rules.is_unruled(handbook / "pay" / "open.txt")
@@ -149,6 +149,12 @@ def test_a_rules_file_with_another_name_is_refused(handbook: Path, name: str) ->
     (handbook / name).write_text("pay/*: group:hr\n")
     with pytest.raises(InvalidRequestError, match="Rename it"):
         find(handbook, "pay/open.txt")
+
+
+def test_other_files_and_folders_may_have_such_a_name(handbook: Path) -> None:
+    (handbook / "engram-readers.md").write_text("How rules work.")
+    (handbook / "engram-readers").mkdir()
+    assert find(handbook, "hours.txt") == {"hours.txt": None}
 
 
 def test_a_rules_file_that_cannot_be_read_is_refused(handbook: Path) -> None:

@@ -88,9 +88,15 @@ class RulesFile:
 
 @dataclass(frozen=True, slots=True)
 class ReaderRules:
-    """The rules files of some folders and of all folders above them."""
+    """The rules files of some folders and of all folders above them.
+
+    Attributes:
+        files: by their folders.
+        places: of each file: where it lies, and where the file lies that it leads to, if it is a link.
+    """
 
     files: Mapping[Path, RulesFile]
+    places: Mapping[Path, tuple[Path, ...]]
 
     @classmethod
     def read(cls, paths: Iterable[Path]) -> "ReaderRules":
@@ -100,12 +106,14 @@ class ReaderRules:
             InvalidRequestError: a rules file cannot be read, is misnamed, or has a line that is no rule or decides
                 nothing.
         """
-        folders = {folder for path in paths for place in _find_places(path) for folder in place.parents}
+        places = _find_places(paths)
+        above = {place.parent for listed in places.values() for place in listed}
+        folders = {folder for one in above for folder in (one, *one.parents)}
         found = (_read_file(folder) for folder in sorted(folders))
         files = {one.folder: one for one in found if one is not None}
         for one in files.values():
             one.check()
-        return cls(files)
+        return cls(files, places)
 
     def find(self, path: Path, default: ReadersOf) -> ReadersOf | None:
         """Return the readers of a file; None: neither its folder nor one above has rules.
@@ -116,7 +124,7 @@ class ReaderRules:
             default: readers of a file below a rules file that no rule matches.
         """
         found: ReadersOf | None = None
-        for place in _find_places(path):
+        for place in self.places[path]:
             files = self._list_files(place)
             if files:
                 ruled = self._find_rule(place, files) or default
@@ -125,7 +133,7 @@ class ReaderRules:
 
     def is_unruled(self, path: Path) -> bool:
         """Whether a file lies below a rules file and no rule matches it."""
-        listed = [(place, self._list_files(place)) for place in _find_places(path)]
+        listed = [(place, self._list_files(place)) for place in self.places[path]]
         return any(files and self._find_rule(place, files) is None for place, files in listed)
 
     def _list_files(self, place: Path) -> list[RulesFile]:
@@ -153,9 +161,16 @@ def parse_readers(text: str) -> ReadersOf:
     return ReadersOf(normalise_readers(names))
 
 
-def _find_places(path: Path) -> tuple[Path, ...]:
-    """Where a file lies, and where the file lies that it leads to, if it is a link."""
-    return tuple(dict.fromkeys((path.parent.resolve() / path.name, path.resolve())))
+def _find_places(paths: Iterable[Path]) -> dict[Path, tuple[Path, ...]]:
+    """Where each file lies, and where the file lies that it leads to, if it is a link."""
+    folders: dict[Path, Path] = {}
+    places: dict[Path, tuple[Path, ...]] = {}
+    for path in paths:
+        if path.parent not in folders:
+            folders[path.parent] = path.parent.resolve()
+        place = folders[path.parent] / path.name
+        places[path] = (place, place.resolve()) if place.is_symlink() else (place,)
+    return places
 
 
 def _read_file(folder: Path) -> RulesFile | None:
@@ -198,7 +213,8 @@ def _check_misnamed(folder: Path) -> None:
     except PermissionError:  # a folder above the imported ones: whether it has the file itself could be seen
         return
     for name in names:
-        if re.sub(r"[\W_]", "", name).casefold().startswith("engramreaders"):
+        is_alike = re.sub(r"[\W_]", "", name).casefold().startswith("engramreaders")
+        if is_alike and (name.startswith(".") or Path(name).suffix in ("", ".txt")) and (folder / name).is_file():
             raise InvalidRequestError(f"{escape_name(str(folder / name))}: rules are in {FILE}. Rename it.")
 
 
