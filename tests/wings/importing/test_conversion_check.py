@@ -1,6 +1,8 @@
 """A conversion is held against what a simple second reader sees in the file."""
 
+import io
 import re
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from engram.wings.importing.conversion.formats import convert
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.simple_readers import PlainText, read_plainly
 from tests.support.pdf_files import pdf_drawn, pdf_of, show_at
-from tests.wings.importing.office_files import run, word_file
+from tests.wings.importing.office_files import run, word_file, workbook
 
 FILES = Path(__file__).parent / "files"
 FIGURES = ["North 1250 1310", "South 48213 51008", "East 2023 2024"]
@@ -125,3 +127,43 @@ def test_what_pages_repeat_is_not_required() -> None:
 def test_turned_and_raised_figures_of_a_page_raise_no_alarm() -> None:
     raised = show_at((72, 700, "Volume 10")) + " BT /F1 7 Tf 127 706 Td (6) Tj ET"
     assert convert("a.pdf", pdf_drawn([raised])).differences == ()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<?xml version="1.0" encoding="iso-8859-1"?><html xmlns="http://www.w3.org/1999/xhtml"><p>Is 5.</p></html>',
+        "<!-- only -->Is 5.",
+        "<p>Is 5.<frameset><frame></frameset>",
+        "Is 5.",
+    ],
+)
+def test_pages_of_any_form_are_compared(page: str) -> None:
+    assert convert("a.xhtml", page.encode()).notes == ()
+
+
+def test_a_file_that_the_second_reader_cannot_read_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stumble(*_: object) -> None:
+        raise KeyError("xl/workbook.xml")
+
+    monkeypatch.setattr(formats, "read_plainly", stumble)
+    made = convert("a.html", b"<p>Is 5.</p>")
+    assert (
+        made.differences == made.notes == ("a.html: could not be compared with its plain text ('xl/workbook.xml')",)
+    )
+    assert made.passages[0].text == "Is 5."
+
+
+def test_how_a_cell_is_read_aloud_is_not_required() -> None:
+    data = workbook(lambda sheet: sheet.append(["東京", "Price"]) or sheet.append(["大阪", 7]))
+    strings = io.BytesIO(data)
+    changed = io.BytesIO()
+    with zipfile.ZipFile(strings) as before, zipfile.ZipFile(changed, "w") as after:
+        for name in before.namelist():
+            xml = before.read(name)
+            if name == "xl/sharedStrings.xml":
+                aloud = "<rPh sb='0' eb='2'><t>オオサカケンノマチトシ</t></rPh></si>".encode()
+                xml = xml.replace("大阪</t></si>".encode(), "大阪</t>".encode() + aloud)
+                assert b"rPh" in xml
+            after.writestr(name, xml)
+    assert convert("a.xlsx", changed.getvalue()).differences == ()

@@ -27,6 +27,7 @@ from engram.wings.importing.conversion.documents import (
     UnreadableError,
 )
 from engram.wings.importing.conversion.import_limits import MIB, ConversionLimits
+from engram.wings.importing.conversion.outline import flatten_text, library
 from engram.wings.importing.conversion.simple_readers import read_plainly
 
 Reader = Callable[[str, bytes, ConversionLimits], Document | Conversion | tuple[Conversion, Document | None]]
@@ -135,7 +136,10 @@ def _convert(
 
 def _check(source: str, kind: str, data: bytes, document: Document | None, rows: Conversion) -> tuple[str, ...]:
     """Compare a conversion with the file as a simple reader sees it; see ``find_differences``."""
-    seen = read_plainly(source, kind, data, () if document is None else document.plain_pages)
+    try:
+        seen = read_plainly(source, kind, data, () if document is None else document.plain_pages)
+    except (KeyError, ValueError, library("lxml.etree").LxmlError) as error:  # its own reader is more patient
+        return (f"{source}: could not be compared with its plain text ({flatten_text(str(error))})",)
     if seen is None:
         return ()
     texts = [f"{passage.title}\n{passage.text}" for passage in rows.passages]

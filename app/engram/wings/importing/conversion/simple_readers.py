@@ -161,7 +161,7 @@ def _read_workbook(data: bytes) -> PlainText:
         shared: list[str] = []
         if "xl/sharedStrings.xml" in names:
             root = parse_xml(archive.read("xl/sharedStrings.xml"))
-            shared = ["".join(text.text or "" for text in item.iter(_SPREADSHEET + "t")) for item in root]
+            shared = ["".join(_list_cell_texts(item)) for item in root]
         book = parse_xml(archive.read("xl/workbook.xml"))
         hidden = any(sheet.get("state", "visible") != "visible" for sheet in book.iter(_SPREADSHEET + "sheet"))
         sheets = [] if hidden else [name for name in names if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", name)]
@@ -174,8 +174,16 @@ def _read_workbook(data: bytes) -> PlainText:
     return PlainText("\n".join(required), None)
 
 
+def _list_cell_texts(item: Any) -> Iterator[str]:
+    """Yield the texts of a shared string without how it is read aloud (``rPh``)."""
+    for part in item:
+        if part.tag != _SPREADSHEET + "rPh":
+            yield from (text.text or "" for text in part.iter(_SPREADSHEET + "t"))
+
+
 def _read_page(text: str) -> PlainText:
-    root = library("lxml.html").document_fromstring(text)
+    html = library("lxml.html")  # bytes: a text may have no declaration of an encoding, as XHTML has
+    root = html.document_fromstring(text.encode("utf-8", "replace"), html.HTMLParser(encoding="utf-8"))
     controlled = {name for tag in root.iter() for name in str(tag.get("aria-controls") or "").split()}
     mains = list(root.iter("main")) or [root]
     required: list[str] = []
