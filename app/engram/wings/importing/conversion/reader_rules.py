@@ -6,12 +6,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-
-from pathspec import GitIgnoreSpec
+from typing import Any
 
 from engram.context.errors import InvalidRequestError
 from engram.core.auth.reader_names import normalise_readers
 from engram.wings.importing.conversion.folder import escape_name, is_left_out
+from engram.wings.importing.conversion.outline import library
 
 FILE = ".engram-readers"
 """Lies in a folder and rules all below it. A line is ``PATTERN: READERS``; the last that matches counts.
@@ -42,11 +42,11 @@ class ReadersOf:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A line of a rules file."""
+    """A line of a rules file; ``matcher`` is its pattern as pathspec reads it."""
 
     line: int
     pattern: str
-    matcher: GitIgnoreSpec
+    matcher: Any
     readers: ReadersOf
 
 
@@ -198,7 +198,7 @@ def _read_rule(folder: Path, number: int, line: str) -> Rule:
     if not separator or not pattern:
         raise _build_error(folder, number, "is not `PATTERN: READERS`")
     try:
-        matcher, given = GitIgnoreSpec.from_lines([pattern]), parse_readers(readers)
+        matcher, given = library("pathspec").GitIgnoreSpec.from_lines([pattern]), parse_readers(readers)
     except ValueError as error:
         raise _build_error(folder, number, str(error)) from error
     if [one.include for one in matcher.patterns] != [True]:
