@@ -30,14 +30,15 @@ class Cli:
 
     def __call__(self, *arguments: str | bytes, **env: str) -> "subprocess.CompletedProcess[str]":
         command = ["-m", "engram.cli", *map(os.fsdecode, arguments)]
-        return forks.run(command, cwd=self.folder, env=self._environment() | env, timeout=240)
+        return forks.run(command, cwd=self.folder, env=self.environment() | env, timeout=240)
 
     def begin(self, *arguments: str, output: IO[bytes]) -> forks.ForkedProcess:
         """Start the command and return while it runs; everything it prints goes to ``output``."""
         command = ["-m", "engram.cli", *arguments]
-        return forks.ForkedProcess(command, cwd=self.folder, env=self._environment(), stdout=output, stderr=output)
+        return forks.ForkedProcess(command, cwd=self.folder, env=self.environment(), stdout=output, stderr=output)
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """What the command sees of the environment."""
         return inherit_environment() | {
             "PYTHONPATH": str(ROOT),
             "ENGRAM_URL": self.service,

@@ -14,7 +14,16 @@ from engram.core.text.filters import read_filter
         ({}, None),
         (
             {"topic": "space", "place": {"name": "Titan"}},
-            Containment({"topic": "space", "place": {"name": "Titan"}}),
+            Combination(
+                "all",
+                (
+                    Comparison("topic", "equal", "space"),
+                    Combination(
+                        "any",
+                        (Containment({"place": {"name": "Titan"}}), Containment({"place": [{"name": "Titan"}]})),
+                    ),
+                ),
+            ),
         ),
         ({"year": {"$gt": 5}}, Comparison("year", "more", 5)),
         ({"year": {"$ne": 5}}, Negation(Comparison("year", "equal", 5))),
@@ -23,7 +32,7 @@ from engram.core.text.filters import read_filter
             Combination(
                 "all",
                 (
-                    Containment({"topic": "space"}),
+                    Comparison("topic", "equal", "space"),
                     Combination("all", (Comparison("year", "at-least", 5), Comparison("year", "less", 9))),
                 ),
             ),
@@ -46,6 +55,13 @@ def test_read(document: Any, condition: Any) -> None:
     ("document", "reason"),
     [
         ({"$where": "1"}, "no operator that joins"),
+        ({"year": {"gt": 5}}, "write .gt below 'year'"),
+        ({"or": [{"year": 5}, {"year": 6}]}, "write .or"),
+        ({"not": {"year": 5}}, "write .not"),
+        ({"on": {"$gte": "2026-02-30"}}, "date of the calendar"),
+        ({"on": {"$lt": "2026-13-01"}}, "date of the calendar"),
+        ({"on": {"$in": ["2026-02-30"]}}, "date of the calendar"),
+        ({"on": {"$lt": "2026-02-01T25:00"}}, "date of the calendar"),
         ({"year": {"$gtt": 5}}, "below 'year' is no operator"),
         ({"year": {"$gt": 5, "other": 1}}, "no operator"),
         ({"year": {"$gt": None}}, "number or a text"),

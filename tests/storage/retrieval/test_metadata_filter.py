@@ -142,6 +142,11 @@ def test_dates_compare_as_instants(
         ({"a": {"$gt": 1, "$not": {"$gte": 3}}}, {"a": 2}, True),
         ({"a": {"$gt": 1, "$not": {"$gte": 3}}}, {"a": 3}, False),
         ({"a": ["x"]}, {"a": ["y", "x"]}, True),
+        ({"a": "x"}, {"a": ["y", "x"]}, True),
+        ({"a": 5}, {"a": ["y", 5]}, True),
+        ({"a": "z"}, {"a": ["y", "x"]}, False),
+        ({"a": {"b": 1}}, {"a": [{"b": 2}, {"b": 1, "c": 3}]}, True),
+        ({"a": {"b": 1}}, {"a": [{"b": 2}, {"c": 1}]}, False),
     ],
 )
 def test_filters(application: Application, document: Any, held: Any, expected: bool) -> None:

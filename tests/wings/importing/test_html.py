@@ -188,3 +188,38 @@ def test_spans_of_any_size_are_bounded() -> None:
     rows = "<tr>" + "<td colspan=1000 rowspan=60000>x" * 50 + "</tr>"
     with pytest.raises(UnreadableError, match="table of more than"):
         read(f"<table>{rows * 200}</table>")
+
+
+def test_boxes_chosen_options_and_values_are_text() -> None:
+    assert texts(
+        "<ul><li><input type=checkbox checked> keys returned<li><input type=checkbox> meters read</ul>"
+        "<p>Smoking: <input type=radio name=s checked> no <input type=radio name=s> yes</p>"
+        "<p>Floor: <select><option>first<option selected>second</select>, name: <input value='Otto Berg'>.</p>"
+        "<p>Remarks: <textarea>scratch near the door</textarea></p>"
+        "<p><label for=k>Gas</label><input id=k type=checkbox checked></p>"
+        "<div><input type=checkbox id=menu><input type=hidden value=a>"
+        "<input type=password value=swordfish></div>"
+    ) == [
+        "☒ keys returned",
+        "☐ meters read",
+        "Smoking: ☒ no ☐ yes",
+        "Floor: second, name: Otto Berg.",
+        "Remarks: scratch near the door",
+        "Gas ☒",
+    ]
+
+
+def test_what_a_tab_or_a_button_can_show_is_text() -> None:
+    assert texts(
+        "<ul><li role=tab>Linux<li role=tab>Windows</ul>"
+        "<div role=tabpanel>Use apt.</div><div role=tabpanel hidden>Start setup.exe.</div>"
+        "<button aria-controls=p1>Warranty</button><div id=p1 style='display:none'>It is 24 months.</div>"
+        "<button aria-controls=m>Menu</button><div id=m role=menu hidden>Home</div>"
+        "<p hidden>Gone.</p><div style='visibility:hidden'>Gone too.</div>"
+    ) == ["Linux", "Windows", "Use apt.", "Start setup.exe.", "Warranty", "It is 24 months."]
+
+
+def test_the_reading_of_a_word_stands_behind_it() -> None:
+    assert texts("<p><ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>は首都です。</p>") == [
+        "東京(とうきょう)は首都です。"
+    ]

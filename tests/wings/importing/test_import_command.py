@@ -143,3 +143,20 @@ def test_import_errors_are_one_line(cli: Cli, folder: Path) -> None:
         "engram: There is nothing to import.",
     ]
     assert "smaller" in cli.fails("import", str(folder), "--overlap", "1200")
+
+
+def test_a_file_that_differs_from_its_plain_text_fails_only_if_strict(
+    cli: Cli, folder: Path, collection: str
+) -> None:
+    (folder / "prices.html").write_text(  # an element without an end, which swallows tags and joins figures
+        "<title>T</title><p>Prices</p><xmp>The pump costs 77 or 88</xmp><plaintext>55 or 66 or 99"
+    )
+    note = "prices.html: 3 figures differ from the plain text of the file: 88, 55, 8855"
+    done = cli("import", str(folder), "-c", collection, "--strict")
+    assert done.returncode == 1
+    assert note in done.stderr.splitlines()
+    assert "prices.html: not imported, as --strict says" in done.stderr
+    assert not any(one.startswith("prices.html") for one in ids(cli, collection))
+    done = cli("import", str(folder), "-c", collection)
+    assert (done.returncode, note in done.stderr.splitlines()) == (0, True)
+    assert "prices.html#1" in ids(cli, collection)

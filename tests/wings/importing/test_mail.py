@@ -297,3 +297,49 @@ def test_broken_multiparts_and_reports_are_text() -> None:
     shown = " ".join(made.passages[0].sentences)
     for words in ("Not delivered.", "Final-Recipient: rfc822;x@example.org", "Action: failed", "SUMMARY:Meeting"):
         assert words in shown
+
+
+CALENDAR = (
+    "Content-Type: text/calendar; method=REQUEST\n\nBEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:Europe/Oslo\n"
+    "END:VTIMEZONE\nBEGIN:VEVENT\nSUMMARY:Kick-off\\, room 12\nDTSTART;TZID=Europe/Oslo:20240307T090000\n"
+    "DESCRIPTION:Dial in by\n  030 1234.\nBEGIN:VALARM\nDESCRIPTION:Alarm\nEND:VALARM\nEND:VEVENT\nEND:VCALENDAR\n"
+)
+
+
+def test_what_only_the_html_and_the_calendar_say_is_kept() -> None:
+    html = (
+        "Content-Type: text/html\n\n<p>We meet in <b>room 12</b>.</p><p>The parking code is 4711.</p>"
+        "<blockquote>An older offer of 99 euros.</blockquote>"
+    )
+    data = mixed("Content-Type: text/plain\n\nWe meet in room 12.", html, CALENDAR).replace(
+        b"multipart/mixed", b"multipart/alternative"
+    )
+    made = convert("m.eml", data)
+    assert [sentence for one in made.passages for sentence in one.sentences][-5:] == [
+        "We meet in room 12.",
+        "The parking code is 4711.",
+        "Summary: Kick-off, room 12",
+        "Start: 2024-03-07T09:00:00 (Europe/Oslo)",
+        "Description: Dial in by 030 1234.",
+    ]
+    assert made.notes == ("m.eml: added 1 pieces that only the HTML of the message has",)
+
+
+def test_a_message_inside_another_has_its_own_sender() -> None:
+    inner = (
+        "Content-Type: message/rfc822\n\nFrom: ana@example.org\nSubject: Old\nMIME-Version: 1.0\n"
+        "Content-Type: multipart/mixed; boundary=in\n\n--in\nContent-Type: text/plain\n\nThe code is 2468.\n"
+        "--in\nContent-Disposition: attachment; filename=a.txt\n\nAttached.\n--in--"
+    )
+    made = convert(
+        "m.eml", mixed("Content-Type: text/plain\n\nSee below.", inner, "Content-Type: text/plain\n\nBye.")
+    )
+    senders = {one.sentences[-1]: one.metadata.get("from") for one in made.passages}
+    outer = senders["See below."]
+    assert outer != "ana@example.org"
+    assert senders == {
+        "See below.": outer,
+        "The code is 2468.": "ana@example.org",
+        "Bye.": outer,
+        "Attached.": "ana@example.org",
+    }

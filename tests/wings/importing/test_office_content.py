@@ -223,3 +223,77 @@ def test_a_shape_with_a_formula_is_read() -> None:
         etree.SubElement(alternatives, f"{{{compatibility}}}Choice", Requires="a14").append(box.element)
 
     assert sentences(convert("a.pptx", deck(fill))) == ["Slide 1", "Energy: E=mc"]
+
+
+def test_cells_of_a_table_keep_their_types_in_metadata() -> None:
+    def fill(sheet: Any) -> None:
+        sheet.append(["Machine", "Share", "Passed", "Code", "Zip", "Price"])
+        sheet.append(["A", 0.125, True, "00123", 1234, 0.1 + 0.2])
+        sheet["B2"].number_format, sheet["E2"].number_format = "0.0%", "00000"
+
+    (made,) = convert("a.xlsx", workbook(fill)).passages
+    assert made.text == "Machine: A | Share: 12.5% | Passed: TRUE | Code: 00123 | Zip: 01234 | Price: 0.3"
+    assert {name: made.metadata[name] for name in ("Share", "Passed", "Code", "Zip", "Price")} == {
+        "Share": 0.125,
+        "Passed": True,
+        "Code": "00123",
+        "Zip": "01234",
+        "Price": 0.3,
+    }
+
+
+def test_elements_that_are_rare_in_word_keep_their_text() -> None:
+    field = '<w:fldChar w:fldCharType="begin"><w:ffData><w:name w:val="d"/>{0}</w:ffData></w:fldChar>'
+    end = '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+    choices = '<w:ddList><w:result w:val="1"/><w:listEntry w:val="red"/><w:listEntry w:val="blue"/></w:ddList>'
+    box = '<w:checkBox><w:default w:val="1"/></w:checkBox>'
+    made = convert(
+        "a.docx",
+        word_file(
+            f'<w:p>{run("See ")}<w:fldSimple w:instr=" REF a ">{run("chapter 12")}</w:fldSimple>{run(".")}</w:p>'
+            "<w:p><w:r><w:ruby><w:rubyPr/><w:rt><w:r><w:t>とうきょう</w:t></w:r></w:rt>"
+            "<w:rubyBase><w:r><w:t>東京</w:t></w:r></w:rubyBase></w:ruby></w:r></w:p>"
+            f'<w:p><w:bdo w:val="rtl">{run("bdo text ")}</w:bdo><w:dir w:val="rtl">{run("dir text")}</w:dir></w:p>'
+            "<w:p><w:r><w:t>line two</w:t><w:cr/><w:t>line three</w:t></w:r></w:p>"
+            f"<w:p>{run('Colour: ')}<w:r>{field.format(choices)}</w:r>"
+            f"<w:r><w:instrText> FORMDROPDOWN </w:instrText></w:r>{end}</w:p>"
+            f"<w:p><w:r>{field.format(box)}</w:r><w:r><w:instrText> FORMCHECKBOX </w:instrText></w:r>{end}"
+            f"{run(' pets allowed')}</w:p>"
+        ),
+    )
+    assert made.passages[0].text.split("\n") == [
+        "See chapter 12.",
+        "東京(とうきょう)",
+        "bdo text dir text",
+        "line two line three",
+        "Colour: blue",
+        "☒ pets allowed",
+    ]
+    assert made.notes == ()
+
+
+def test_shapes_are_read_by_their_places() -> None:
+    places = [
+        ("Source: figures of 2024.", 0.5, 5.5, 2.5),
+        ("Right: drawbacks.", 5.5, 2, 2.5),
+        ("Right: it is heavy.", 5.5, 3, 2.5),
+        ("Left: advantages.", 0.5, 2, 2.5),
+        ("Left: it is cheap.", 0.5, 3, 2.5),
+        ("The new pump", 0.5, 0.3, 8),
+    ]
+
+    def fill(made: Any) -> None:
+        shapes = made.slides.add_slide(made.slide_layouts[6]).shapes
+        for text, left, top, width in places:
+            box = shapes.add_textbox(Inches(left), Inches(top), Inches(width), Inches(0.6))
+            box.text_frame.text = text
+
+    (made,) = convert("a.pptx", deck(fill)).passages
+    assert made.text.split("\n")[1:] == [
+        "The new pump",
+        "Left: advantages.",
+        "Left: it is cheap.",
+        "Right: drawbacks.",
+        "Right: it is heavy.",
+        "Source: figures of 2024.",
+    ]

@@ -7,7 +7,7 @@ import pytest
 from engram.wings.importing.conversion import portable
 from engram.wings.importing.conversion.documents import Document, UnreadableError
 from engram.wings.importing.conversion.import_limits import ConversionLimits
-from tests.support.pdf_files import pdf_drawn, pdf_of, show_at
+from tests.support.pdf_files import pdf_drawn, pdf_of, show_at, show_lines, show_turned
 
 LIMITS = ConversionLimits()
 HANDBOOK = Path(__file__).parents[3] / "evaluation_sets" / "languages" / "documents" / "shouce.pdf"
@@ -174,3 +174,93 @@ def test_chinese_lines_are_joined_without_spaces_and_short_ones_are_headings() -
     assert whole[:5] == ["青石县图书馆读者手册", "关于本手册", "开放时间", "办理读者证", "借书数量和期限"]
     assert any("本版于2025年1月6日生效。" in text for text in texts(document))
     assert all(text.endswith("。") for text in texts(document) if text not in whole)
+
+
+TABLE = [("Region", "2023", "2024"), ("North", "1250", "1310"), ("South", "48213", "51008"), ("East", "117", "119")]
+WRITTEN_TABLE = [
+    "Region | 2023 | 2024",
+    "Region: North | 2023: 1250 | 2024: 1310",
+    "Region: South | 2023: 48213 | 2024: 51008",
+    "Region: East | 2023: 117 | 2024: 119",
+]
+
+
+@pytest.mark.parametrize("degrees", [0, 90, 180, 270])
+def test_a_table_is_read_however_its_page_is_turned(degrees: int) -> None:
+    places = {
+        0: lambda along, down: (100 + along, 600 - down),
+        90: lambda along, down: (100 + down, 100 + along),
+        180: lambda along, down: (500 - along, 100 + down),
+        270: lambda along, down: (500 - down, 600 - along),
+    }
+    words = [
+        (*places[degrees](100 * column, 20 * row), text)
+        for row, line in enumerate(TABLE)
+        for column, text in enumerate(line)
+    ]
+    document = portable.pdf("a.pdf", pdf_drawn([show_turned(*words, degrees=degrees)], rotate=degrees), LIMITS)
+    assert texts(document) == WRITTEN_TABLE
+
+
+@pytest.mark.parametrize("degrees", [30, 6, 90, 354])
+def test_figures_of_turned_labels_are_no_superscripts(degrees: float) -> None:
+    labels = ["48213 units", "in 2023 and 2024", "10% of CO2"]
+    turned = show_turned(*((100 + 150 * n, 200, label) for n, label in enumerate(labels)), degrees=degrees)
+    shown = " ".join(texts(portable.pdf("a.pdf", pdf_drawn([turned]), LIMITS)))
+    assert shown.split() == [word for label in labels for word in label.split()]
+
+
+def test_a_table_keeps_its_columns_where_names_and_rows_end_with_words() -> None:
+    rows = [
+        ("Product", "2023", "2024", "Change"),
+        ("Cable", "1,250", "1,310", "4.8%"),
+        ("Hub", "", "17", ""),
+        ("Total", "1,250", "1,327", "n/a"),
+    ]
+    words = [
+        (72 + 90 * column, 700 - 18 * row, text)
+        for row, line in enumerate(rows)
+        for column, text in enumerate(line)
+        if text
+    ]
+    assert texts(portable.pdf("a.pdf", pdf_drawn([show_at(*words)]), LIMITS)) == [
+        "Product | 2023 | 2024 | Change",
+        "Product: Cable | 2023: 1,250 | 2024: 1,310 | Change: 4.8%",
+        "Product: Hub | 2024: 17",
+        "Product: Total | 2023: 1,250 | 2024: 1,327 | Change: n/a",
+    ]
+
+
+def test_filled_fields_of_a_form_are_read() -> None:
+    fields = [
+        "/FT /Tx /T (form[0].page[0].Name[0]) /V (Otto Berg)",
+        "/FT /Tx /T (f1) /TU (Rent in euros) /V (900)",
+        "/FT /Tx /T (empty)",
+        "/FT /Tx /T (secret) /Ff 8192 /V (swordfish)",
+        "/FT /Ch /T (Floor) /Opt [(first) (second)] /Ff 131072 /V (second)",
+        "/FT /Btn /T (Smoking allowed) /V /Off /AS /Off",
+        "/FT /Btn /T (Keys returned) /V /Yes /AS /Yes /AP << /N << /Yes null /Off null >> >>",
+    ]
+    document = portable.pdf("a.pdf", pdf_drawn([show_lines(["Contract"])], fields=fields), LIMITS)
+    assert texts(document) == [
+        "Contract",
+        "Name: Otto Berg",
+        "Rent in euros: 900",
+        "Floor: second",
+        "☐ Smoking allowed",
+        "☒ Keys returned",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "cut"),
+    [
+        ("A pro-active plan, less proactive.", "pro-active"),
+        ("They act pro-actively.", "pro-active"),
+        ("A proactive plan.", "proactive"),
+        ("Nothing else.", "proactive"),
+    ],
+)
+def test_a_hyphen_at_a_line_end_stays_where_the_text_has_the_word_with_it(elsewhere: str, cut: str) -> None:
+    document = read([[elsewhere, "It has a goal and a pro-", "active leader."]])
+    assert f"It has a goal and a {cut} leader." in lines(document)

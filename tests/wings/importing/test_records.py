@@ -25,8 +25,36 @@ def test_a_row_with_a_text_column() -> None:
             "title": "Danube",
             "text": "It is long. It is blue.\nID: d | Year: 1999",
             "sentences": ["It is long.", "It is blue.", "ID: d | Year: 1999"],
-            "metadata": {"source": "f.csv", "format": "csv", "row": 1, "Year": "1999"},
+            "metadata": {"source": "f.csv", "format": "csv", "row": 1, "Year": 1999},
         }
+    ]
+
+
+def metadata(text: str, name: str) -> list[dict[str, object]]:
+    """What records hold beside their places."""
+    held = ("source", "format", "row", "sheet")
+    return [{key: value for key, value in one.metadata.items() if key not in held} for one in rows(text, name)]
+
+
+def test_columns_of_plain_numbers_are_numbers() -> None:
+    table = "text,price,zip,size,mixed,long\na,3,01234,1.50,5,1234567890123456789\nb,-10,20095,,n/a,2\n"
+    assert metadata(table, "f.csv") == [
+        {"price": 3, "zip": "01234", "size": 1.5, "mixed": "5", "long": "1234567890123456789"},
+        {"price": -10, "zip": "20095", "mixed": "n/a", "long": "2"},
+    ]
+
+
+def test_values_of_json_keep_their_types() -> None:
+    line = '{"text": "a", "n": 3, "f": 0.5, "ok": false, "tags": ["x", 2, null], "none": null, "in": {"x": 1}}'
+    assert metadata(line + "\n" + '{"text": "b", "n": "3", "big": 99999999999999999999}', "f.jsonl") == [
+        {"n": 3, "f": 0.5, "ok": False, "tags": ["x", 2], "in.x": 1},
+        {"n": "3", "big": "99999999999999999999"},
+    ]
+
+
+def test_metadata_of_an_object_go_by_their_own_names() -> None:
+    assert metadata('[{"text": "a", "metadata": {"price": 10, "tag": ["x"]}}]', "f.json") == [
+        {"price": 10, "tag": ["x"]}
     ]
 
 

@@ -2,6 +2,12 @@
 
 import json
 import os
+import shutil
+import signal
+import subprocess
+import sys
+import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -117,16 +123,117 @@ def test_a_change_of_readers_alone_is_applied(cli: Cli, folder: Path, collection
     assert explained["readers"] == ["group:hr"]
 
 
-def test_a_file_that_cannot_be_converted_keeps_its_document(cli: Cli, folder: Path, collection: str) -> None:
+def explain(cli: Cli, collection: str, passage: str) -> list[str] | None:
+    """Readers of a passage."""
+    asked = cli("access", "explain", passage, "-c", collection, "--as", "group:hr", "--json")
+    readers: list[str] | None = json.loads(asked.stdout)["readers"]
+    return readers
+
+
+def test_files_that_no_rule_names_are_closed_and_named_at_every_run(
+    cli: Cli, folder: Path, collection: str
+) -> None:
+    (folder / ".engram-readers").write_text("lakes.txt: group:hr\n")
+    for _ in range(2):
+        done = cli("sync", str(folder), "-c", collection)
+        assert (
+            "read by nobody, as no line of .engram-readers names them: rivers.txt, roads.txt, towns.txt\n"
+            in done.stderr
+        )
+    assert [explain(cli, collection, f"{name}.txt#1") for name in ("lakes", "rivers")] == [["group:hr"], []]
+    done = cli("sync", str(folder), "-c", collection, "--readers", "everyone")
+    assert "read by everyone, as no line of .engram-readers names them" in done.stderr
+    assert [explain(cli, collection, f"{name}.txt#1") for name in ("lakes", "rivers")] == [["group:hr"], None]
+
+
+def test_new_files_of_a_folder_that_lost_its_rules_are_closed(cli: Cli, folder: Path, collection: str) -> None:
+    rules = folder / ".engram-readers"
+    rules.write_text("*: everyone\nlakes.txt: group:hr\n")
     sync(cli, folder, collection)
-    (folder / "towns.txt").write_text(" ")
+    rules.unlink()
+    (folder / "bays.txt").write_text("The bay is deep.")
+    (folder / "lakes.txt").write_text("Lake Geneva lies in the Alps.")
+    (folder / "rivers.txt").rename(folder / "deep" / "rivers.txt")
+    done = cli("sync", str(folder), "-c", collection)
+    assert "1 of its documents have readers" in done.stderr
+    (folder / "deep" / "cliffs.txt").write_text("The cliff is steep.")
+    assert cli("import", str(folder / "deep" / "cliffs.txt"), "-c", collection).returncode == 0
+    (folder / "deep" / "dunes.txt").write_text("The dune moves.")
+    assert cli("import", str(folder), "-c", collection).returncode == 0
+    sources = ("bays", "lakes", "deep/cliffs", "deep/dunes", "deep/rivers", "towns")
+    assert {source: explain(cli, collection, f"{source}.txt#1") for source in sources} == {
+        "bays": [],
+        "lakes": ["group:hr"],
+        "deep/cliffs": [],
+        "deep/dunes": [],
+        "deep/rivers": None,
+        "towns": None,
+    }
+
+
+def test_a_rule_that_matches_nothing_imports_nothing(cli: Cli, folder: Path, collection: str) -> None:
+    (folder / ".engram-readers").write_text("*: everyone\nwages/*: group:hr\n")
+    assert "line 2: 'wages/*' matches no file" in cli.fails("sync", str(folder), "-c", collection)
+    assert "line 2: 'wages/*' matches no file" in cli.fails("import", str(folder / "towns.txt"), "-c", collection)
+
+
+def test_a_file_that_cannot_be_converted_keeps_its_document(cli: Cli, folder: Path, collection: str) -> None:
+    (folder / "bridges.csv").write_text("text\nThe bridge is long.\n")
+    sync(cli, folder, collection)
+    (folder / "bridges.csv").write_text("text\n")
     (folder / "roads.txt").unlink()
     assert sync(cli, folder, collection, code=1) == {
-        "files": 4 - 1,
-        "failed": ["towns.txt"],
+        "files": 4,
+        "failed": ["bridges.csv"],
         "deleted": ["roads.txt"],
     }
-    assert "towns.txt#1" in list_passages(cli, collection)
+    assert "bridges.csv#1" in list_passages(cli, collection)
+
+
+@pytest.mark.parametrize("blank", ["", " \n", "\ufeff"])
+def test_an_empty_file_is_left_alone_and_its_document_goes(
+    cli: Cli, folder: Path, collection: str, blank: str
+) -> None:
+    (folder / "new.txt").write_text(blank)
+    done = cli("sync", str(folder), "-c", collection)
+    assert (done.returncode, "left alone, being empty: new.txt" in done.stderr) == (0, True)
+    (folder / "roads.txt").write_text(blank)
+    assert sync(cli, folder, collection) == {"files": 3, "deleted": ["roads.txt"]}
+
+
+def test_many_deletions_wait_for_a_word(cli: Cli, folder: Path, collection: str) -> None:
+    sync(cli, folder, collection)
+    for name in ("rivers", "lakes", "towns"):
+        (folder / f"{name}.txt").unlink()
+    planned = cli("sync", str(folder), "-c", collection, "--dry-run")
+    assert planned.returncode == 0
+    assert planned.stdout.splitlines() == [
+        "delete: lakes.txt",
+        "delete: rivers.txt",
+        "delete: towns.txt",
+        "1 files: 3 deleted",
+    ]
+    for command in (("sync",), ("import", "--delete")):
+        done = cli(*command, str(folder), "-c", collection)
+        assert done.returncode == 1
+        assert "nothing is deleted: 3 of 4 documents are no longer in the folder." in done.stderr
+    assert len(list_passages(cli, collection)) == 4
+    assert sync(cli, folder, collection, "--allow-mass-deletion")["deleted"] == [
+        "lakes.txt",
+        "rivers.txt",
+        "towns.txt",
+    ]
+
+
+def test_one_of_two_names_that_unicode_composes_alike_is_read(cli: Cli, folder: Path, collection: str) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "Zürich.txt") for form in ("NFC", "NFD"))
+    (folder / composed).write_text("Zurich lies on the Limmat.")
+    (folder / decomposed).write_text("Another text.")
+    done = cli("sync", str(folder), "-c", collection)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "5 files: 5 uploaded")
+    assert f"not read, as another file has the same name in Unicode: {composed}" in done.stderr
+    listed = json.loads(cli("passage", "list", "-c", collection, "--json").stdout)["passages"]
+    assert [one["text"] for one in listed if one["id"] == f"{composed}#1"] == ["Zurich lies on the Limmat."]
 
 
 def test_a_folder_that_cannot_be_entered_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +262,66 @@ def test_a_watched_folder_is_followed(cli: Cli, folder: Path, collection: str, t
             watching.terminate()
             watching.wait(10)
     assert "roads.txt#1" not in list_passages(cli, collection)
+
+
+def test_another_folder_under_the_watched_path_is_followed(
+    cli: Cli, folder: Path, collection: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "output"
+    quick = replace(cli, constants={"engram.wings.importing.cli.sync_command:RETRY_MILLISECONDS": 300})
+    with output.open("wb") as log:
+        watching = quick.begin("sync", str(folder), "-c", collection, "--watch", output=log)
+        try:
+            await_line(output, "4 files: 4 uploaded")
+            folder.rename(tmp_path / "earlier")
+            shutil.copytree(tmp_path / "earlier", folder)
+            (folder / "roads.txt").write_text("The road to Bern is open.")
+            await_line(output, "4 files: 1 uploaded")
+            (folder / "towns.txt").unlink()
+            await_line(output, "3 files: 1 deleted")
+        finally:
+            watching.terminate()
+            watching.wait(10)
+
+
+def test_a_change_that_the_system_does_not_tell_of_is_found_by_time(
+    cli: Cli, folder: Path, collection: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "output"
+    module = "engram.wings.importing.cli.sync_command"
+    quick = replace(cli, constants={f"{module}:RETRY_MILLISECONDS": 300, f"{module}:RERUN_SECONDS": 1})
+    with output.open("wb") as log:
+        watching = quick.begin("sync", str(folder), "-c", collection, "--watch", output=log)
+        try:
+            await_line(output, "4 files: 4 uploaded")
+            assert cli("document", "delete", "roads.txt", "-c", collection).returncode == 0
+            await_line(output, "4 files: 1 uploaded")
+        finally:
+            watching.terminate()
+            watching.wait(10)
+
+
+def test_watching_says_so_and_ends_by_an_interrupt_in_the_background(
+    cli: Cli, folder: Path, collection: str, tmp_path: Path
+) -> None:
+    output = tmp_path / "output"
+    shell = 'trap "" INT; exec "$@"'  # what a shell without job control does for `&`
+    command = ["sh", "-c", shell, "sh", sys.executable, "-m", "engram.cli"]
+    with output.open("wb") as log:
+        watching = subprocess.Popen(
+            [*command, "sync", str(folder), "-c", collection, "--watch"],
+            cwd=cli.folder,
+            env=cli.environment() | {"COLUMNS": "300"},
+            stdout=log,
+            stderr=log,
+        )
+        try:
+            await_line(output, f"watching {folder}; Ctrl-C ends it")
+            watching.send_signal(signal.SIGINT)
+            assert watching.wait(20) == 0
+        finally:
+            watching.kill()
+            watching.wait()
 
 
 def await_line(output: Path, line: str) -> None:

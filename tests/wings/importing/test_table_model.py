@@ -240,3 +240,13 @@ def test_ids_are_told_apart_over_all_tables_of_a_workbook() -> None:
 def test_a_header_without_names_takes_no_row_of_values() -> None:
     grid = lay_out("a", [[Cell(""), Cell("")], [Cell("A"), Cell("1")], [Cell("B"), Cell("2")]])
     assert [line.text for line in write_table(grid, 1)] == ["A | 1", "B | 2"]
+
+
+def test_a_matrix_has_names_of_columns_beside_an_empty_corner() -> None:
+    rows = [["", "Mon", "Tue", "Wed"], ["Ana", "early", "late", "off"], ["Bo", "off", "early", "late"]]
+    grid = lay_out("a", [[Cell(text) for text in row] for row in rows])
+    assert [line.text for line in write_table(grid)] == [
+        "Mon | Tue | Wed",
+        "Ana | Mon: early | Tue: late | Wed: off",
+        "Bo | Mon: off | Tue: early | Wed: late",
+    ]

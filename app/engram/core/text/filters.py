@@ -1,9 +1,11 @@
 """Filters on the metadata of passages as callers write them: JSON objects with operators."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from engram.core.text.conditions import (
+    INSTANT,
     Combination,
     Comparator,
     Comparison,
@@ -12,6 +14,7 @@ from engram.core.text.conditions import (
     Negation,
     Scalar,
     build_comparison,
+    parse_instant,
 )
 from engram.core.text.spelling import compose
 
@@ -21,20 +24,21 @@ _ORDERS: dict[str, Comparator] = {"$gt": "more", "$gte": "at-least", "$lt": "les
 _TEXTS: dict[str, Comparator] = {"$contains": "contains", "$starts": "starts", "$ends": "ends"}
 _PRESENCES: dict[str, Comparator] = {"$exists": "exists", "$present": "present"}
 _JOINS = ("$and", "$or", "$not")
+_DAY = re.compile("[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])")
 
 
 def read_filter(document: Mapping[str, Any]) -> Condition | None:
     """Read a filter; None if it lets every passage through.
 
-    ``{"topic": "space"}`` lets passages through whose metadata contain it. Operators stand below a field of the
-    top level, ``{"year": {"$gte": 1990, "$lt": 2000}}``. ``$and`` and ``$or`` join a list of filters, and ``$not``
-    turns one around. All parts of an object must hold. Operators follow ``Comparison``: of a list, one element has
-    to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing. Texts are composed (NFC), as
-    those of metadata are.
+    ``{"topic": "space"}`` lets passages through whose metadata have this value, or a list with it. Operators stand
+    below a field of the top level, ``{"year": {"$gte": 1990, "$lt": 2000}}``. ``$and`` and ``$or`` join a list of
+    filters, and ``$not`` turns one around. All parts of an object must hold. Operators follow ``Comparison``: of a
+    list, one element has to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing. Texts
+    are composed (NFC), as those of metadata are.
 
     Raises:
-        ValueError: an operator is unknown, stands in a wrong place or has a value that it does not take; or a whole
-            number has more than 64 bits.
+        ValueError: an operator is unknown, stands in a wrong place, lacks its ``$`` or has a value that it does not
+            take, such as a date that no calendar has; or a whole number has more than 64 bits.
     """
     _check_numbers(document)
     return _read(compose(dict(document))) if document else None
@@ -50,7 +54,13 @@ def _read(document: Mapping[str, Any]) -> Condition:
             parts.append(_read_field(name, value))
         else:
             _refuse_operators(name, value)
-            contained[name] = value
+            _refuse_bare_operators(name, value)
+            if isinstance(value, str | int | float):
+                parts.append(Comparison(name, "equal", value))
+            elif isinstance(value, dict):
+                parts.append(Combination("any", (Containment({name: value}), Containment({name: [value]}))))
+            else:
+                contained[name] = value
     if contained or not parts:
         parts.insert(0, Containment(contained))
     return _combine(parts)
@@ -86,21 +96,29 @@ def _read_field(field: str, operators: Mapping[str, Any]) -> Condition:
 
 
 def _read_equality(field: str, operator: str, value: Any) -> Condition:
-    equal = build_comparison(field, "equal", _check_scalar(operator, value))
+    equal = _build_equality(field, operator, value)
     return equal if operator == "$eq" else Negation(equal)
 
 
 def _read_membership(field: str, operator: str, value: Any) -> Condition:
     if not isinstance(value, list) or not value:
         raise ValueError(f"{operator} takes a list of at least one value")
-    scalars = [_check_scalar(operator, one) for one in value]
-    equal = Combination("any", tuple(build_comparison(field, "equal", one) for one in scalars))
+    equal = Combination("any", tuple(_build_equality(field, operator, one) for one in value))
     return equal if operator == "$in" else Negation(equal)
+
+
+def _build_equality(field: str, operator: str, value: Any) -> Condition:
+    scalar = _check_scalar(operator, value)
+    if isinstance(scalar, str) and _DAY.match(scalar):  # other figures may number a part
+        _refuse_impossible_date(operator, scalar)
+    return build_comparison(field, "equal", scalar)
 
 
 def _read_order(field: str, operator: str, value: Any) -> Condition:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{operator} takes a number or a text, such as a date")  # noqa: TRY004 - bad input
+    if isinstance(value, str):
+        _refuse_impossible_date(operator, value)
     return build_comparison(field, _ORDERS[operator], value)
 
 
@@ -149,6 +167,20 @@ def _refuse_operators(field: str, value: Any) -> None:
             raise ValueError(
                 f"operators stand directly below a field of the metadata's top level, not deeper in {field!r}"
             )
+
+
+def _refuse_bare_operators(field: str, value: Any) -> None:
+    """Refuse operators without their ``$``: metadata that hold such objects are unlikely."""
+    if isinstance(value, dict) and value and all(f"${key}" in _READERS for key in value):
+        raise ValueError(f"operators begin with $: write ${next(iter(value))} below {field!r}")
+    is_join = isinstance(value, dict) if field == "not" else isinstance(value, list) and field in ("and", "or")
+    if is_join and (isinstance(value, dict) or any(isinstance(one, dict) for one in value)):
+        raise ValueError(f"operators begin with $: write ${field}")
+
+
+def _refuse_impossible_date(operator: str, text: str) -> None:
+    if re.fullmatch(INSTANT, text) and parse_instant(text) is None:
+        raise ValueError(f"{operator} takes a date of the calendar; {text!r} is none")
 
 
 def _check_numbers(value: Any) -> None:

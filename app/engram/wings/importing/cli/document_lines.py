@@ -2,19 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
 from engram.cli.terminal import complain
 from engram.context.errors import InvalidRequestError
+from engram.wings.importing.cli.chosen_readers import ChosenReaders
 
 if TYPE_CHECKING:
     from engram.wings.importing.conversion.converter import Converter
     from engram.wings.importing.conversion.folder import Listing, SourceFile
-    from engram.wings.importing.conversion.reader_rules import ReaderRules, ReadersOf
 
 SIZE = 1_200  # as engram.wings.importing.conversion.chunks, which only these commands need to import
 OVERLAP = 200
@@ -24,52 +22,29 @@ OverlapOption = Annotated[
     int,
     typer.Option("--overlap", min=0, help="Characters at most that a passage repeats of the one before it."),
 ]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Do not import a file whose words or figures differ from those that a second reader sees."
+    ),
+]
 PrefixOption = Annotated[str, typer.Option("--prefix", help="What the names of all documents begin with.")]
 ReadersOption = Annotated[
     str | None,
     typer.Option(
         "--readers",
-        help="Who may read the passages: user:ana, group:hr with commas between, `everyone` or `nobody`. A file "
-        "`.engram-readers` in a folder has precedence. Without either, passages keep their readers.",
+        help="Who may read the passages: user:ana, group:hr with commas between, `everyone` or `nobody`. A line of "
+        "a file `.engram-readers` has precedence; what no line names there is read by nobody without this option. "
+        "Where there is neither, passages keep their readers.",
     ),
 ]
 
 
-@dataclass(frozen=True)
-class ChosenReaders:
-    """Who may read what is imported: as folders say, else as the command says."""
-
-    given: "ReadersOf | None"
-    folders: "Mapping[str, ReaderRules]"
-
-    @classmethod
-    def prepare(cls, option: str | None, paths: Sequence[Path]) -> "ChosenReaders":
-        """Read the option and the rules of the folders.
-
-        Raises:
-            InvalidRequestError: one of them cannot be read.
-        """
-        from engram.wings.importing.conversion.folder import escape_name
-        from engram.wings.importing.conversion.reader_rules import parse_readers, read_rules
-
-        try:
-            given = None if option is None else parse_readers(option)
-        except ValueError as error:
-            raise InvalidRequestError(f"--readers: {error}.") from error
-        folders = [path.resolve() for path in paths if path.is_dir()]
-        return cls(given, {escape_name(str(folder)): read_rules(folder) for folder in folders})
-
-    def find(self, file: "SourceFile") -> dict[str, list[str] | None]:
-        """Return field ``readers`` of a document, if anything is said of it."""
-        ruled = None if file.folder is None else self.folders[file.folder].find(file.path)
-        chosen = ruled or self.given
-        if chosen is None:
-            return {}
-        return {"readers": None if chosen.readers is None else list(chosen.readers)}
-
-
 class DocumentLines:
     """Writes documents, each with its passages.
+
+    Args:
+        strict: whether a file fails whose passages differ from its plain text.
 
     Attributes:
         sources: of the documents that were written.
@@ -78,13 +53,21 @@ class DocumentLines:
     """
 
     def __init__(
-        self, lines: IO[bytes], converter: "Converter", readers: ChosenReaders, size: int, overlap: int
+        self,
+        lines: IO[bytes],
+        converter: "Converter",
+        readers: ChosenReaders,
+        size: int,
+        overlap: int,
+        *,
+        strict: bool = False,
     ) -> None:
         self._lines = lines
         self._converter = converter
         self._readers = readers
         self._size = size
         self._overlap = overlap
+        self._strict = strict
         self.sources: set[str] = set()
         self.failed: set[str] = set()
         self.passages = 0
@@ -107,10 +90,14 @@ class DocumentLines:
             return
         for note in conversion.notes:
             complain(note)
+        if self._strict and conversion.differences:
+            complain(f"{file.name}: not imported, as --strict says")
+            self.failed.add(file.name)
+            return
         self.sources.add(file.name)
         self.passages += len(conversion.passages)
         self._write_line(conversion.describe(file.name, data, file.folder))
-        readers = self._readers.find(file)
+        readers = self._readers.find_for_writing(file)
         for passage in conversion.passages:
             self._write_line(passage.as_json(file.name) | readers)
 
@@ -149,6 +136,10 @@ def complain_left_out(listed: "Listing") -> None:
         complain(f"not followed, being links that leave the folder: {_format_names(listed.outside)}")
     if listed.locks:
         complain(f"left alone, only marking files that Office has open: {_format_names(listed.locks)}")
+    if listed.empty:
+        complain(f"left alone, being empty: {_format_names(listed.empty)}")
+    if listed.twins:
+        complain(f"not read, as another file has the same name in Unicode: {_format_names(listed.twins)}")
     if listed.unreadable:
         complain(f"cannot be entered: {_format_names(listed.unreadable)}")
     if not listed.sources:

@@ -8,18 +8,20 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from engram.cli.http_client import Client, ClientError, build_path
+from engram.cli.http_client import Client, ClientError
 from engram.cli.ingest_commands import ingest_stream, is_complete
 from engram.cli.terminal import complain, say, say_json
+from engram.wings.importing.cli import mass_deletion
+from engram.wings.importing.cli.chosen_readers import ChosenReaders
+from engram.wings.importing.cli.collection_documents import change_document, compare_documents, delete_document
 from engram.wings.importing.cli.document_lines import (
-    ChosenReaders,
     DocumentLines,
     complain_left_out,
     complain_unreadable,
 )
 
 if TYPE_CHECKING:
-    from engram.wings.importing.conversion.folder import SourceFile
+    from engram.wings.importing.conversion.folder import Listing, SourceFile
 
 
 @dataclass
@@ -47,6 +49,19 @@ class SyncReport:
         done = [f"{len(names)} {name}" for name, names in counts.items() if names]
         return f"{self.files} files: {', '.join(done) or 'all in step'}"
 
+    def has_changes(self) -> bool:
+        """Whether the run changed or missed anything."""
+        return not self.is_good or bool(self.uploaded or self.moved or self.changed or self.deleted)
+
+    def list_steps(self) -> list[str]:
+        """A line for each document."""
+        return [
+            *(f"upload: {name}" for name in self.uploaded),
+            *(f"move: {move['before']} -> {move['source']}" for move in self.moved),
+            *(f"change readers or folder: {name}" for name in self.changed),
+            *(f"delete: {name}" for name in self.deleted),
+        ]
+
     def as_json(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "is_good"}
 
@@ -69,26 +84,29 @@ class FolderComparison:
         Documents that a folder with an earlier name no longer has become this folder's, so that they are named or
         deleted now or later.
         """
+        steps, earlier_folders = self._ask(client)
+        if earlier_folders:
+            for source in [*steps["delete"], *(move["before"] for move in steps["moved"])]:
+                change_document(client, self.collection, source, {"folder": self.folder})
+        return steps
+
+    def look(self, client: Client) -> dict[str, Any]:
+        """Like ``run``; nothing is changed."""
+        return self._ask(client)[0]
+
+    def _ask(self, client: Client) -> tuple[dict[str, Any], list[str]]:
+        """The steps, and the names that the folder had before."""
         try:
-            steps = self._send(client, [])
+            steps = compare_documents(client, self.collection, self.folder, self.documents)
             gone = [folder for folder in steps["folders"] if not Path(folder).is_dir()]
-            if gone:  # the folder was renamed
-                steps = self._send(client, gone)
-                for source in [*steps["delete"], *(move["before"] for move in steps["moved"])]:
-                    change_document(client, self.collection, source, {"folder": self.folder})
+            if gone:
+                steps = compare_documents(client, self.collection, self.folder, self.documents, gone)
         except ClientError as error:
             if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
                 raise
             new = sorted(one["source"] for one in self.documents if one["digest"] is not None)
-            return {"upload": new, "moved": [], "changed": [], "delete": []}
-        return steps
-
-    def _send(self, client: Client, earlier_folders: list[str]) -> dict[str, Any]:
-        body = {"folder": self.folder, "earlier_folders": earlier_folders, "documents": self.documents}
-        steps: dict[str, Any] = client.send(
-            "POST", "/documents:compare", params={"collection": self.collection}, json=body
-        )
-        return steps
+            return {"upload": new, "moved": [], "changed": [], "delete": []}, []
+        return steps, gone
 
 
 @dataclass
@@ -98,6 +116,9 @@ class FolderSync:
     Attributes:
         readers: of the command; None: it names none.
         quiet: whether results are printed as JSON only.
+        allow_mass_deletion: whether many documents may be deleted without a question.
+        strict: whether a file fails whose passages differ from its plain text.
+        may_ask: whether somebody may be there to answer one.
     """
 
     folder: Path
@@ -108,6 +129,9 @@ class FolderSync:
     overlap: int
     encoder: str | None
     quiet: bool
+    allow_mass_deletion: bool = False
+    may_ask: bool = True
+    strict: bool = False
     _digests: dict[Path, tuple[tuple[int, int], str]] = field(default_factory=dict)
 
     def say(self, report: SyncReport) -> None:
@@ -117,6 +141,19 @@ class FolderSync:
         else:
             say(report.describe())
 
+    def plan(self, client: Client) -> SyncReport:
+        """Return what a run would do; nothing is changed. Whether a file can be read shows only when it is.
+
+        Raises:
+            ClientError, InvalidRequestError: as ``run``.
+        """
+        _, _, _, comparison, report = self._compare(client)
+        steps = comparison.look(client)
+        report.uploaded, report.changed, report.deleted = steps["upload"], steps["changed"], steps["delete"]
+        report.moved = steps["moved"]
+        report.is_good &= not report.failed
+        return report
+
     def run(self, client: Client) -> SyncReport:
         """Bring the documents in step, once.
 
@@ -124,17 +161,8 @@ class FolderSync:
             ClientError: the service refused something or could not be reached. What was done stays.
             InvalidRequestError: the folder has nothing to import, or its rules of readers cannot be read.
         """
-        from engram.wings.importing.conversion.folder import check_names, escape_name, list_files
-
-        listed = list_files([self.folder], self.prefix)
-        complain_left_out(listed)
-        check_names(listed.sources)
-        readers = ChosenReaders.prepare(self.readers, [self.folder])
-        files = {file.name: file for file in listed.sources}
-        digests = {name: self._hash(file) for name, file in files.items()}
-        report = SyncReport(len(files), failed=sorted(name for name, digest in digests.items() if digest is None))
-        manifest = [{"source": name, "digest": digests[name], **readers.find(file)} for name, file in files.items()]
-        comparison = FolderComparison(escape_name(str(self.folder)), self.collection, manifest)
+        listed, files, readers, comparison, report = self._compare(client)
+        digests = {one["source"]: one["digest"] for one in comparison.documents}
         steps = comparison.run(client)
         renamed = self._move(client, steps["moved"], files, readers, report)
         for name in steps["changed"]:
@@ -149,11 +177,35 @@ class FolderSync:
             if report.jobs and (steps["delete"] or renamed):  # some of them were renamed
                 steps = comparison.run(client)
         report.moved = [move for move in report.moved if move["source"] not in report.failed]
-        report.is_good &= not report.failed and not listed.unreadable
+        report.is_good &= not report.failed
         self._delete(
             client, steps["delete"], report, is_whole=None not in digests.values() and not listed.unreadable
         )
         return report
+
+    def _compare(
+        self, client: Client
+    ) -> tuple["Listing", dict[str, "SourceFile"], ChosenReaders, FolderComparison, SyncReport]:
+        """List the folder and hash its files; the report names those that cannot be opened."""
+        from engram.wings.importing.conversion.folder import check_names, escape_name, list_files
+
+        listed = list_files([self.folder], self.prefix)
+        complain_left_out(listed)
+        check_names(listed.sources)
+        readers = ChosenReaders.prepare(self.readers, listed.sources)
+        readers = readers.close_new(client, self.collection, listed.sources)
+        files = {file.name: file for file in listed.sources}
+        digests = {name: self._hash(file) for name, file in files.items()}
+        report = SyncReport(len(files), failed=sorted(name for name, digest in digests.items() if digest is None))
+        report.is_good = not listed.unreadable and not listed.twins
+        manifest = [{"source": name, "digest": digests[name], **readers.find(file)} for name, file in files.items()]
+        return (
+            listed,
+            files,
+            readers,
+            FolderComparison(escape_name(str(self.folder)), self.collection, manifest),
+            report,
+        )
 
     def _hash(self, file: "SourceFile") -> str | None:
         """Hash of a file as an import stores it; None, and a line, if it cannot be read."""
@@ -214,7 +266,7 @@ class FolderSync:
         from engram.wings.importing.conversion.import_limits import PATIENT
 
         with Converter(PATIENT) as converter:
-            documents = DocumentLines(lines, converter, readers, self.size, self.overlap)
+            documents = DocumentLines(lines, converter, readers, self.size, self.overlap, strict=self.strict)
             for file in files:
                 documents.write(file)
         report.failed = sorted({*report.failed, *documents.failed})
@@ -237,23 +289,13 @@ class FolderSync:
             reason = "its job did not succeed" if is_whole else "not all files can be read"
             complain(f"nothing is deleted, because {reason}; no longer in the folder: {len(sources)} documents")
             return
+        allowed, may_ask = self.allow_mass_deletion, self.may_ask
+        if not mass_deletion.confirm(len(sources), report.files, allowed=allowed, may_ask=may_ask):
+            report.is_good = False
+            return
         for source in sources:
             delete_document(client, self.collection, source)
             report.deleted.append(source)
-
-
-def change_document(client: Client, collection: str, source: str, change: dict[str, Any]) -> None:
-    """Change the source, folder or readers of a document."""
-    client.send("PATCH", build_path("documents", source), params={"collection": collection}, json=change)
-
-
-def delete_document(client: Client, collection: str, source: str) -> None:
-    """Delete a document, unless somebody else did."""
-    try:
-        client.send("DELETE", build_path("documents", source), params={"collection": collection})
-    except ClientError as error:
-        if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
-            raise
 
 
 def hash_file(path: Path) -> str:

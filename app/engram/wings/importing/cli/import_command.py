@@ -5,13 +5,12 @@ import io
 import tempfile
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from engram.cli.http_client import Client, ClientError
+from engram.cli.http_client import Client
 from engram.cli.ingest_commands import ingest_stream, is_complete
 from engram.cli.terminal import (
     STOCK,
@@ -26,25 +25,26 @@ from engram.cli.terminal import (
     say_json,
 )
 from engram.context.errors import InvalidRequestError
+from engram.wings.importing.cli.chosen_readers import ChosenReaders
+from engram.wings.importing.cli.collection_documents import delete_document, list_documents
 from engram.wings.importing.cli.document_lines import (
     OVERLAP,
     SIZE,
-    ChosenReaders,
     DocumentLines,
     OverlapOption,
     PrefixOption,
     ReadersOption,
     SizeOption,
+    StrictOption,
     check_sizes,
     complain_left_out,
 )
-from engram.wings.importing.cli.folder_sync import FolderComparison, delete_document, hash_file
+from engram.wings.importing.cli.folder_sync import FolderComparison, hash_file
+from engram.wings.importing.cli.mass_deletion import AllowOption, confirm
 
 if TYPE_CHECKING:
-    from engram.wings.importing.conversion.folder import SourceFile
-    from engram.wings.importing.conversion.known_documents import KnownDocument
+    from engram.wings.importing.conversion.folder import Listing, SourceFile
 
-PAGE = 1_000
 REPORTS = {
     "renamed": "under another name now",
     "removed": "deleted, being no longer in the folder",
@@ -65,6 +65,8 @@ def import_(
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete documents of files that the folders no longer have.")
     ] = False,
+    allow_mass_deletion: AllowOption = False,
+    strict: StrictOption = False,
     readers: ReadersOption = None,
     encoder: EncoderOption = None,
     out: Annotated[
@@ -84,18 +86,21 @@ def import_(
     from engram.wings.importing.conversion.import_limits import PATIENT
 
     check_sizes(size, overlap)
-    files, is_whole = _choose_files(paths, source, prefix, None if out else (url, collection))
-    chosen = ChosenReaders.prepare(readers, paths)
+    files, listed = _choose_files(paths, source, prefix, None if out else (url, collection))
+    chosen = ChosenReaders.prepare(readers, files)
+    if out is None:
+        with open_client(url) as client:
+            chosen = chosen.close_new(client, collection, files)
     with tempfile.TemporaryFile() if out is None else out.open("wb") as lines:
         with Converter(PATIENT) as converter:
-            read = DocumentLines(lines, converter, chosen, size, overlap)
+            read = DocumentLines(lines, converter, chosen, size, overlap, strict=strict)
             for file in files:
                 read.write(file)
         say_or_complain = complain if as_json else say
         say_or_complain(
             f"{len(read.sources)} files, {read.passages} passages" + ("" if out is None else f" in {out}")
         )
-        good = is_whole and not read.failed
+        good = not listed.unreadable and not listed.twins and not read.failed
         if out is None and read.passages:
             folders = _ImportedFolders.prepare(collection, files)
             with open_client(url) as client:
@@ -105,7 +110,12 @@ def import_(
                 lines.seek(0)
                 stream = cast(io.BufferedIOBase, lines)
                 job = ingest_stream(client, stream, "import", collection, quiet=as_json, encoder=encoder)
-                report = folders.settle(client, absent, delete=delete and is_whole) if is_complete(job) else {}
+                report = {}
+                if is_complete(job):
+                    report = folders.settle(client, absent)
+                    if delete and not listed.unreadable:
+                        may = {"allowed": allow_mass_deletion, "may_ask": not as_json}
+                        good &= folders.delete(client, report, **may)
             if as_json:
                 say_json({"jobs": [job], **report, "failed": sorted(read.failed)})
             else:
@@ -117,8 +127,8 @@ def import_(
 
 def _choose_files(
     paths: list[Path], source: str | None, prefix: str, destination: tuple[str | None, str] | None
-) -> tuple[list["SourceFile"], bool]:
-    """The files, named as their documents, and whether all folders could be entered.
+) -> tuple[list["SourceFile"], "Listing"]:
+    """The files, named as their documents, and what the folders have beside them.
 
     Args:
         destination: URL and collection; None: nothing is sent.
@@ -136,30 +146,10 @@ def _choose_files(
     elif destination is not None and not prefix and not all(file.folder for file in files):
         url, collection = destination
         with open_client(url) as client:
-            known = _list_documents(client, collection)
+            known = list_documents(client, collection)
         files = [file if file.folder else replace(file, name=name_file(file, known)) for file in files]
     check_names(files)
-    return files, not listed.unreadable
-
-
-def _list_documents(client: Client, collection: str) -> list["KnownDocument"]:
-    """The documents of the collection; none if it does not exist yet."""
-    from engram.wings.importing.conversion.known_documents import KnownDocument
-
-    known: list[KnownDocument] = []
-    after: str | None = None
-    while True:
-        try:
-            where = {"collection": collection, "limit": PAGE, "after": after}
-            page = client.send("GET", "/documents", params=where)
-        except ClientError as error:
-            if error.extra.get("status_code") == HTTPStatus.NOT_FOUND:
-                return []
-            raise
-        known += (KnownDocument(one["source"], one["folder"]) for one in page["documents"])
-        after = page["next_after"]
-        if after is None:
-            return known
+    return files, listed
 
 
 @dataclass(frozen=True)
@@ -193,16 +183,21 @@ class _ImportedFolders:
             absent |= {move["before"]: digests[move["source"]] for move in steps["moved"]}
         return {source: digest for source, digest in absent.items() if source not in self.names}
 
-    def settle(self, client: Client, absent: Collection[str], *, delete: bool) -> dict[str, list[str]]:
-        """What became of the absent documents; those that no file has are deleted if ``delete``."""
+    def settle(self, client: Client, absent: Collection[str]) -> dict[str, list[str]]:
+        """What became of the absent documents."""
         left = self.find_absent(client) if absent else {}
         orphans = sorted(source for source, digest in left.items() if digest is None)
-        report = {"renamed": sorted(set(absent) - left.keys()), "orphans": orphans, "removed": []}
-        if not delete:
-            return report
+        return {"renamed": sorted(set(absent) - left.keys()), "orphans": orphans, "removed": []}
+
+    def delete(self, client: Client, report: dict[str, list[str]], *, allowed: bool, may_ask: bool) -> bool:
+        """Delete the documents that no file has, and say so in the report; whether that was allowed."""
+        orphans = report["orphans"]
+        if not confirm(len(orphans), len(self.names), allowed=allowed, may_ask=may_ask):
+            return False
         for source in orphans:
             delete_document(client, self.collection, source)
-        return report | {"orphans": [], "removed": orphans}
+        report |= {"orphans": [], "removed": orphans}
+        return True
 
 
 def _say_report(report: Mapping[str, list[str]]) -> None:

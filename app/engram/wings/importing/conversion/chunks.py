@@ -1,6 +1,6 @@
 """Cutting a document into passages: always between sections and pages, inside one only where its length demands."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
 from typing import Literal
@@ -48,7 +48,7 @@ def passages(
         raise ValueError("overlap must be at least 0 and smaller than size")
     number = 0
     language = detect_language("\n".join(block.text for block in islice(document.blocks, RECOGNISED_BLOCKS)))
-    for (headings, page, quoted), blocks in groupby(document.blocks, key=_place):
+    for (headings, page, quoted, own), blocks in groupby(document.blocks, key=_place):
         units = [unit for block in blocks for unit in _units(block, size, language)]
         first = {"none": "", "last": headings[-1] if headings else "", "path": " > ".join(headings)}[lead]
         for packed in _pack_units(units, size, overlap):
@@ -57,7 +57,9 @@ def passages(
             metadata |= {"heading": list(headings)} if headings else {}
             metadata |= {} if page is None else {"page": page}
             metadata |= {"quoted": True} if quoted else {}
-            yield _passage(document, number, first, packed, metadata | dict(document.metadata))
+            yield _passage(
+                document, number, first, packed, metadata | dict(document.metadata if own is None else own)
+            )
 
 
 def pieces(text: str, size: int) -> Iterator[str]:
@@ -71,8 +73,8 @@ def pieces(text: str, size: int) -> Iterator[str]:
         yield text
 
 
-def _place(block: Block) -> tuple[tuple[str, ...], int | None, bool]:
-    return block.headings, block.page, block.quoted
+def _place(block: Block) -> tuple[tuple[str, ...], int | None, bool, Mapping[str, object] | None]:
+    return block.headings, block.page, block.quoted, block.metadata
 
 
 def _units(block: Block, size: int, language: str | None) -> Iterator[_Unit]:
@@ -123,7 +125,7 @@ def _length(units: list[_Unit]) -> int:
 
 def _width(text: str) -> int:
     """Count characters, a Chinese or Japanese one as three: tokens have 1.5 of these, and 4.2 English ones."""
-    return len(text) + 2 * sum(map(is_unspaced, text))
+    return len(text) if text.isascii() else len(text) + 2 * sum(map(is_unspaced, text))
 
 
 def _passage(

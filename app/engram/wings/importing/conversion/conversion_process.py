@@ -38,7 +38,11 @@ def _answer(header: dict[str, Any], data: bytes) -> dict[str, Any]:
         return {"error": type(error).__name__, "detail": error.detail}
     except MemoryError:
         os._exit(1)  # libraries that ran out of memory would read the next file wrong
-    return {"passages": [asdict(passage) for passage in conversion.passages], "notes": conversion.notes}
+    return {
+        "passages": [asdict(passage) for passage in conversion.passages],
+        "notes": conversion.notes,
+        "differences": conversion.differences,
+    }
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ class Converter:
             answer = self._ask_process(source, json.dumps(header).encode(), data)
         if "error" in answer:
             raise _FAILURES.get(answer["error"], UnreadableError)(answer["detail"])
-        return Conversion(tuple(ImportedPassage(**one) for one in answer["passages"]), tuple(answer["notes"]))
+        passages = tuple(ImportedPassage(**one) for one in answer["passages"])
+        return Conversion(passages, tuple(answer["notes"]), tuple(answer["differences"]))
 
     def close(self) -> None:
         """End the process."""

@@ -31,6 +31,7 @@ class Block:
         whole: whether the text is one unit (a row, a line of code, a heading without a section) and not sentences.
         header: of a row the names of its table's columns in one line, which each passage with such rows repeats.
         quoted: whether a message quotes it from an earlier one.
+        metadata: what holds for it in place of the document's metadata; None: those hold.
     """
 
     text: str
@@ -39,14 +40,20 @@ class Block:
     whole: bool = False
     header: str = ""
     quoted: bool = False
+    metadata: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """A file inside a file, by its name."""
+    """A file inside a file, by its name.
+
+    Attributes:
+        metadata: of what it is attached to.
+    """
 
     name: str
     data: bytes
+    metadata: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class Document:
         notes: what the reader of the import should know, a line each.
         metadata: what holds for the whole document, as the sender of a message.
         attachments: files in it, which are converted by themselves.
+        plain_pages: the plain text of the pages of a PDF, which the conversion is checked against.
     """
 
     source: str
@@ -70,6 +78,7 @@ class Document:
     notes: tuple[str, ...] = ()
     metadata: Mapping[str, object] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
+    plain_pages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,10 +114,15 @@ class ImportedPassage:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The passages of one file, and notes on how it was read."""
+    """The passages of one file, and notes on how it was read.
+
+    Attributes:
+        differences: those of the notes that say in what the passages differ from the plain text of the file.
+    """
 
     passages: tuple[ImportedPassage, ...]
     notes: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
 
     @property
     def pages(self) -> int | None:

@@ -2,12 +2,16 @@
 
 import os
 import unicodedata
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engram.context.errors import InvalidRequestError
 from engram.wings.importing.conversion.formats import KINDS, find_kind, is_lock_file
+
+_BLANK_BYTES = 1_024
+"""A file of more is no empty one, whatever it holds."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Listing:
         outside: names of symbolic links that lead out of their folder; they are not followed.
         unreadable: folders that could not be entered.
         locks: names of files that were named themselves and only mark a file that Office has open.
+        empty: names of files without content; they make no document.
+        twins: names of files that another file of the folder has too, as Unicode composes them; only one is read.
     """
 
     sources: tuple[SourceFile, ...]
@@ -42,6 +48,8 @@ class Listing:
     outside: tuple[str, ...]
     unreadable: tuple[str, ...] = ()
     locks: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
+    twins: tuple[str, ...] = ()
 
 
 def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
@@ -61,6 +69,7 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
     outside: list[str] = []
     unreadable: list[str] = []
     locks: list[str] = []
+    empty: list[str] = []
     for path in paths:
         if not path.exists():
             raise InvalidRequestError(f"{escape_name(str(path))} is not there.")
@@ -70,16 +79,30 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
         if path.is_file():
             if find_kind(path.name) not in KINDS:
                 raise InvalidRequestError(f"{escape_name(str(path))} is of none of the kinds {', '.join(KINDS)}.")
-            sources.append(SourceFile(path, escape_name(f"{prefix}{path.name}")))
+            if _is_empty(path):
+                empty.append(escape_name(path.name))
+            else:
+                sources.append(SourceFile(path, escape_name(f"{prefix}{path.name}")))
             continue
         for source, inside in _walk_folder(path.resolve(), prefix, unreadable):
             if not inside:
                 outside.append(source.name)
+            elif find_kind(source.name) in KINDS and _is_empty(source.path):
+                empty.append(source.name)
             elif find_kind(source.name) in KINDS:
                 sources.append(source)
             else:
                 others.append(source.name)
-    return Listing(tuple(sources), tuple(others), tuple(outside), tuple(unreadable), tuple(locks))
+    sources, twins = _part_twins(sources)
+    return Listing(
+        tuple(sources),
+        tuple(others),
+        tuple(outside),
+        tuple(unreadable),
+        tuple(locks),
+        tuple(empty),
+        tuple(source.name for source in twins),
+    )
 
 
 def check_names(sources: Sequence[SourceFile]) -> None:
@@ -96,6 +119,23 @@ def check_names(sources: Sequence[SourceFile]) -> None:
         )
 
 
+def _part_twins(sources: Sequence[SourceFile]) -> tuple[list[SourceFile], list[SourceFile]]:
+    """Part the files from those of one folder that would make the same document; a composed name goes first."""
+    chosen: dict[tuple[str | None, str], SourceFile] = {}
+    twins: list[SourceFile] = []
+    for source in sources:
+        key = (source.folder, source.name if source.folder else str(source.path))
+        other = chosen.get(key)
+        if other is None:
+            chosen[key] = source
+        elif escape_name(str(source.path)) == str(source.path):
+            chosen[key] = source
+            twins.append(other)
+        else:
+            twins.append(source)
+    return list(chosen.values()), twins
+
+
 def escape_name(name: str) -> str:
     """The name as Unicode composes it (NFC), without characters that a terminal, JSON or Postgres cannot take.
 
@@ -107,6 +147,14 @@ def escape_name(name: str) -> str:
 
 def _is_odd(character: str) -> bool:
     return ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 or 0xD800 <= ord(character) < 0xE000
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a file has nothing but white space; one that cannot be opened has not."""
+    try:
+        return path.stat().st_size <= _BLANK_BYTES and not path.read_bytes().removeprefix(BOM_UTF8).strip()
+    except OSError:
+        return False
 
 
 def is_left_out(name: str) -> bool:

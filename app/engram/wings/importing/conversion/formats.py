@@ -18,6 +18,7 @@ from engram.wings.importing.conversion import (
     tables,
     word,
 )
+from engram.wings.importing.conversion.conversion_check import find_differences
 from engram.wings.importing.conversion.documents import (
     Attachment,
     Conversion,
@@ -26,6 +27,8 @@ from engram.wings.importing.conversion.documents import (
     UnreadableError,
 )
 from engram.wings.importing.conversion.import_limits import MIB, ConversionLimits
+from engram.wings.importing.conversion.outline import flatten_text, library
+from engram.wings.importing.conversion.simple_readers import read_plainly
 
 Reader = Callable[[str, bytes, ConversionLimits], Document | Conversion | tuple[Conversion, Document | None]]
 READERS: dict[str, Reader] = {
@@ -112,8 +115,9 @@ def _convert(
             if isinstance(read, Conversion)
             else (Conversion(()), read)
         )
+        differences = _check(source, kind, data, document, rows)
         if document is None:
-            return rows
+            return Conversion(rows.passages, (*rows.notes, *differences), differences)
         passages = (*rows.passages, *chunks.passages(document, size=size, overlap=overlap))
         attached = _convert_attachments(document, size, overlap, limits, depth + 1)
     except (EngramError, MemoryError):
@@ -123,7 +127,24 @@ def _convert(
     except Exception as error:  # parsers raise whatever a damaged file makes them stumble over
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise UnreadableError(f"{source} cannot be read as {kind.lstrip('.').upper()} ({reason}).") from error
-    return Conversion((*passages, *attached.passages), (*rows.notes, *document.notes, *attached.notes))
+    return Conversion(
+        (*passages, *attached.passages),
+        (*rows.notes, *document.notes, *differences, *attached.notes),
+        (*differences, *attached.differences),
+    )
+
+
+def _check(source: str, kind: str, data: bytes, document: Document | None, rows: Conversion) -> tuple[str, ...]:
+    """Compare a conversion with the file as a simple reader sees it; see ``find_differences``."""
+    try:
+        seen = read_plainly(source, kind, data, () if document is None else document.plain_pages)
+    except (KeyError, ValueError, library("lxml.etree").LxmlError) as error:  # its own reader is more patient
+        return (f"{source}: could not be compared with its plain text ({flatten_text(str(error))})",)
+    if seen is None:
+        return ()
+    texts = [f"{passage.title}\n{passage.text}" for passage in rows.passages]
+    titles = [] if document is None else [document.title]
+    return find_differences(source, seen, () if document is None else document.blocks, [*texts, *titles])
 
 
 def _convert_attachments(
@@ -132,6 +153,7 @@ def _convert_attachments(
     """Convert the files in a document; one that cannot be read is named in a note."""
     passages: list[ImportedPassage] = []
     notes: list[str] = []
+    differences: list[str] = []
     unread: list[str] = []
     for attachment in document.attachments:
         kind = find_kind(attachment.name)
@@ -146,9 +168,10 @@ def _convert_attachments(
             continue
         passages += (_attach(document, attachment, passage) for passage in converted.passages)
         notes += (f"{document.source}: {note}" for note in converted.notes)
+        differences += (f"{document.source}: {note}" for note in converted.differences)
     if unread:
         notes.insert(0, f"{document.source}: attachments were not read: {', '.join(unread)}")
-    return Conversion(tuple(passages), tuple(notes))
+    return Conversion(tuple(passages), tuple(notes), tuple(differences))
 
 
 def _attach(document: Document, attachment: Attachment, passage: ImportedPassage) -> ImportedPassage:
@@ -160,5 +183,5 @@ def _attach(document: Document, attachment: Attachment, passage: ImportedPassage
     return replace(
         passage,
         id=f"{document.source}#{attachment.name}!{number}",
-        metadata={**document.metadata, **passage.metadata, **own},
+        metadata={**attachment.metadata, **passage.metadata, **own},
     )

@@ -44,6 +44,11 @@ def inline_text(node: Any) -> str:  # noqa: PLR0911 - a case each
         return f" {alt} " if (alt := str(node.get("alt") or "").strip()) else ""
     if name == "math":
         return f" {_formula(node)} "
+    if name in ("rt", "rp"):  # how the word before is read
+        reading = (
+            flatten_text("".join(str(part) for part in node.children if part.name is None)) if name == "rt" else ""
+        )
+        return f"({reading})" if reading else ""
     text = "".join(map(inline_text, node.children))
     if name == "sup":
         return superscript(text, _text_before(node), reference=_is_reference(node))

@@ -13,10 +13,12 @@ class KnownDocument:
 
     Attributes:
         folder: the folder that it was imported from; None: it came by itself.
+        digest: hash of its file, if the importer gave one.
     """
 
     source: str
     folder: str | None
+    digest: str | None
 
 
 def name_file(file: SourceFile, known: Sequence[KnownDocument]) -> str:

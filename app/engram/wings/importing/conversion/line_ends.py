@@ -1,11 +1,15 @@
 """Words that a PDF cuts at the end of a line."""
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 
 MARK = "\x02"
 """What stands in the place of a hyphen and the line end after it."""
+_HYPHENS = str.maketrans("‐‑", "--")
 _CUT = re.compile(r"([\w-]*\w)(?:\x02|-\n)(\w+)")
+_CUT_AT_OTHER = re.compile("[‐‑]\n")
 _COMPOUND = re.compile(r"(?:well|self)-(?!less|ness|same|spring)\w{4,}", re.IGNORECASE)
 _WORD = re.compile(r"\w+(?:-\w+)*")
 
@@ -13,24 +17,33 @@ _WORD = re.compile(r"\w+(?:-\w+)*")
 def join_words(pages: Sequence[str]) -> list[str]:
     """Join the words that a hyphen cuts at the end of a line, as the rest of the document spells them.
 
-    The hyphen is the word's own if the document has the word with it inside a line, if another hyphen stands in the
+    The hyphen is the word's own if the document has the word with it inside a line, at least as often as without it
+    and perhaps with an ending ("pro-actively"), if another hyphen stands in the
     word ("state-of-the-art"), if a capital or a figure follows, if both parts are words of the document and the
     joined word is none, or after "well" and "self".
     """
+    pages = [_CUT_AT_OTHER.sub("-\n", page) for page in pages]
     if not any(map(_CUT.search, pages)):
         return list(pages)
-    known = {word.casefold() for page in pages for word in _WORD.findall(_CUT.sub(" ", page))}
+    known = Counter(
+        word.casefold() for page in pages for word in _WORD.findall(_CUT.sub(" ", page).translate(_HYPHENS))
+    )
     parts = {part for word in known for part in word.split("-")}
+    compounds = sorted(word for word in known if "-" in word)
+
+    def has_own(hyphened: str) -> bool:
+        at = bisect_left(compounds, hyphened)
+        return at < len(compounds) and compounds[at].startswith(hyphened)
 
     def join(cut: re.Match[str]) -> str:
         first, rest = cut[1], cut[2]
         joined, hyphened = f"{first}{rest}", f"{first}-{rest}"
-        if joined.casefold() in known:
+        if known[joined.casefold()] > known[hyphened.casefold()]:
             return joined
         compound = (
             "-" in first
             or not rest[0].islower()
-            or hyphened.casefold() in known
+            or has_own(hyphened.casefold())
             or _COMPOUND.fullmatch(hyphened) is not None
             or {first.casefold(), rest.casefold()} <= parts
         )

@@ -12,6 +12,7 @@ from email.parser import BytesParser
 from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import PurePosixPath
 
+from engram.wings.importing.conversion.calendars import read_entries
 from engram.wings.importing.conversion.documents import Attachment, Document, UnreadableError
 from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
@@ -24,6 +25,10 @@ _SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Message-ID", "In-Reply-To")
 _ADDRESSES = ("from", "to", "cc")
 _FILES = ("text/csv", "text/tab-separated-values", "text/markdown")
 """Texts that another reader reads, also where they have no name."""
+_CALENDARS = ("text/calendar", "application/ics")
+_PLAIN = 3
+"""Rank of an alternative with plain text."""
+_WORD = re.compile(r"\w+")
 _NAME_CHARACTERS = 50
 _ENCODED_WORD = r"=\?[^?\s]+\?[bq]\?.*?\?="
 _ENCODED_WORDS = re.compile(rf"{_ENCODED_WORD}(?:\s*{_ENCODED_WORD})*", re.IGNORECASE)
@@ -38,9 +43,10 @@ MESSAGE_PARTS = 200
 def eml(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """A message: the subject is its title, who wrote to whom and when is its first line, then its texts in order.
 
-    Of alternatives the plain text is read, or the HTML where there is none. What the message quotes is a section of
-    its own. A forwarded message is a section below its subject. Attachments are documents of the message. Sender,
-    receivers and date are metadata.
+    Of alternatives the plain text is read, or the HTML where there is none. What only the HTML says is added, and
+    so are the entries of calendars. What the message quotes is a section of its own. A forwarded message is a
+    section below its subject, with metadata of its own. Attachments are documents of the message. Sender, receivers
+    and date are metadata.
 
     Raises:
         UnreadableError: it has no headers of a message, too many parts, or no text.
@@ -63,6 +69,8 @@ class _Reader:
         self._notes: dict[str, None] = {}
         self._attachments: dict[str, Attachment] = {}
         self._parts = 0
+        self._senders: list[dict[str, object]] = []  # metadata of the messages that are being read, outermost first
+        self._entries: list[list[str]] = []
 
     def document(self, metadata: dict[str, object]) -> Document:
         """The message with everything that was read.
@@ -89,13 +97,48 @@ class _Reader:
         """
         if depth > MESSAGE_DEPTH:
             raise UnreadableError(f"{self._source} nests more than {MESSAGE_DEPTH} messages in each other.")
+        self._senders.append(_metadata(message))
+        self._outline.metadata = self._senders[-1] if depth else None
         header_lines = [f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _header(message, name))]
         self._outline.add("; ".join(header_lines), whole=True)
-        for part in _parts(message, 0):
+        for part, is_beside in _parts(message, 0):
             self._parts += 1
             if self._parts > MESSAGE_PARTS:
                 raise UnreadableError(f"{self._source} has more than {MESSAGE_PARTS} parts.")
-            self._add_part(part, depth)
+            if is_beside:
+                self._add_beside(part)
+            else:
+                self._add_part(part, depth)
+        self._senders.pop()
+        self._outline.metadata = self._senders[-1] if depth > 1 else None
+
+    def _add_beside(self, part: MIMEPart) -> None:
+        """Add what the HTML of a message says and its plain text does not."""
+        text, _, _ = decode_text(self._source, _payload(part), part.get_content_charset())
+        outline = Outline()
+        add_html(self._source, text, outline)
+        known = {word for block in self._outline.blocks for word in _list_words(block.text)}
+        added = 0
+        for block in outline.blocks:
+            words = _list_words(block.text)
+            fresh = [word for word in words if word not in known]
+            if not block.quoted and (2 * len(fresh) > len(words) or any(map(str.isdecimal, fresh))):
+                self._outline.add(block.text, whole=block.whole)
+                added += 1
+        if added:
+            self._notes[f"{self._source}: added {added} pieces that only the HTML of the message has"] = None
+
+    def _add_calendar(self, part: MIMEPart) -> bool:
+        """Add the entries of a calendar, each once; whether there are any."""
+        text, _, notes = decode_text(self._source, _payload(part), part.get_content_charset())
+        entries = list(read_entries(text))
+        self._notes |= dict.fromkeys(notes)
+        for lines in entries:
+            if lines not in self._entries:
+                self._entries.append(lines)
+                for line in lines:
+                    self._outline.add(line, whole=True)
+        return bool(entries)
 
     def _add_part(self, part: MIMEPart, depth: int) -> None:
         kind = part.get_content_type()
@@ -103,6 +146,8 @@ class _Reader:
         if isinstance(inner, EmailMessage):
             self._outline.open_heading(min(depth + 2, 6), _header(inner, "Subject") or "Forwarded message")
             self.add_message(inner, depth + 1)
+        elif _is_calendar(part) and self._add_calendar(part):
+            pass
         elif _is_text(part):
             text, _, notes = decode_text(self._source, _payload(part), part.get_content_charset())
             self._notes |= dict.fromkeys(notes)
@@ -112,7 +157,7 @@ class _Reader:
                 add_plain(text, self._outline)
         else:
             name = self._attachment_name(part)
-            self._attachments[name] = Attachment(name, _payload(part))
+            self._attachments[name] = Attachment(name, _payload(part), self._senders[-1])
 
     def _attachment_name(self, part: MIMEPart) -> str:
         """The attachment's own name, told from others of that name, or one by its kind."""
@@ -135,32 +180,38 @@ class _Reader:
         return name
 
 
-def _parts(part: MIMEPart, depth: int) -> Iterator[MIMEPart]:
-    """Yield the parts to read, in order; of alternatives the best one, and the files that the others hold.
+def _parts(part: MIMEPart, depth: int) -> Iterator[tuple[MIMEPart, bool]]:
+    """Yield the parts to read, in order, and whether one is HTML beside a plain text.
+
+    Of alternatives the best one is read, the HTML beside it, and the files and calendars that the others hold.
 
     Raises:
         UnreadableError: too many are inside each other.
     """
     if not part.is_multipart() or part.get_content_maintype() == "message":
-        yield part
+        yield part, False
         return
     if depth > PART_DEPTH:
         raise UnreadableError(f"A message nests more than {PART_DEPTH} parts in each other.")
     inner = [one for one in part.iter_parts() if isinstance(one, MIMEPart)]
     if part.get_content_type() == "multipart/alternative":
         read = [list(_parts(one, depth + 1)) for one in inner]
-        inner_parts = max(read, key=_rank, default=[])
-        yield from inner_parts
-        yield from (one for parts in read if parts is not inner_parts for one in parts if _is_file(one))
+        best = max(read, key=_rank, default=[])
+        yield from best
+        for one in (one for parts in read if parts is not best for one, _ in parts):
+            if _is_file(one) or _is_calendar(one):
+                yield one, False
+            elif _is_text(one) and one.get_content_type() == "text/html" and _rank(best) == _PLAIN:
+                yield one, True
         return
     for one in inner:
         yield from _parts(one, depth + 1)
 
 
-def _rank(parts: list[MIMEPart]) -> int:
+def _rank(parts: list[tuple[MIMEPart, bool]]) -> int:
     """How well an alternative can be read: plain text, then HTML, then other parts; blank texts last."""
-    kinds = [part.get_content_type() for part in parts if _is_text(part) and _payload(part).strip()]
-    return 3 if "text/plain" in kinds else 2 if "text/html" in kinds else 1 if kinds else 0
+    kinds = [part.get_content_type() for part, _ in parts if _is_text(part) and _payload(part).strip()]
+    return _PLAIN if "text/plain" in kinds else 2 if "text/html" in kinds else 1 if kinds else 0
 
 
 def _is_text(part: MIMEPart) -> bool:
@@ -168,6 +219,14 @@ def _is_text(part: MIMEPart) -> bool:
     kind = part.get_content_type()
     readable = part.get_content_maintype() in ("text", "multipart") or kind == "message/delivery-status"
     return readable and kind not in _FILES and not part.is_attachment() and part.get_filename() is None
+
+
+def _is_calendar(part: MIMEPart) -> bool:
+    return part.get_content_type() in _CALENDARS
+
+
+def _list_words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
 
 
 def _is_file(part: MIMEPart) -> bool:

@@ -1,7 +1,7 @@
 """Shared parts of readers: blocks below headings, and text without its layout."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePosixPath
@@ -29,6 +29,7 @@ class Outline:
     def __init__(self, title: str | None = None) -> None:
         self.title = flatten_text(title or "") or None
         self.page: int | None = None
+        self.metadata: Mapping[str, object] | None = None  # of a part of the document, see Block
         self._blocks: list[Block] = []
         self._open: list[tuple[int, str]] = []
         self._empty: Block | None = None  # a heading that nothing stands below yet
@@ -97,7 +98,9 @@ class Outline:
         return (*(name for _, name in self._open), *self._quotations)
 
     def _block(self, text: str, *, whole: bool) -> Block:
-        return Block(text, self._headings(), self.page, whole, quoted=bool(self._quotations))
+        return Block(
+            text, self._headings(), self.page, whole, quoted=bool(self._quotations), metadata=self.metadata
+        )
 
     def document(self, source: str, kind: str, notes: tuple[str, ...] = ()) -> Document:
         """Return the document.

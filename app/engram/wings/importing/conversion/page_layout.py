@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator, Sequence
 from ctypes import byref, c_double
+from math import pi
 from typing import Any, NamedTuple
 
 from engram.wings.importing.conversion.inline_text import superscript
 from engram.wings.importing.conversion.line_ends import MARK
 from engram.wings.importing.conversion.outline import library
+from engram.wings.importing.conversion.prose import STOPS
 from engram.wings.importing.conversion.table_model import Cell, Grid, TableLine, is_figure, write_table
 
 ROW = "\x03"
@@ -23,8 +25,27 @@ _GAP = 0.3
 """White space between two columns, in heights of a line; that between two words is a fifth of one."""
 _SPACES = 1.4
 """The same in spaces as wide as the one that stands there, which is wide where all letters are."""
+_RIGHT_ANGLE = pi / 2
+_ANGLE_DIGITS = 2
+"""Of an angle in right angles: half a degree is none."""
+_MISSING = {"n/a", "n.a.", "na", "-", "–", "—", "...", "…"}
+_LEAST_NAMES = 3
+"""Words apart that name the columns of a table."""
 _RAISE = 0.2
 """How far a superscript stands above its line at least, in heights of the line."""
+
+
+class _Line(NamedTuple):
+    """A line of a page.
+
+    Attributes:
+        at: where it begins in the text of the page.
+        turns: by how many right angles its letters are turned; None: by another angle, and places say nothing.
+    """
+
+    at: int
+    text: str
+    turns: int | None
 
 
 class _Segment(NamedTuple):
@@ -35,14 +56,18 @@ class _Segment(NamedTuple):
     text: str
 
 
-def read_lines(page: Any) -> list[str]:
-    """The lines of a page. A row of a table is ``ROW``, its text, ``ROW``, and the names of the columns."""
+def read_lines(page: Any) -> tuple[list[str], str]:
+    """The lines of a page, and its plain text as pdfium gives it.
+
+    A row of a table is ``ROW``, its text, ``ROW``, and the names of the columns.
+    """
     text = page.get_textpage()
     try:
-        whole = _CONTROLS.sub(" ", str(text.get_text_range()).replace("\ufffe", MARK))
+        plain = str(text.get_text_range())
+        whole = _CONTROLS.sub(" ", plain.replace("\ufffe", MARK))
         if len(whole) != text.count_chars():  # letters beyond the basic plane: places cannot be told
-            return whole.replace("\r\n", "\n").strip().split("\n")
-        return list(_Layout(text, whole).read())
+            return whole.replace("\r\n", "\n").strip().split("\n"), plain
+        return list(_Layout(text, whole).read()), plain
     finally:
         text.close()
 
@@ -61,47 +86,82 @@ class _Layout:
     def __init__(self, text: Any, whole: str) -> None:
         self._text = text
         self._raw = library("pypdfium2.raw")
-        self._lines: list[tuple[int, str]] = []
+        self._turns = 0  # of the letters whose places are asked for
+        self._lines: list[_Line] = []
         at = 0
-        for line in whole.split("\r\n"):
-            if line and self._lines and self._goes_on(*self._lines[-1], at):
-                begin, before = self._lines.pop()
-                self._lines.append((begin, f"{before}{_JOINT}{_JOINT}{line}"))
+        for words in whole.split("\r\n"):
+            line = _Line(at, words, self._find_turns(at, words))
+            if words and self._lines and self._goes_on(self._lines[-1], line):
+                before = self._lines.pop()
+                self._lines.append(before._replace(text=f"{before.text}{_JOINT}{_JOINT}{words}"))
             else:
-                self._lines.append((at, line))
-            at += len(line) + 2
+                self._lines.append(line)
+            at += len(words) + 2
 
-    def _goes_on(self, at: int, line: str, following: int) -> bool:
-        """Whether the text at ``following`` stands behind a line: pdfium ends a line after a superscript."""
-        if not line:
+    def _find_turns(self, at: int, line: str) -> int | None:
+        """By how many right angles the letters of a line are turned, see ``_Line``."""
+        word = line.strip()
+        if not word:
+            return 0
+        first = at + line.index(word)
+        angles = {
+            round(self._raw.FPDFText_GetCharAngle(self._text.raw, place) / _RIGHT_ANGLE, _ANGLE_DIGITS) % 4
+            for place in (first, first + len(word) - 1)
+        }
+        return int(min(angles)) if len(angles) == 1 and min(angles).is_integer() else None
+
+    def _goes_on(self, line: _Line, following: _Line) -> bool:
+        """Whether a line stands behind another one: pdfium ends a line after a superscript."""
+        if not line.text or line.turns is None or line.turns != following.turns:
             return False
-        size = self._size(at)
-        gap = self._box(following)[0] - self._box(at + len(line) - 1)[2]
-        return abs(self._baseline(following) - self._baseline(at)) < _LEVEL * size and -size < gap < size
+        self._turns = line.turns
+        size = self._size(line.at)
+        gap = self._box(following.at)[0] - self._box(line.at + len(line.text) - 1)[2]
+        level = abs(self._baseline(following.at) - self._baseline(line.at))
+        return level < _LEVEL * size and -size < gap < size
 
     def read(self) -> Iterator[str]:
         """The lines with superscripts and rows."""
         at = 0
         while at < len(self._lines):
-            end = at
-            while end < len(self._lines) and _is_row(self._lines[end][1]):
+            line = self._lines[at]
+            self._turns = line.turns or 0
+            is_row = self._is_row(at, line.turns)
+            end = at + 1
+            while end < len(self._lines) and self._is_row(end, line.turns):
                 end += 1
-            if end - at > 1:
+            named = [] if is_row or end - at < 3 or line.turns is None else self._named_table(self._lines[at:end])
+            if named:
+                yield from named
+                at = end
+            elif is_row and end - at > 1:
                 yield from self._table(self._lines[at:end])
                 at = end
             else:
-                yield self._mark(*self._lines[at])
+                yield line.text.replace(_JOINT, "") if line.turns is None else self._mark(line.at, line.text)
                 at += 1
 
-    def _table(self, lines: Sequence[tuple[int, str]]) -> list[str]:
+    def _is_row(self, at: int, turns: int | None) -> bool:
+        """Whether a line looks like the row of a table whose letters are turned so."""
+        line = self._lines[at]
+        return turns is not None and line.turns == turns and _looks_like_row(line.text)
+
+    def _table(self, lines: Sequence[_Line]) -> list[str]:
         """The rows of a table below the names of their columns."""
-        rows = [self._segments(*line) for line in lines]
-        columns = _columns(rows)
-        grid = [_cells(row, columns) for row in rows]
-        alone = all(len(row) == len(columns) - cells.count(None) for row, cells in zip(rows, grid, strict=True))
-        if not alone or not _holds_figures(grid[1:], len(columns)):
-            return [f"{ROW}{self._mark(*line)}{ROW}" for line in lines]
+        grid = _align([self._segments(line.at, line.text) for line in lines])
+        if grid is None or not _holds_figures(grid[1:], len(grid[0])):
+            return [f"{ROW}{self._mark(line.at, line.text)}{ROW}" for line in lines]
         return [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid)]
+
+    def _named_table(self, lines: Sequence[_Line]) -> list[str]:
+        """The rows of a table whose first line names the columns; empty if it does not."""
+        names, *rows = [self._segments(line.at, line.text) for line in lines]
+        grid = _align([names, *rows])
+        if len(names) < _LEAST_NAMES or grid is None or len(grid[0]) - len(names) > 1:
+            return []
+        if lines[0].text.rstrip().endswith(STOPS) or not _holds_figures(grid[1:], len(grid[0])):
+            return []
+        return [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid, 1)]
 
     def _segments(self, at: int, line: str) -> list[_Segment]:
         """The words of a line, those together that only a space parts."""
@@ -139,11 +199,19 @@ class _Layout:
         """The height of the line that a letter stands on."""
         x, y = c_double(), c_double()
         self._raw.FPDFText_GetCharOrigin(self._text.raw, at, byref(x), byref(y))
-        return y.value
+        return self._turn(x.value, y.value)[1]
 
     def _box(self, at: int) -> tuple[float, float, float, float]:
+        """The left, lower, right and upper end of a letter, as who reads its line sees them."""
         left, bottom, right, top = self._text.get_charbox(at, loose=True)
-        return left, bottom, right, top
+        if not self._turns:
+            return left, bottom, right, top
+        (x, y), (other_x, other_y) = self._turn(left, bottom), self._turn(right, top)
+        return min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)
+
+    def _turn(self, x: float, y: float) -> tuple[float, float]:
+        """A place on a page that is turned until the letters stand upright."""
+        return ((x, y), (-y, x), (-x, -y), (y, -x))[self._turns]
 
     def _width(self, at: int) -> float:
         left, _, right, _ = self._box(at)
@@ -154,11 +222,32 @@ class _Layout:
         return top - bottom
 
 
-def _is_row(line: str) -> bool:
-    """Whether a line looks like the row of a table: it ends with figures, at least as many as other words."""
+def _looks_like_row(line: str) -> bool:
+    """Whether a line looks like the row of a table.
+
+    It ends with figures, at least as many as other words. A word for a missing figure counts as one beside another.
+    """
     rest = line.split()[1:]
-    ends = line.rstrip().endswith((".", ",", ";"))
-    return bool(rest) and is_figure(rest[-1]) and not ends and 2 * sum(map(is_figure, rest)) >= len(rest)
+    if (
+        not rest
+        or not _is_filled(rest[-1])
+        or (line.rstrip().endswith((".", ",", ";")) and rest[-1].casefold() not in _MISSING)
+    ):
+        return False
+    return 2 * sum(map(_is_filled, rest)) >= len(rest) and any(map(is_figure, rest))
+
+
+def _is_filled(word: str) -> bool:
+    """Whether a word is a figure, or stands for a missing one."""
+    return is_figure(word) or word.casefold() in _MISSING
+
+
+def _align(rows: Sequence[Sequence[_Segment]]) -> Grid | None:
+    """The cells of rows by their columns; None if two words of a row stand in one column."""
+    columns = _columns(rows)
+    grid: Grid = [_cells(row, columns) for row in rows]
+    alone = all(len(row) == len(columns) - cells.count(None) for row, cells in zip(rows, grid, strict=True))
+    return grid if alone else None
 
 
 def _columns(rows: Sequence[Sequence[_Segment]]) -> list[tuple[float, float]]:

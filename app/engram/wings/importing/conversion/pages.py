@@ -1,7 +1,7 @@
 """Reader of HTML."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from engram.wings.importing.conversion.documents import Document, UnreadableError
@@ -20,6 +20,11 @@ from engram.wings.importing.conversion.prose import paragraphs
 from engram.wings.importing.conversion.quotations import begins_original, title_original
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
+TICKED, UNTICKED = "☒", "☐"
+_VALUES = (None, "", "text", "number", "email", "tel", "url", "date", "time", "datetime-local", "month", "week")
+"""Types of fields whose value is text that a person sees."""
+_LABELLED = ("label", "li", "p", "dd", "dt")
+_CELLS = ("td", "th")
 _NO_TEXT = ("script", "style", "noscript", "template", "svg", "iframe")
 _FIELDS = ("input", "select", "textarea", "datalist", "button")
 # What an element is for its page, by its name and by its role; a note calls it so if it is left out.
@@ -31,13 +36,17 @@ _QUOTATIONS = frozenset(("gmail_quote", "yahoo_quoted"))
 _BUTTON_TEXTS = [*HEADINGS, "summary", "dt", "legend"]
 """Elements that are text though they are buttons, which fold what stands below them."""
 _STRONG = ("b", "strong")
+_UNREAD_PANELS = ("dialog", "listbox", "menu", "tooltip")
 _SHOWN_CHARACTERS = 60
 DEPTH = 300
 """Elements inside each other; browsers stop at 512."""
 
 
 def html(source: str, data: bytes, limits: ConversionLimits) -> Document:
-    """The page's content (each ``main``, else the body) without navigation, scripts, fields and what is hidden."""
+    """The page's content (each ``main``, else the body) without navigation, scripts and what nothing can show.
+
+    Boxes, chosen options and values of fields are text.
+    """
     text, _, notes = decode_text(source, data, declared_encoding(data))
     return markup(source, text, "html", notes)
 
@@ -102,7 +111,9 @@ class _Reader:
 
     def read(self, soup: Any) -> list[str]:
         """Add the content; returns what was left out though it has text."""
+        _show_panels(soup)
         left_out = _remove_hidden(soup)
+        _write_fields(soup)
         # The head's other elements stay: libxml2 leaves those there that it does not know.
         for tag in find_tags(soup, (*_NO_TEXT, *_FIELDS, "title")):
             if tag.name != "button" or tag.find_parent(_BUTTON_TEXTS) is None:
@@ -207,6 +218,51 @@ def _find_kinds(soup: Any) -> dict[str, list[Any]]:
         if getattr(tag, "name", None) is not None and (kind := _kind(tag)):
             kinds[kind].append(tag)
     return kinds
+
+
+def _show_panels(soup: Any) -> None:
+    """Show what a tab or a button of the page shows, and make text of such buttons."""
+    controls: dict[str, Any] = {}
+    for tag in soup.find_all(attrs={"aria-controls": True}):
+        if not any(above.name == "header" or _kind(above) == "navigation" for above in tag.parents):
+            controls |= dict.fromkeys(str(tag["aria-controls"]).split(), tag)
+    for tag in soup.find_all(is_hidden):
+        control = controls.get(str(tag.get("id")))
+        if control is None and tag.get("role") != "tabpanel":
+            continue
+        if tag.get("role") in _UNREAD_PANELS or _kind(tag) == "navigation":
+            continue
+        del tag["hidden"], tag["style"]
+        if control is not None and control.name == "button" and control.find_parent(_BUTTON_TEXTS) is None:
+            control.name = "p"
+
+
+def _write_fields(soup: Any) -> None:
+    """Put text in the place of fields that a person sees filled in."""
+    named = {str(tag.get("for")) for tag in find_tags(soup, ("label",)) if tag.get_text().strip()}
+    for tag in find_tags(soup, ("input", "select", "textarea")):
+        if tag.name == "textarea":
+            text = tag.get_text()
+        elif tag.name == "select":
+            chosen = (option for option in find_tags(tag, ("option",)) if option.has_attr("selected"))
+            text = ", ".join(flatten_text(option.get_text()) for option in chosen)
+        else:
+            kind = str(tag.get("type") or "").casefold()
+            text = str(tag.get("value") or "") if kind in _VALUES else ""
+            if kind in ("checkbox", "radio") and _is_labelled(tag, named):
+                text = TICKED if tag.has_attr("checked") else UNTICKED
+        after = str(tag.next_sibling or "")[:1]
+        tag.replace_with(
+            f" {text.strip()} ".rstrip(None if after and not after.isalnum() and after != "<" else "\n")
+        )
+
+
+def _is_labelled(box: Any, named: Collection[str]) -> bool:
+    """Whether a text says what a box is for; others fold a menu."""
+    if str(box.get("id")) in named or box.find_parent(_CELLS) is not None:
+        return True
+    around = box.find_parent(_LABELLED)
+    return around is not None and bool(around.get_text().strip())
 
 
 def _remove_hidden(soup: Any) -> list[str]:

@@ -3,12 +3,14 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from engram.core.text.joining import is_unspaced
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.importing.conversion.documents import Document, UnreadableError
+from engram.wings.importing.conversion.form_fields import read_fields
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.line_ends import join_words
 from engram.wings.importing.conversion.notes import list_some
@@ -25,6 +27,8 @@ Bookmark = tuple[int, str]
 def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """The text of the pages below the headings of the bookmarks, without page numbers and lines that pages repeat.
 
+    Filled fields of forms stand below the text of their page.
+
     Raises:
         UnreadableError: it is damaged, needs a password, has too many pages, or has no text (a scan).
     """
@@ -38,25 +42,38 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
     try:
         if len(reader) > limits.pages:
             raise UnreadableError(f"{source} has more than {limits.pages:,} pages.")
-        read = [_page_text(reader, number) for number in range(len(reader))]
+        if reader.get_formtype() != library("pypdfium2.raw").FORMTYPE_NONE:
+            reader.init_forms()
+        read, fields, plain = [], [], []
+        for number in range(len(reader)):
+            text, filled, seen = _read_page(reader, number)
+            read.append(text)
+            fields.append(filled)
+            plain.append(seen)
         outline = Outline(reader.get_metadata_value("Title"))
         bookmarks = _bookmarks(reader)
     finally:
         reader.close()
-    empty = [str(number) for number, page in enumerate(read, 1) if not page]
+    empty = [str(at) for at, page in enumerate(read, 1) if not page and not fields[at - 1]]
     pages, notes = drop_running_heads(source, read)
     for number, page in enumerate(_join_pages(join_words(pages)), 1):
         outline.page = number
         _add_page(page, bookmarks[number], outline)
+        for field in fields[number - 1]:
+            outline.add(field, whole=True)
     if empty:
         notes = (*notes, f"{source}: no text on page {list_some(empty)}")
-    return outline.document(source, "pdf", notes)
+    document = outline.document(source, "pdf", notes)
+    filled_in = [f"{page}\r\n" + "\r\n".join(filled) for page, filled in zip(plain, fields, strict=True)]
+    return replace(document, plain_pages=tuple(filled_in))
 
 
-def _page_text(reader: Any, number: int) -> str:
+def _read_page(reader: Any, number: int) -> tuple[str, list[str], str]:
+    """The text of a page, its filled fields, and its plain text as pdfium gives it."""
     page = reader[number]
     try:
-        return "\n".join(read_lines(page)).strip()
+        lines, plain = read_lines(page)
+        return "\n".join(lines).strip(), read_fields(page), plain
     finally:
         page.close()
 

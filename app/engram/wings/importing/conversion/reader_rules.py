@@ -1,20 +1,30 @@
-"""Readers of a folder's documents, as a file in the folder names them."""
+"""Readers of documents, as files in their folders name them."""
 
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from engram.context.errors import InvalidRequestError
 from engram.core.auth.reader_names import normalise_readers
-from engram.wings.importing.conversion.folder import escape_name
+from engram.wings.importing.conversion.folder import escape_name, is_left_out
+from engram.wings.importing.conversion.outline import library
 
 FILE = ".engram-readers"
-"""Lies in the imported folder. A line is ``PATTERN: READERS``; of the lines that match a file, the last counts.
+"""Lies in a folder and rules all below it. A line is ``PATTERN: READERS``; the last that matches counts.
 
-A pattern is of a path below the folder, where ``*`` stands for any characters, slashes too. Readers have commas
-between them; ``everyone`` and ``nobody`` stand alone. Empty lines and those that begin with ``#`` say nothing.
+A pattern is read as one of ``.gitignore``. Of several such files, the one deepest in the tree that matches counts.
+Readers have commas between them; ``everyone`` and ``nobody`` stand alone. Empty lines and those that begin with
+``#`` are skipped.
 """
 EVERYONE, NOBODY = "everyone", "nobody"
+_CATCH_ALL = {"*", "**", "/*", "/**"}
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_MISREAD = re.compile(r"[#;]|\s(user|group):")
+"""What only looks like a separator or a comment: it would be a part of a reader's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,45 +33,115 @@ class ReadersOf:
 
     readers: tuple[str, ...] | None
 
+    def intersect(self, other: "ReadersOf") -> "ReadersOf":
+        """Return those who are readers by both."""
+        if self.readers is None or other.readers is None:
+            return self if other.readers is None else other
+        return ReadersOf(tuple(name for name in self.readers if name in other.readers))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A line of a rules file; ``matcher`` is its pattern as pathspec reads it."""
+
+    line: int
+    pattern: str
+    matcher: Any
+    readers: ReadersOf
+
+
+@dataclass(frozen=True, slots=True)
+class RulesFile:
+    """The rules file of one folder."""
+
+    folder: Path
+    rules: tuple[Rule, ...]
+
+    def find(self, path: Path) -> ReadersOf | None:
+        """Return the readers of a file below the folder; None: no rule matches it."""
+        rule = self._decide(escape_name(path.relative_to(self.folder).as_posix()))
+        return None if rule is None else rule.readers
+
+    def check(self) -> None:
+        """Go on only if each rule decides for something that is there.
+
+        Raises:
+            InvalidRequestError: a rule matches nothing, or later lines match all that it matches.
+        """
+        names = list(_walk_names(self.folder))
+        deciding = {rule.line for name in names if (rule := self._decide(name)) is not None}
+        for rule in self.rules:
+            if rule.line in deciding:
+                continue
+            if not any(rule.matcher.match_file(name) for name in names):
+                raise _build_error(self.folder, rule.line, f"{rule.pattern!r} matches no file of the folder")
+            if rule.pattern not in _CATCH_ALL:
+                raise _build_error(
+                    self.folder,
+                    rule.line,
+                    f"later lines match all that {rule.pattern!r} matches; the last counts",
+                )
+
+    def _decide(self, name: str) -> Rule | None:
+        return next((rule for rule in reversed(self.rules) if rule.matcher.match_file(name)), None)
+
 
 @dataclass(frozen=True, slots=True)
 class ReaderRules:
-    """Rules of one folder."""
+    """The rules files of some folders and of all folders above them.
 
-    folder: Path
-    rules: tuple[tuple[str, ReadersOf], ...]
-
-    def find(self, path: Path) -> ReadersOf | None:
-        """Return the readers of a file in the folder; None: no rule speaks of it."""
-        below = escape_name(path.relative_to(self.folder).as_posix())
-        return next((given for pattern, given in reversed(self.rules) if fnmatchcase(below, pattern)), None)
-
-
-def read_rules(folder: Path) -> ReaderRules:
-    """Read the rules of a folder; none if it has no such file.
-
-    Raises:
-        InvalidRequestError: the file cannot be read, or a line of it is no rule.
+    Attributes:
+        files: by their folders.
+        places: of each file: where it lies, and where the file lies that it leads to, if it is a link.
     """
-    path = folder / FILE
-    if not path.exists():
-        return ReaderRules(folder, ())
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidRequestError(f"{path}: cannot be read: {error}.") from error
-    rules = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        pattern, separator, readers = line.partition(": ")
-        if not separator or not pattern.strip():
-            raise InvalidRequestError(f"{path}, line {number}: is not `PATTERN: READERS`.")
-        try:
-            rules.append((pattern.strip(), parse_readers(readers)))
-        except ValueError as error:
-            raise InvalidRequestError(f"{path}, line {number}: {error}.") from error
-    return ReaderRules(folder, tuple(rules))
+
+    files: Mapping[Path, RulesFile]
+    places: Mapping[Path, tuple[Path, ...]]
+
+    @classmethod
+    def read(cls, paths: Iterable[Path]) -> "ReaderRules":
+        """Read the rules that may concern these files.
+
+        Raises:
+            InvalidRequestError: a rules file cannot be read, is misnamed, or has a line that is no rule or decides
+                nothing.
+        """
+        places = _find_places(paths)
+        above = {place.parent for listed in places.values() for place in listed}
+        folders = {folder for one in above for folder in (one, *one.parents)}
+        found = (_read_file(folder) for folder in sorted(folders))
+        files = {one.folder: one for one in found if one is not None}
+        for one in files.values():
+            one.check()
+        return cls(files, places)
+
+    def find(self, path: Path, default: ReadersOf) -> ReadersOf | None:
+        """Return the readers of a file; None: neither its folder nor one above has rules.
+
+        A link is read by those who may read both the link and the file that it leads to.
+
+        Args:
+            default: readers of a file below a rules file that no rule matches.
+        """
+        found: ReadersOf | None = None
+        for place in self.places[path]:
+            files = self._list_files(place)
+            if files:
+                ruled = self._find_rule(place, files) or default
+                found = ruled if found is None else found.intersect(ruled)
+        return found
+
+    def is_unruled(self, path: Path) -> bool:
+        """Whether a file lies below a rules file and no rule matches it."""
+        listed = [(place, self._list_files(place)) for place in self.places[path]]
+        return any(files and self._find_rule(place, files) is None for place, files in listed)
+
+    def _list_files(self, place: Path) -> list[RulesFile]:
+        return [self.files[folder] for folder in place.parents if folder in self.files]
+
+    @staticmethod
+    def _find_rule(place: Path, files: Iterable[RulesFile]) -> ReadersOf | None:
+        return next((readers for file in files if (readers := file.find(place)) is not None), None)
 
 
 def parse_readers(text: str) -> ReadersOf:
@@ -75,4 +155,76 @@ def parse_readers(text: str) -> ReadersOf:
         return ReadersOf(None)
     if named == NOBODY:
         return ReadersOf(())
-    return ReadersOf(normalise_readers(part.strip() for part in named.split(",")))
+    names = [part.strip() for part in named.split(",")]
+    for misread in filter(None, map(_MISREAD.search, names)):
+        raise ValueError(f"{misread[0].strip()!r} cannot stand in a name; readers have commas between them")
+    return ReadersOf(normalise_readers(names))
+
+
+def _find_places(paths: Iterable[Path]) -> dict[Path, tuple[Path, ...]]:
+    """Where each file lies, and where the file lies that it leads to, if it is a link."""
+    folders: dict[Path, Path] = {}
+    places: dict[Path, tuple[Path, ...]] = {}
+    for path in paths:
+        if path.parent not in folders:
+            folders[path.parent] = path.parent.resolve()
+        place = folders[path.parent] / path.name
+        places[path] = (place, place.resolve()) if place.is_symlink() else (place,)
+    return places
+
+
+def _read_file(folder: Path) -> RulesFile | None:
+    """Read the rules file of a folder; None if it has none."""
+    path = folder / FILE
+    try:
+        if not os.path.lexists(path):
+            _check_misnamed(folder)
+            return None
+        if not path.is_file():
+            raise InvalidRequestError(f"{path}: is no file that can be read.")
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidRequestError(f"{path}: cannot be read: {error}.") from error
+    rules = []
+    for number, line in enumerate(_LINE_END.split(text), start=1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            rules.append(_read_rule(folder, number, line))
+    return RulesFile(folder, tuple(rules))
+
+
+def _read_rule(folder: Path, number: int, line: str) -> Rule:
+    pattern, separator, readers = line.partition(": ")
+    pattern = unicodedata.normalize("NFC", pattern.strip())
+    if not separator or not pattern:
+        raise _build_error(folder, number, "is not `PATTERN: READERS`")
+    try:
+        matcher, given = library("pathspec").GitIgnoreSpec.from_lines([pattern]), parse_readers(readers)
+    except ValueError as error:
+        raise _build_error(folder, number, str(error)) from error
+    if [one.include for one in matcher.patterns] != [True]:
+        raise _build_error(folder, number, f"{pattern!r} is no pattern of files")
+    return Rule(number, pattern, matcher, given)
+
+
+def _check_misnamed(folder: Path) -> None:
+    """Refuse a file that is meant as a rules file and has another name, such as ``.engram-readers.txt``."""
+    try:
+        names = os.listdir(folder)
+    except PermissionError:  # a folder above the imported ones: whether it has the file itself could be seen
+        return
+    for name in names:
+        is_alike = re.sub(r"[\W_]", "", name).casefold().startswith("engramreaders")
+        if is_alike and (name.startswith(".") or Path(name).suffix in ("", ".txt")) and (folder / name).is_file():
+            raise InvalidRequestError(f"{escape_name(str(folder / name))}: rules are in {FILE}. Rename it.")
+
+
+def _walk_names(folder: Path) -> Iterator[str]:
+    """Paths of all files and folders below a folder, without hidden ones; folders end with a slash."""
+    for directory, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not is_left_out(name)]
+        for name in (*(f"{name}/" for name in folders), *(name for name in names if not is_left_out(name))):
+            yield escape_name(f"{Path(directory).relative_to(folder).as_posix()}/{name}".removeprefix("./"))
+
+
+def _build_error(folder: Path, line: int, reason: str) -> InvalidRequestError:
+    return InvalidRequestError(f"{escape_name(str(folder / FILE))}, line {line}: {reason}.")

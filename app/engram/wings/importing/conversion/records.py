@@ -1,9 +1,11 @@
 """Passages of records: a row of a table or an object of JSON is a passage."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER
 from engram.core.text.sizes import SENTENCE_CHARACTERS
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.importing.conversion.chunks import pieces
@@ -31,11 +33,13 @@ class Record:
         values: by the names of its columns, none blank.
         place: what its id is where it has none of its own; also ``metadata``, with ``row`` as the key.
         nameless: values that no column names.
+        typed: by the names of columns, values for the metadata that are more than text: numbers, booleans, lists.
     """
 
     values: Mapping[str, str]
     place: int
     nameless: tuple[str, ...] = ()
+    typed: Mapping[str, object] = field(default_factory=dict)
 
 
 def passages(
@@ -80,7 +84,11 @@ def passages(
         shown = {name: value for name, value in row.items() if body is None or name not in (whole_title, body)}
         parts = [row[body]] if body else []
         parts += _write_fields(shown, record.nameless)
-        other_fields = {name: value for name, value in row.items() if name not in (identifier, title, body)}
+        other_fields = {
+            name: record.typed.get(name, value)
+            for name, value in row.items()
+            if name not in (identifier, title, body)
+        }
         place = {"row": record.place} | ({} if sheet is None else {"sheet": sheet})
         sentences = [*split_sentences(row[body]), *parts[1:]] if body else parts
         heading = row[title] if title else "" if body else _first(row, record.nameless)[:200]
@@ -125,7 +133,23 @@ def _note_repeated(source: str, sheet: str | None, places: Sequence[int]) -> tup
     return (f"{source}: row {list_some(places)}{where} repeats an id, so its passage is named by its row too",)
 
 
-def _limit_metadata(values: Mapping[str, str]) -> dict[str, object]:
+def keep_type(value: object) -> object | None:
+    """Return a number, a boolean, or a list of these and texts, as metadata hold it; None for others."""
+    match value:
+        case bool():
+            return value
+        case int():
+            return value if LEAST_INTEGER <= value <= GREATEST_INTEGER else None
+        case float():
+            return value if math.isfinite(value) else None
+        case list():
+            kept = [item if isinstance(item, str) else keep_type(item) for item in value if item is not None]
+            return None if any(item is None or isinstance(item, list) for item in kept) else kept
+        case _:
+            return None
+
+
+def _limit_metadata(values: Mapping[str, object]) -> dict[str, object]:
     bounded: dict[str, object] = {}
     size = 0
     for name, value in list(values.items())[:METADATA_VALUES]:

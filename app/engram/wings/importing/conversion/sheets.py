@@ -4,8 +4,8 @@ import datetime
 import io
 import re
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import Any
 
@@ -16,6 +16,7 @@ from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.number_formats import format_elapsed, format_number
 from engram.wings.importing.conversion.office import note_unread_parts
 from engram.wings.importing.conversion.outline import Outline, flatten_text, library
+from engram.wings.importing.conversion.records import keep_type
 from engram.wings.importing.conversion.table_model import (
     MOST_PLACES,
     REPEATED_CHARACTERS,
@@ -35,6 +36,7 @@ _UNSAVED = re.compile(
     rb"\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
 )
 _MOST_COLUMNS = 16_384
+_CODE = re.compile(r"\D*0\d")
 Row = list[Cell | None]
 
 
@@ -101,7 +103,10 @@ def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion
                 outline.table(write_table(table))
                 continue
             values = [(number, _texts(row)) for number, row in zip(part, table, strict=True)]
-            rows_below = make_records(names, values[1:])
+            rows_below = (
+                replace(record, typed=_find_typed(names, row))
+                for record, row in zip(make_records(names, values[1:]), table[1:], strict=True)
+            )
             converted = records.passages(source, rows_below, "xlsx", sheet=sheet.title, taken=taken)
             made += converted.passages
             notes += converted.notes
@@ -213,7 +218,22 @@ def _column(letters: bytes) -> int:
 
 def _cell(cell: Any) -> Cell | None:
     text = _write_value(cell.value, cell.number_format)
-    return Cell(text, strong=bool(cell.font and cell.font.b)) if text else None
+    return Cell(text, strong=bool(cell.font and cell.font.b), value=_find_value(cell.value, text)) if text else None
+
+
+def _find_value(value: object, text: str) -> float | bool | None:
+    """The boolean or number of a cell, as far as its file is exact; None for others and for codes such as 00123."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, int | float) or _CODE.match(text):
+        return None
+    exact = float(f"{value:.15g}")
+    return value if isinstance(value, int) else int(exact) if exact.is_integer() and abs(exact) < 1e15 else exact
+
+
+def _find_typed(names: Sequence[str], row: Row) -> dict[str, object]:
+    typed = ((name, keep_type(cell.value)) for name, cell in zip(names, row, strict=False) if cell)
+    return {name: value for name, value in typed if value is not None}
 
 
 def _write_value(value: object, code: str) -> str:

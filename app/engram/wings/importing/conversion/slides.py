@@ -1,6 +1,6 @@
 """Reader of presentations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BytesIO
 from typing import Any
 
@@ -12,6 +12,7 @@ from engram.wings.importing.conversion.number_formats import plain_number
 from engram.wings.importing.conversion.office import note_unread_parts
 from engram.wings.importing.conversion.office_math import MATH, write_formula
 from engram.wings.importing.conversion.outline import Outline, flatten_text, library
+from engram.wings.importing.conversion.shape_order import sort_by_place
 from engram.wings.importing.conversion.table_model import Cell, Grid, lay_out, write_table
 
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -48,9 +49,8 @@ def _add_slide(source: str, slide: Any, name: str, outline: Outline) -> None:
     text = _frame_text(title.text_frame) if title is not None and title.has_text_frame else ""
     # Level 2: the first slide's title is not the document's, or its text would stand below no heading.
     outline.open_heading(2, text or name)
-    for shape in _shapes(slide.shapes):
-        if title is None or shape.shape_id != title.shape_id:
-            _add_shape(source, shape, outline)
+    for shape in _shapes(one for one in slide.shapes if title is None or one.shape_id != title.shape_id):
+        _add_shape(source, shape, outline)
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         for paragraph in slide.notes_slide.notes_text_frame.paragraphs:
             outline.add(_paragraph_text(paragraph))
@@ -66,13 +66,13 @@ def _choose_alternatives(slide: Any) -> None:
         around.remove(alternatives)
 
 
-def _shapes(shapes: Any) -> Iterator[Any]:
-    """The shapes with those inside groups, in the file's order."""
-    waiting = list(reversed(list(shapes)))
+def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
+    """The shapes with those inside groups, in the order of their places."""
+    waiting = list(reversed(sort_by_place(list(shapes))))
     while waiting:
         shape = waiting.pop()
         if hasattr(shape, "shapes"):
-            waiting += reversed(list(shape.shapes))
+            waiting += reversed(sort_by_place(list(shape.shapes)))
         else:
             yield shape
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engram.wings.importing.conversion import records
@@ -11,7 +11,7 @@ from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, flatten_text
-from engram.wings.importing.conversion.records import TEXTS, TITLES, Record
+from engram.wings.importing.conversion.records import TEXTS, TITLES, Record, keep_type
 from engram.wings.importing.conversion.table_model import name_values
 
 DEPTH = 50
@@ -40,7 +40,7 @@ def parse_json(source: str, data: bytes, limits: ConversionLimits) -> Conversion
         notes += (f"{source}: left out what stands beside passages: {', '.join(beside)}",) if beside else ()
         value = value["passages"]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        listed = (Record(_fields(item), number) for number, item in enumerate(value, 1))
+        listed = (_make_record(item, number) for number, item in enumerate(value, 1))
         converted = records.passages(source, listed, "json")
         if not converted.passages:
             raise UnreadableError(f"{source} has no text.")
@@ -107,24 +107,40 @@ def _check(source: str, value: Any, limits: ConversionLimits) -> None:
             waiting += [(inner, depth + 1) for inner in (item.values() if isinstance(item, dict) else item)]
 
 
+def _make_record(item: dict[str, Any], number: int) -> Record:
+    """The record of an object; what its ``metadata`` holds goes by its own names, as in ``POST /passages``."""
+    held = item.get("metadata")
+    if isinstance(held, dict) and not held.keys() & item.keys():
+        item = {name: value for name, value in item.items() if name != "metadata"} | held
+    leaves: dict[str, list[Any]] = defaultdict(list)
+    for name, value in _leaves("", item):
+        leaves[name].append(value)
+    typed = {name: keep_type(values[0]) for name, values in leaves.items() if len(values) == 1}
+    return Record(_join(leaves), number, typed={name: value for name, value in typed.items() if value is not None})
+
+
 def _fields(item: Any) -> dict[str, str]:
     """The texts of the values inside by their dotted names; those of one name ("a.b", "b" in "a") are joined."""
-    texts: dict[str, list[str]] = defaultdict(list)
-    for name, text in _leaves("", item):
-        texts[name].append(text)
-    return {name: ", ".join(of_name) for name, of_name in texts.items()}
+    leaves: dict[str, list[Any]] = defaultdict(list)
+    for name, value in _leaves("", item):
+        leaves[name].append(value)
+    return _join(leaves)
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield (dotted name, text) of the values inside; a list of plain values is one."""
+def _join(leaves: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    return {name: ", ".join(map(_format_value, values)) for name, values in leaves.items()}
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (dotted name, value) of the values inside that have text; a list of plain values is one."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _leaves(f"{name}.{key}" if name else str(key), inner)
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         for number, inner in enumerate(value, 1):
             yield from _leaves(f"{name}.{number}", inner)
-    elif text := _format_value(value):
-        yield name, text
+    elif _format_value(value):
+        yield name, value
 
 
 def _format_value(value: Any) -> str:

@@ -32,6 +32,7 @@ class Cell:
         rows: how many rows it covers, from 1.
         heading: whether the file marks it as naming a column or a row.
         strong: whether all of it is bold.
+        value: the number or boolean that the text shows, if the file says that it is one.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Cell:
     rows: int = 1
     heading: bool = False
     strong: bool = False
+    value: float | bool | None = None
 
 
 Grid = list[list[Cell | None]]
@@ -195,7 +197,8 @@ def looks_like_header(first: Sequence[Cell | None], rows: Grid, *, named: bool =
     """Whether a row that nothing marks names the columns below it.
 
     It does if all of it is bold and the next row is not, if a name stands above figures only, or if each of at
-    least three cells is a short text without figures. A form of two columns ("Age | 30") has no such row.
+    least three cells is a short text without figures. The first cell may be empty above names of rows. A form of
+    two columns ("Age | 30") has no such row.
 
     Args:
         named: whether figures in it are parts of names, as in "2023 Q1".
@@ -203,12 +206,13 @@ def looks_like_header(first: Sequence[Cell | None], rows: Grid, *, named: bool =
     cells, names = _filled(first), [text.casefold() for text in _texts(first)]
     if len(first) < 2 or not all(names[1:]):
         return False
+    texts = [_texts(row) for row in rows]
+    is_matrix = not names[0] and all(row and row[0] for row in texts)
     if rows and all(cell.strong for cell in cells):
         return not all(cell.strong for cell in _filled(rows[0]))
     wide = len(first) > 2
     if not named and any(is_figure(name) and not (wide and _may_name(name)) for name in names):
         return False
-    texts = [_texts(row) for row in rows]
     for at in range(len(first)):
         below = [row[at] for row in texts if at < len(row) and row[at]]
         if names[at] and len(below) >= (1 if wide else 2) and all(map(is_figure, below)):
@@ -218,7 +222,7 @@ def looks_like_header(first: Sequence[Cell | None], rows: Grid, *, named: bool =
         and len(set(names)) == len(names)
         and all(
             name and len(name) <= _NAME_CHARACTERS and not name.endswith(":") and not any(map(str.isdigit, name))
-            for name in names
+            for name in (names[1:] if is_matrix else names)
         )
     )
 

@@ -2,8 +2,10 @@
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -20,6 +22,9 @@ DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
 _NO_DELIMITER = "\x1f"
 _SAMPLE_ROWS = 100
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
+_MOST_DIGITS = 15
+"""Characters of a number that a float holds exactly."""
 Row = list[str]
 
 
@@ -42,7 +47,7 @@ def table(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Do
         outline = Outline()
         outline.table(write_table([[Cell(flatten_text(value)) for value in row] for row in _align(rows)]))
         return outline.document(source, "csv", decoded.notes)
-    converted = records.passages(source, make_records(names, enumerate(rows[1:], 1)), "csv")
+    converted = records.passages(source, _type_columns(make_records(names, enumerate(rows[1:], 1))), "csv")
     if not converted.passages:
         raise UnreadableError(f"{source} has no text.")
     return Conversion(converted.passages, (*decoded.notes, *_note_wide(source, wide), *converted.notes))
@@ -114,6 +119,23 @@ def make_records(names: Sequence[str], rows: Iterable[tuple[int, Row]]) -> Itera
             yield Record({}, number, tuple(row))
         else:
             yield Record({name: value for name, value in zip(names, row, strict=False) if value}, number)
+
+
+def _type_columns(made: Iterable[Record]) -> list[Record]:
+    """The records with the values of columns as numbers that hold plain numbers alone."""
+    made = list(made)
+    words = {name for record in made for name, value in record.values.items() if not _is_number(value)}
+    return [
+        replace(
+            record, typed={name: json.loads(value) for name, value in record.values.items() if name not in words}
+        )
+        for record in made
+    ]
+
+
+def _is_number(value: str) -> bool:
+    """Whether a value is a number that is written plainly and that metadata hold exactly."""
+    return bool(_NUMBER.fullmatch(value)) and len(value) <= _MOST_DIGITS
 
 
 def _choose_dialect(text: str, delimiter: str | None) -> dict[str, Any]:

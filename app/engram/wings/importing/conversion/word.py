@@ -20,6 +20,8 @@ _STYLES_PART = "word/styles.xml"
 _STYLE_PARTS = tuple(f"{{{_WORD}}}{name}" for name in ("name", "basedOn", "pPr"))
 _TEXTS = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 _OFF = ("0", "false", "off")
+_UNREAD = re.compile(rb"vanish|<(?:\w+:)?(?:fldSimple|bdo|dir|cr|ruby|ddList)\b")
+"""What mammoth does not read as Word shows it."""
 
 
 def docx(source: str, data: bytes, limits: ConversionLimits) -> Document:
@@ -40,7 +42,7 @@ def docx(source: str, data: bytes, limits: ConversionLimits) -> Document:
 
 
 def _make_readable(data: bytes) -> tuple[bytes, bool]:
-    """Write formulas, which mammoth ignores, as text, and remove hidden text; whether there was any.
+    """Write what mammoth ignores, such as formulas, as text, and remove hidden text; whether there was any.
 
     The look of styles goes too: mammoth reads their names alone, and takes most of its time to parse the rest.
     """
@@ -50,9 +52,10 @@ def _make_readable(data: bytes) -> tuple[bytes, bool]:
         if _STYLES_PART in archive.namelist():
             changed[_STYLES_PART] = _name_styles(archive.read(_STYLES_PART))
         for name, xml in parts.items():
-            if MATH.encode() in xml or b"vanish" in xml:
+            if MATH.encode() in xml or _UNREAD.search(xml):
                 root = parse_xml(xml)
                 _write_formulas(root)
+                _write_unread(root)
                 hidden |= _remove_hidden(root)
                 changed[name] = library("lxml.etree").tostring(root)
         if not changed:
@@ -83,9 +86,7 @@ def _write_formulas(root: Any) -> None:
     """Put a run with its text in the place of each formula."""
     for formula in list(root.iter(f"{{{MATH}}}oMath")):
         run = _element("r")
-        run.append(text := _element("t"))
-        text.text = write_formula(formula)
-        text.set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
+        run.append(_text_element(write_formula(formula)))
         run.tail = formula.tail
         around = formula.getparent()
         around.replace(formula, run)
@@ -98,6 +99,34 @@ def _write_formulas(root: Any) -> None:
         paragraph.remove(display)
 
 
+def _write_unread(root: Any) -> None:
+    """Write elements that mammoth ignores with their text as others that it reads."""
+    for name in ("fldSimple", "bdo", "dir"):
+        for around in list(root.iter(f"{{{_WORD}}}{name}")):
+            for inner in list(around):
+                around.addprevious(inner)
+            around.getparent().remove(around)
+    for line_end in list(root.iter(f"{{{_WORD}}}cr")):
+        line_end.tag = f"{{{_WORD}}}br"
+    for ruby in list(root.iter(f"{{{_WORD}}}ruby")):
+        base, reading = ("".join(_texts(ruby.find(f"{{{_WORD}}}{name}"))) for name in ("rubyBase", "rt"))
+        ruby.addprevious(_text_element(f"{base}({reading})" if reading else base))
+        ruby.getparent().remove(ruby)
+    for choices in list(root.iter(f"{{{_WORD}}}ddList")):
+        entries = [entry.get(f"{{{_WORD}}}val", "") for entry in choices.iter(f"{{{_WORD}}}listEntry")]
+        result = choices.find(f"{{{_WORD}}}result")
+        chosen = 0 if result is None else int(result.get(f"{{{_WORD}}}val", "0"))
+        field = next(choices.iterancestors(f"{{{_WORD}}}r"), None)
+        if field is not None and chosen < len(entries):
+            run = _element("r")
+            run.append(_text_element(entries[chosen]))
+            field.addprevious(run)
+
+
+def _texts(node: Any) -> list[str]:
+    return [] if node is None else [text.text or "" for text in node.iter(f"{{{_WORD}}}t")]
+
+
 def _remove_hidden(root: Any) -> bool:
     """Remove runs that Word does not show; whether one had text."""
     found = False
@@ -107,6 +136,13 @@ def _remove_hidden(root: Any) -> bool:
             found |= any(text.text for text in run.iter(f"{{{_WORD}}}t"))
             run.getparent().remove(run)
     return found
+
+
+def _text_element(text: str) -> Any:
+    element = _element("t")
+    element.text = text
+    element.set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
+    return element
 
 
 def _element(name: str) -> Any:

@@ -1,0 +1,224 @@
+"""Text of files as a simple second reader sees it, without order, layout or tables."""
+
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from engram.wings.importing.conversion.encodings import declared_encoding, decode_text
+from engram.wings.importing.conversion.office import parse_xml
+from engram.wings.importing.conversion.outline import library
+
+_MARK = "\ufffe"
+"""What pdfium writes in the place of a hyphen and the line end after it."""
+_HYPHENS = ("-", "\u2010", "\u2011")
+_NUMBER = re.compile(r"\d{1,6}")
+_LEAST_REPEATED = 3
+"""Pages on which a line stands that pages repeat."""
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_SPREADSHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_PARTS = {
+    ".docx": re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml"),
+    ".pptx": re.compile(r"ppt/(?:slides/slide|notesSlides/notesSlide|charts/chart)\d+\.xml"),
+}
+_NO_SLIDE = re.compile("/(?:notesSlides|charts)/")
+_VANISH = _WORD + "vanish"
+_NOT_REQUIRED = {
+    *(_WORD + name for name in ("moveFrom", "del", "instrText", "pict")),
+    _MATH + "oMath",
+    _COMPATIBILITY + "AlternateContent",
+    _DRAWING + "fld",
+}
+_TEXTS = {_WORD + "t", _DRAWING + "t"}
+_ALL_TEXTS = {*_TEXTS, _WORD + "delText", _MATH + "t", _CHART + "v"}
+_GAPS = {_WORD + name for name in ("p", "tab", "br", "cr")} | {
+    _DRAWING + "p",
+    _DRAWING + "br",
+    _MATH + "t",
+    _CHART + "v",
+}
+_UNSEEN = (
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "svg",
+    "iframe",
+    "title",
+    "head",
+    "math",
+    "datalist",
+    "button",
+)
+_AROUND = ("nav", "footer", "aside", "header", "form")
+_AROUND_ROLES = ("navigation", "contentinfo", "complementary", "banner", "menu", "dialog", "listbox")
+_INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_INLINE = "a abbr b bdo cite code del em font i ins kbd mark q s small span strong sub sup u var wbr".split()
+
+
+@dataclass(frozen=True)
+class PlainText:
+    """Text of a file.
+
+    Attributes:
+        required: what its conversion has to hold.
+        whole: all of it, also what a conversion may leave out; None: not known.
+    """
+
+    required: str
+    whole: str | None
+
+
+def read_plainly(source: str, kind: str, data: bytes, pages: Sequence[str]) -> PlainText | None:
+    """Read a file that its own reader read already; None for kinds without a second reader.
+
+    Args:
+        pages: text of the pages of a PDF, as pdfium gives it.
+    """
+    if kind == ".pdf":
+        return _join_pages(pages)
+    if kind in _PARTS:
+        return _read_office(data, _PARTS[kind])
+    if kind == ".xlsx":
+        return _read_workbook(data)
+    if kind in (".html", ".htm", ".xhtml"):
+        return _read_page(decode_text(source, data, declared_encoding(data)).text)
+    return None
+
+
+def _join_pages(pages: Sequence[str]) -> PlainText:
+    """The pages without words that a line end cuts; lines that pages repeat or count are not required."""
+    lines = [[line.strip() for line in page.split("\n")] for page in pages]
+    counts = Counter(
+        key for at, page in enumerate(lines) for key in {key for line in page for key in _keys(line, at)}
+    )
+    repeated = {key for key, count in counts.items() if count >= min(_LEAST_REPEATED, max(len(pages), 2))}
+    required = [line for at, page in enumerate(lines) for line in page if repeated.isdisjoint(_keys(line, at))]
+    return PlainText("\n".join(_drop_cut_words(required)), "\n".join(pages))
+
+
+def _drop_cut_words(lines: Iterable[str]) -> Iterator[str]:
+    """The lines without words that a hyphen cuts at the end of a line: how they go on is for the reader to find."""
+    is_cut = False
+    for line in lines:
+        words = line.split()[is_cut:]
+        is_cut = line.endswith(_HYPHENS)
+        yield " ".join(word for word in (words[:-1] if is_cut else words) if _MARK not in word)
+
+
+def _keys(line: str, page: int) -> Iterator[tuple[str, int]]:
+    """What a line has in common with lines of other pages: all of it, or all but a number that counts up."""
+    yield line, -1
+    for number in _NUMBER.finditer(line):
+        yield f"{line[: number.start()]}#{line[number.end() :]}", int(number[0]) - page
+
+
+def _read_office(data: bytes, parts: re.Pattern[str]) -> PlainText:
+    required: list[str] = []
+    whole: list[str] = []
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        names = [name for name in archive.namelist() if parts.fullmatch(name)]
+        for number, name in enumerate(names, 1):
+            root = parse_xml(archive.read(name))
+            whole += _list_texts(root, _ALL_TEXTS)
+            whole.append(f" {number} ")  # a slide without a title is called by it
+            whole += (f" {entry.get(_WORD + 'val')} " for entry in root.iter(_WORD + "listEntry"))
+            if root.get("show") in ("0", "false") or _NO_SLIDE.search(name):
+                continue
+            for unseen in [
+                *root.iter(*_NOT_REQUIRED),
+                *(mark.getparent().getparent() for mark in root.iter(_VANISH)),
+            ]:
+                if unseen is not None and unseen.getparent() is not None:
+                    unseen.getparent().remove(unseen)
+            required += _list_texts(root, _TEXTS)
+    return PlainText("".join(required), "".join(whole))
+
+
+def _list_texts(root: Any, names: Collection[str]) -> Iterator[str]:
+    """Yield the text nodes, with line ends between paragraphs."""
+    for node in root.iter(*names, *_GAPS):
+        if node.tag in _GAPS:
+            yield "\n"
+        if node.tag in names:
+            yield node.text or ""
+            if node.tag in _GAPS:
+                yield "\n"
+
+
+def _read_workbook(data: bytes) -> PlainText:
+    """The texts in cells of the visible sheets, without hidden rows and columns: a sheet with such is left out."""
+    required: list[str] = []
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        names = set(archive.namelist())
+        shared: list[str] = []
+        if "xl/sharedStrings.xml" in names:
+            root = parse_xml(archive.read("xl/sharedStrings.xml"))
+            shared = ["".join(_list_cell_texts(item)) for item in root]
+        book = parse_xml(archive.read("xl/workbook.xml"))
+        hidden = any(sheet.get("state", "visible") != "visible" for sheet in book.iter(_SPREADSHEET + "sheet"))
+        sheets = [] if hidden else [name for name in names if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", name)]
+        for name in sheets:
+            xml = archive.read(name)
+            if b"hidden=" in xml:
+                continue
+            places = re.findall(rb'<(?:\w+:)?c\s[^>]*?\bt="s"[^>]*>(?:<(?:\w+:)?f.*?)?<(?:\w+:)?v>(\d+)<', xml)
+            required += (shared[int(place)] for place in places if int(place) < len(shared))
+    return PlainText("\n".join(required), None)
+
+
+def _list_cell_texts(item: Any) -> Iterator[str]:
+    """Yield the texts of a shared string without how it is read aloud (``rPh``)."""
+    for part in item:
+        if part.tag != _SPREADSHEET + "rPh":
+            yield from (text.text or "" for text in part.iter(_SPREADSHEET + "t"))
+
+
+def _read_page(text: str) -> PlainText:
+    html = library("lxml.html")  # bytes: a text may have no declaration of an encoding, as XHTML has
+    root = html.document_fromstring(text.encode("utf-8", "replace"), html.HTMLParser(encoding="utf-8"))
+    controlled = {name for tag in root.iter() for name in str(tag.get("aria-controls") or "").split()}
+    mains = list(root.iter("main")) or [root]
+    required: list[str] = []
+    for main in mains:
+        _add_shown(main, required, controlled)
+    whole = " ".join(str(part) for part in root.itertext())
+    attributes = (str(tag.get(name)) for tag in root.iter() for name in ("alt", "value") if tag.get(name))
+    joined: list[str] = []
+    _add_shown(root, joined, controlled, everything=True)
+    return PlainText("".join(required), " ".join([whole, "".join(joined), *attributes]))
+
+
+def _add_shown(node: Any, texts: list[str], controlled: set[str], *, everything: bool = False) -> None:
+    waiting: list[Any] = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            texts.append(one)
+        elif isinstance(one.tag, str) and (everything or _is_shown(one, controlled)):
+            gap = "" if one.tag in _INLINE else "\n"
+            box = " "
+            if (
+                one.tag == "input"
+                and one.get("type") in ("checkbox", "radio")
+                and one.getparent().tag in ("li", "p", "td")
+            ):
+                box = " ☒ " if one.get("checked") is not None else " ☐ "
+            inner = [part for child in one for part in (child, child.tail or "")]
+            waiting += reversed([gap, one.text or "", *inner, box if one.tag == "input" else gap])
+
+
+def _is_shown(tag: Any, controlled: set[str]) -> bool:
+    if tag.tag == "option" and tag.get("selected") is None:
+        return False
+    if tag.tag in _UNSEEN or tag.tag in _AROUND or tag.get("role") in _AROUND_ROLES:
+        return False
+    hidden = tag.get("hidden") not in (None, "until-found") or _INVISIBLE.search(str(tag.get("style") or ""))
+    return not hidden or tag.get("role") == "tabpanel" or tag.get("id") in controlled
