@@ -10,6 +10,7 @@ import pytest
 from engram.composition.container import Application
 from engram.core.auth.access_keys import SCOPES
 from engram.core.ranking import exact_search
+from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.services.retrieval import passage_key_cache, retrieval_service
 from tests.api import operations
 from tests.readers.conftest import Client, Put
@@ -188,6 +189,38 @@ def test_what_one_cannot_see_cannot_be_judged(docs: str, client: Client, admin: 
     assert (
         client("user:ana").delete(f"/feedback/{taken.json()['feedback_id']}?collection={docs}").status_code == 200
     )
+
+
+def test_questions_with_hidden_evidence_neither_vote_nor_take_a_place(
+    put: Put, client: Client, admin: TestClient
+) -> None:
+    """More questions than vote are nearer, and answered by what the caller may not see."""
+    reader = client()
+
+    def recall(collection: str) -> list[dict[str, Any]]:
+        answer = reader.post(
+            "/query",
+            json={"query": "Where exactly was Marie Curie born?", "collection": collection, "include": ["trace"]},
+        )
+        kept = ("supporters", "others", "learned_from")
+        return [{name: one[name] for name in kept} for one in answer.json()["trace"]["recalled"]]
+
+    def teach(collection: str, question: str, passage: str) -> None:
+        query = admin.post("/query", json={"query": question, "collection": collection}).json()["query_id"]
+        assert judge(admin, collection, query, supporting_passages=[passage]).status_code == 200
+
+    others = [
+        "The Vistula flows through Warsaw.",
+        "Polonium is a metal.",
+        "Lyon lies on the Rhône.",
+        "Tea has caffeine.",
+    ]
+    put("votes", *PASSAGES, *({"id": f"other-{at}", "text": text} for at, text in enumerate(others)))
+    teach("votes", QUESTION, "open")
+    assert recall("votes") == [{"supporters": 1, "others": 0, "learned_from": 0}]
+    for number in range(NEIGHBOURS + 4):
+        teach("votes", f"Where exactly was Marie Curie born, file {number}?", "hr")
+    assert recall("votes") == [{"supporters": 1, "others": 0, "learned_from": 0}]
 
 
 def test_a_thumb_on_an_answer_that_was_asked_for_somebody_is_the_callers_own(docs: str, client: Client) -> None:

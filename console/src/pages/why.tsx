@@ -326,9 +326,9 @@ function Hops({ trace }: { trace: Schemas["TraceOut"] }) {
         ))}
         {trace.recalled.map((one) => (
           <li key={one.sentence_id} class="quiet">
-            Recalled with {figure(one.prior)}
-            {one.past_question && ` by “${one.past_question}”, which has the same need with ${figure(one.same_need)}`}: sentence{" "}
-            {one.sentence_id}
+            Recalled with {percent(one.prior)}: sentence {one.sentence_id}
+            {one.past_question && `, by “${one.past_question}”`}. {describeVotes(one)}
+            {one.contrasts.length > 0 && ` The two questions differ in ${one.contrasts.join(", ")}.`}
           </li>
         ))}
       </ol>
@@ -336,3 +336,11 @@ function Hops({ trace }: { trace: Schemas["TraceOut"] }) {
   );
 }
 
+/** What judged questions near this one say of a passage, in words. */
+function describeVotes(recalled: { supporters: number; others: number; same_need: number; learned_from: number }): string {
+  const { supporters, others } = recalled;
+  const near = `${supporters} judged ${supporters === 1 ? "question near this one was" : "questions near this one were"}`;
+  const against = others > 0 ? `, ${others} by another` : "";
+  const basis = recalled.learned_from > 0 ? `, by what ${recalled.learned_from} judged questions show` : "";
+  return `${near} answered by this passage${against}; that makes it right with ${percent(recalled.same_need)}${basis}.`;
+}

@@ -14,8 +14,8 @@ import random
 from dataclasses import dataclass, replace
 
 from engram.context.errors import InvalidRequestError
-from engram.services.learning.incoming_verdict import Verdict
 from engram.services.retrieval.query import Query
+from engram.services.verdict.verdict import Verdict
 from engram.storage.corpus import passages
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases

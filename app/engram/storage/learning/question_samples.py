@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from engram.storage.column_parameters import decode_column, decode_vectors, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
-from engram.storage.learning.question_supports import SUPPORTED, load_question_texts
+from engram.storage.learning.question_supports import SUPPORTED, build_seen_condition, load_question_texts
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
@@ -60,7 +60,8 @@ def load_question_sample(
                array_send(array_agg(near.similarity)) AS similarity
         FROM sampled CROSS JOIN LATERAL (
             SELECT near.id, -({near.distance}) AS similarity FROM question near
-            WHERE {near.rows} AND near.id <> sampled.id ORDER BY {near.order} LIMIT %(neighbours)s
+            WHERE {near.rows} AND near.id <> sampled.id {build_seen_condition("near")}
+            ORDER BY {near.order} LIMIT %(neighbours)s
         ) AS near
         """,
         {"collection": collection.id, "limit": limit, "neighbours": neighbours},

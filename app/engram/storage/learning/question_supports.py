@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.context import tenancy
 from engram.core.filter.state_rows import SupportRows
 from engram.core.ranking.same_need import SameNeed
 from engram.storage.column_parameters import Documents, Numbers, decode_column, integers, vectors
@@ -61,7 +62,7 @@ def build_recall_query(focus: Focus) -> str:
     return f"""
         WITH near AS MATERIALIZED (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
-            WHERE {past.rows} ORDER BY {past.order} LIMIT %(questions)s
+            WHERE {past.rows} {build_seen_condition("question")} ORDER BY {past.order} LIMIT %(questions)s
         ), known AS MATERIALIZED (
             SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
                    supported.answered, supported.sufficiency
@@ -73,6 +74,22 @@ def build_recall_query(focus: Focus) -> str:
         FROM known {join_by_index("sentence s", "s.id = known.sentence_id")}
         {passage_join if focus.is_narrowed else ""}
         ORDER BY known.similarity DESC, known.id, s.id
+    """
+
+
+def build_seen_condition(alias: str) -> str:
+    """Return the further condition on past questions of which the caller may see some evidence.
+
+    So that one whose evidence is hidden takes no place among the nearest. Empty where all is visible.
+    """
+    if tenancy.get_visibility().readers is None:
+        return ""
+    return f"""
+        AND EXISTS (
+            SELECT FROM question_support of_past JOIN sentence of_support
+              ON of_support.collection_id = of_past.collection_id AND of_support.id = of_past.sentence_id
+            WHERE of_past.collection_id = {alias}.collection_id AND of_past.question_id = {alias}.id
+        )
     """
 
 

@@ -9,6 +9,7 @@ from engram.storage.database import Reader
 from engram.storage.feedback_log.audit_rows import read_evidence
 from engram.storage.half_vectors import HALVED_QUESTION, halve
 from engram.storage.judge_days import DAY
+from engram.storage.learning.question_supports import build_seen_condition
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
@@ -171,7 +172,7 @@ def list_near_questions(reader: Reader, focus: Focus, limit: int) -> list[NearQu
                ) AS steps
         FROM (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
-            WHERE {past.rows} ORDER BY {past.order} LIMIT %(limit)s
+            WHERE {past.rows} {build_seen_condition("question")} ORDER BY {past.order} LIMIT %(limit)s
         ) AS near
         ORDER BY near.similarity DESC, near.id
         """,
