@@ -36,7 +36,7 @@ import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from query_cost import Backends
 
 UPDATES_PER_BATCH = 500

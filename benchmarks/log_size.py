@@ -18,7 +18,7 @@ from pathlib import Path
 import common
 from engram.composition.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.tables import metadata
 
 BATCH = 50

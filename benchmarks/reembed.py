@@ -20,7 +20,7 @@ import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.database import observe_sql
 
 QUIET_QUESTIONS = 50

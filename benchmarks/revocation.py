@@ -35,7 +35,7 @@ from engram.context import tenancy
 from engram.context.errors import UnavailableError
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Include, Query
+from engram.services.question.query import Include, Query
 from engram.storage.corpus import collections
 from engram.wings.local import sample
 

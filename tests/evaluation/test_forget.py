@@ -5,7 +5,7 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.tables import metadata
 from tests.support.state import rows
 

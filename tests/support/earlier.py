@@ -23,7 +23,7 @@ from engram.providers.embedder import Embedder
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.auth.tenants import Quotas
 from engram.storage.schema_revision import migrate
 from engram.wings.local.servers.data_files import find_bundled

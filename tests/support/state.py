@@ -16,7 +16,7 @@ from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query_plan import create_query_id
+from engram.services.question.plan import create_query_id
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.learning import learned_weights as weights

@@ -17,7 +17,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.services.learning.incoming_verdict import Verdict
-from engram.services.retrieval.query import Memory, Strategy
+from engram.services.question.query import Memory, Strategy
 from engram_evaluation import adapt_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases

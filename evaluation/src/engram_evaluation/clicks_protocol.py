@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.answer import Answer
+from engram.services.question.answer import Answer
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.harness import Harness, QueryArm, list_shown_sentences

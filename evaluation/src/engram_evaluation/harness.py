@@ -25,8 +25,8 @@ from engram.core.ranking.profiles import PROFILES, ProfileName
 from engram.services.auth.scope import Principal, Scope
 from engram.services.learning.feedback_service import Receipt
 from engram.services.learning.incoming_verdict import Verdict
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
+from engram.services.question.answer import Answer
+from engram.services.question.query import HopStopRule, Memory, Query, Strategy
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.retrieval_metrics import DEPTH, QuestionResult
 from engram_evaluation.verdict_givers import Judge, ShownSentence

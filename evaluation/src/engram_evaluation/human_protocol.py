@@ -13,7 +13,7 @@ from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Memory
+from engram.services.question.query import Memory
 from engram_evaluation import ratings_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases

@@ -8,7 +8,7 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from tests.support import state, undo
 from tests.support.databases import application_on, open_migrated
 

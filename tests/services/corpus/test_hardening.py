@@ -12,7 +12,7 @@ from engram.core.filter.states import AuditRows
 from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_learning import LearningService
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.database import Database, Writer
 from engram.storage.learning import sentence_memories
 from engram.storage.retrieval import passage_candidates

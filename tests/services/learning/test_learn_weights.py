@@ -17,8 +17,8 @@ from engram.core.ranking.ranking_weights import Prior, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.learning.verdict_learning import LearningService
 from engram.services.learning.weight_teaching import WeightTeaching
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.learning_variations import Variation
 from tests.conftest import Ingest

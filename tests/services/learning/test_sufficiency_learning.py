@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import Query
-from engram.services.retrieval.withholding_level import LEAST_CONFIRMED, WithholdingLevel
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
+from engram.services.question.sufficiency import LEAST_CONFIRMED, WithholdingLevel
 from tests.support import state, undo
 
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"

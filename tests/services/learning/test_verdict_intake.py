@@ -20,7 +20,7 @@ from engram.context.errors import (
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_intake import Intake, hash_verdict
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.corpus import collection_deletion
 from engram.storage.database import Database, Writer
 from engram.storage.feedback_log import event_intake as log

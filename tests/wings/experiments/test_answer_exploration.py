@@ -7,8 +7,8 @@ import pytest
 
 from engram.composition.container import Application
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
 from engram.wings.experiments.storage import exploration_candidates
 from tests.conftest import Ingest
 from tests.support import state

@@ -10,8 +10,8 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import create_query_id
+from engram.services.question.plan import create_query_id
+from engram.services.question.query import Query
 from engram.storage.retrieval.episodes import EpisodeRow
 from engram.wings.experiments.core.lift import Sums, mean_difference, share_difference
 from engram.wings.experiments.parts import ExperimentServices

@@ -9,7 +9,7 @@ import pytest
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
 from engram.services.learning.incoming_verdict import NamedSentence
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.wings.history.parts import history_of
 from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
 from engram.wings.sessions.parts import sessions_of

@@ -14,7 +14,7 @@ from engram.config.settings import Settings
 from engram.context.errors import IdempotencyConflictError, NotFoundError
 from engram.services.auth.scope import Scope
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.wings.history.parts import history_of
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_feedback import CONCLUSIVE, JUDGE

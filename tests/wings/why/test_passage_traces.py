@@ -4,10 +4,10 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking.reranking import TRUST
-from engram.services.retrieval.query import Query
-from tests.services.retrieval.test_collapse import ask as ask_for_text
-from tests.services.retrieval.test_collapse import doubled
-from tests.services.retrieval.test_passage_reranking import TOWNS, Start, ask, scores, server, start, towns
+from engram.services.question.query import Query
+from tests.services.question.test_candidates import ask as ask_for_text
+from tests.services.question.test_candidates import doubled
+from tests.services.question.test_reranking import TOWNS, Start, ask, scores, server, start, towns
 from tests.support.model_server import ModelServer
 
 __all__ = ["doubled", "server", "start", "towns"]

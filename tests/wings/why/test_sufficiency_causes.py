@@ -5,7 +5,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
-from engram.services.retrieval.answer_trace import SufficiencyTrace
+from engram.services.question.trace import SufficiencyTrace
 from tests.services.learning.test_sufficiency_learning import (
     QUESTION,
     add_episode,

@@ -11,10 +11,10 @@ from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.same_need import SameNeed
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.answer_trace import PassageTrace, SentenceTrace, Trace
-from engram.services.retrieval.query import Query
-from engram.services.retrieval.question_spreads import QuestionSpreads
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
+from engram.services.question.question_spreads import QuestionSpreads
+from engram.services.question.trace import PassageTrace, SentenceTrace, Trace
 from tests.support import state, undo
 from tests.support.keys import statements
 

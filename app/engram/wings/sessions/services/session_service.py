@@ -20,7 +20,7 @@ from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_runner import Runner
 from engram.services.learning.incoming_verdict import NamedSentence, Verdict
 from engram.services.learning.verdict_resolution import resolve_verdict
-from engram.services.retrieval.query_plan import create_query_id
+from engram.services.question.plan import create_query_id
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import ResourceKind
 from engram.storage.database import Database, Writer

@@ -9,8 +9,9 @@ import numpy as np
 from engram.core.ranking.complementarity import PAIR_FEATURES, find_best_partner
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.reranking import FEATURE
-from engram.services.retrieval.answer_trace import FeatureTrace
-from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.services.question.search import RetrievalResult
+from engram.services.question.trace import FeatureTrace
+from engram.storage.corpus.passages import StoredPassage
 
 _FIRST_PAIR_FEATURE = PASSAGE_FEATURES.index(PAIR_FEATURES[0])
 _STANDING = PASSAGE_FEATURES.index("standing")
@@ -21,7 +22,7 @@ class Factors:
     """Factors of one passage: see ``PassageTrace``."""
 
     features: dict[str, FeatureTrace]
-    completes: str | None
+    completes: StoredPassage | None
 
 
 UNKNOWN_FACTORS = Factors({}, None)
@@ -48,6 +49,6 @@ def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
             member = retrieved.passages.get(ranking.pooled[completes[at]]) if completes[at] >= 0 else None
             by_passage[passage] = Factors(
                 {name: FeatureTrace(value, weight) for name, value, weight in values if value},
-                None if member is None else member.external_id,
+                member,
             )
     return by_passage
