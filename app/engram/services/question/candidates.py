@@ -18,7 +18,7 @@ from engram.services.question.query import Strategy
 from engram.services.question.walk import Walk, WalkHop
 from engram.storage.corpus import lexical_index, passages
 from engram.storage.database import Reader
-from engram.storage.retrieval import passage_candidates, passage_likeness, passages_by_key
+from engram.storage.retrieval import passage_candidates, passages_by_key
 from engram.storage.retrieval.passage_candidates import CandidatePassages
 from engram.storage.retrieval.query_focus import Focus
 
@@ -114,7 +114,7 @@ def _compute_base_features(
     title_similarity, best_sentence = None, None
     if plan.collection.corpus_kind == "general" and ids:
         title_names = [names[0] if names else None for names in titles]
-        likeness = passage_likeness.measure(reader, plan.focus, candidates.ids, title_names)
+        likeness = passage_candidates.measure_likeness(reader, plan.focus, candidates.ids, title_names)
         titled = rescale_cosines(np.maximum(likeness.titles, candidates.similarity), plan.unrelated_cosine)
         title_similarity = dict(zip(ids, titled.tolist(), strict=True))
         sentences = rescale_cosines(likeness.sentences, plan.unrelated_cosine)

@@ -16,7 +16,7 @@ from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.plan import QueryPlan
 from engram.services.question.walk import Walk
 from engram.storage.database import Reader
-from engram.storage.learning.confirmed_answers import list_confirmed_answers
+from engram.storage.learning.learned_weights import list_confirmed_answers
 
 LEAST_CONFIRMED = 20
 """Confirmed answers from which on the collection's own level counts: one of them may be withheld."""

@@ -7,12 +7,17 @@ from collections.abc import Sequence
 
 from engram.core.text.spelling import normalise_spelling
 from engram.storage.corpus.collections import Collection
-from engram.storage.database import Reader
+from engram.storage.database import READER_ROLE, Reader
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
-from engram.storage.retrieval.written_names import WRITTEN_NAME
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
+WRITTEN_NAME = f"CASE current_user WHEN '{READER_ROLE}' THEN e.name ELSE e.surface END"
+"""SQL: how an ``entity e`` is written.
+
+It is kept as the passage writes it that had it first, which may be hidden. So whoever sees some passages only gets
+it normalised.
+"""
 SENTENCES_PER_PASSAGE = 20
 """Sentences per passage that are read to count the passages that name an entity; titles are named in each."""
 NEAR_ENTITIES = 10

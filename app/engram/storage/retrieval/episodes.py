@@ -20,7 +20,7 @@ from engram.storage.corpus import collections
 from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.corpus.collections import QUERY
 from engram.storage.database import Reader, Writer
-from engram.storage.retrieval.written_names import WRITTEN_NAME
+from engram.storage.retrieval.entity_lookup import WRITTEN_NAME
 from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, id_rows, join_by_index
 
 

@@ -13,8 +13,8 @@ from engram.storage.carried_statements import as_rows
 from engram.storage.column_parameters import decode_column, floats, integers
 from engram.storage.database import Reader
 from engram.storage.half_vectors import HALVED_QUESTION
+from engram.storage.retrieval.entity_lookup import WRITTEN_NAME
 from engram.storage.retrieval.query_focus import Focus
-from engram.storage.retrieval.written_names import WRITTEN_NAME
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index, join_once
 
 
