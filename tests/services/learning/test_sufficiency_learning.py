@@ -182,7 +182,7 @@ class TestRealAnswers:
         assert_array_equal(stored, values.astype(np.float32))
         again = application.answers.episodes.read(application.auth.access.scope(curie), answer.query_id)
         assert again.answer["sufficiency"] == answer.sufficiency
-        assert again.trace["sufficiency"]["probability"] == told.probability
+        assert again.trace.sufficiency.probability == told.probability
 
     def test_verdict_changes_the_next_sufficiency(self, application: Application, curie: str) -> None:
         first = query(application, curie, include=frozenset({"trace"}))

@@ -5,15 +5,32 @@ So is a past question, whose words may have been made of a passage that is gone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from engram.core.auth.access_keys import AUDIT
 from engram.services.auth.scope import Scope
 from engram.services.question.episode import drop_fields
 from engram.services.question.passage_source import read_source
+from engram.services.question.trace import (
+    Cause,
+    EntityAnswer,
+    FeatureTrace,
+    HopTrace,
+    KeyCause,
+    KeyTrace,
+    KeyUnitTrace,
+    PassageInfluence,
+    PassageTrace,
+    RecallTrace,
+    SentenceInfluence,
+    SentenceTrace,
+    SufficiencyInfluence,
+    SufficiencyTrace,
+    Trace,
+)
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
@@ -27,13 +44,16 @@ from engram.storage.retrieval.episodes import COLLAPSED_KEY, StoredEpisode, Trac
 MOST_QUERIES = 1_000
 """Queries of one trace that are listed, at most."""
 
+Traced = TypeVar("Traced")
+Verdict = TypeVar("Verdict", bound=Cause)
+
 
 @dataclass(frozen=True, slots=True)
 class Episode:
     """An answered query as it can be read again; ``judged`` counts its verdicts, revoked ones included."""
 
     answer: Mapping[str, Any]
-    trace: Mapping[str, Any]
+    trace: Trace
     judged: int
     created_at: datetime
 
@@ -56,9 +76,8 @@ class EpisodeService:
                 raise episodes.build_missing_error(query_id)
             reading = AnswerReading(reader, scope.collection, stored)
         trace = reading.trace()
-        if not scope.is_allowed(AUDIT):
-            trace = {**trace, "recalled": [{**row, "past_question": None} for row in trace["recalled"]]}
-        return Episode(reading.answer(), trace, stored.judged, stored.created_at)
+        shown = trace if scope.is_allowed(AUDIT) else trace.hide_questions()
+        return Episode(reading.answer(), shown, stored.judged, stored.created_at)
 
     def list_trace_queries(self, scope: Scope, trace_id: str) -> list[TracedEpisode]:
         """List the queries of a trace that the principal may see, oldest first, at most ``MOST_QUERIES``."""
@@ -122,28 +141,33 @@ class AnswerReading:
             ],
         }
 
-    def trace(self) -> dict[str, Any]:
-        """Return the stored trace as ``POST /query`` answers it, with current texts.
-
-        What was deleted since is left out.
-        """
+    def trace(self) -> Trace:
+        """Return the stored trace with current texts; what was deleted since is left out."""
         trace = self._episode.trace
         passage_rows, sufficiency_row = trace["passages"], trace.get("sufficiency")
-        return trace | {
-            "entities": [
-                row | {"name": self._surfaces[row["entity_id"]]}
+        return _make(
+            Trace,
+            trace,
+            entities=[
+                _make(EntityAnswer, row, name=self._surfaces[row["entity_id"]])
                 for row in trace["entities"]
                 if row["entity_id"] in self._surfaces
             ],
-            "recalled": [
-                drop_fields(row, "question_id") | {"past_question": self._past.get(row["question_id"])}
+            recalled=[
+                _make(RecallTrace, row, past_question=self._past.get(row["question_id"]))
                 for row in self._select_existing(trace["recalled"])
             ],
-            "hops": [self._hop(hop) for hop in trace["hops"]],
-            "passages": None if passage_rows is None else list(self._read_passage_traces(passage_rows)),
-            "sufficiency": sufficiency_row
-            and sufficiency_row | {"influences": self._add_questions(sufficiency_row["influences"])},
-        }
+            hops=[self._hop(hop) for hop in trace["hops"]],
+            passages=None if passage_rows is None else list(self._read_passage_traces(passage_rows)),
+            sufficiency=None
+            if not sufficiency_row
+            else _make(
+                SufficiencyTrace,
+                sufficiency_row,
+                features={name: _make(FeatureTrace, one) for name, one in sufficiency_row["features"].items()},
+                influences=self._read_causes(SufficiencyInfluence, sufficiency_row["influences"]),
+            ),
+        )
 
     def _hit(self, passage: StoredPassage, hit: Mapping[str, Any], *, explored: bool) -> dict[str, Any]:
         """Return a passage of the answer with its current text; deleted sentences and duplicates are left out."""
@@ -173,57 +197,79 @@ class AnswerReading:
             ],
         }
 
-    def _hop(self, hop: Mapping[str, Any]) -> dict[str, Any]:
+    def _hop(self, hop: Mapping[str, Any]) -> HopTrace:
         """Return a hop's trace with current names and texts; deleted sentences and entities are left out."""
         names = self._surfaces
-        return {
-            **hop,
-            "entities": {names[entity]: score for entity, score in hop["entities"] if entity in names},
-            "sentences": [
-                row
-                | {
-                    "passage_id": self._passages[sentence.passage_id].external_id,
-                    "text": sentence.text,
-                    "activated_by": [names[entity] for entity in row["activated_by"] if entity in names],
-                    "influences": self._add_questions(row["influences"]),
-                }
+        return _make(
+            HopTrace,
+            hop,
+            entities={names[entity]: score for entity, score in hop["entities"] if entity in names},
+            sentences=[
+                _make(
+                    SentenceTrace,
+                    row,
+                    passage_id=self._passages[sentence.passage_id].external_id,
+                    text=sentence.text,
+                    activated_by=[names[entity] for entity in row["activated_by"] if entity in names],
+                    influences=self._read_causes(SentenceInfluence, row["influences"]),
+                )
                 for row in self._select_existing(hop["sentences"])
                 for sentence in (self._sentences[row["sentence_id"]],)
             ],
-        }
+        )
 
-    def _read_passage_traces(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    def _read_passage_traces(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[PassageTrace]:
         """Add texts and names to passage traces; skip deleted passages."""
         for row in rows:
-            if row["passage_id"] in self._passages:
-                explained = {**row, "passage_id": self._passages[row["passage_id"]].external_id}
-                pooled = self._passages.get(row["completes"])
-                explained["completes"] = None if pooled is None else pooled.external_id
-                explained["features"] = {
-                    name: {"value": value, "weight": weight} for name, (value, weight) in row["features"].items()
-                }
-                explained["influences"] = self._add_questions(row["influences"])
-                if explained["key"] is not None:
-                    explained["key"] = explained["key"] | {
-                        "units": list(self._read_expansion_units(explained["key"]["units"]))
-                    }
-                yield explained
+            passage, completed = self._passages.get(row["passage_id"]), self._passages.get(row["completes"])
+            if passage is None:
+                continue
+            yield _make(
+                PassageTrace,
+                row,
+                id=passage.id,
+                passage_id=passage.external_id,
+                completes=None if completed is None else completed.external_id,
+                completes_id=None if completed is None else completed.id,
+                features={name: FeatureTrace(value, weight) for name, (value, weight) in row["features"].items()},
+                influences=self._read_causes(PassageInfluence, row["influences"]),
+                key=None
+                if row["key"] is None
+                else _make(KeyTrace, row["key"], units=list(self._read_expansion_units(row["key"]["units"]))),
+                text_since=datetime.fromisoformat(row["text_since"]),
+            )
 
-    def _read_expansion_units(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    def _read_expansion_units(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[KeyUnitTrace]:
         """Add methods and texts to the units of a key; skip deleted units."""
         for row in rows:
             if row["unit_id"] in self._units:
                 method, text = self._units[row["unit_id"]]
-                yield {**row, "method": method, "text": text, "events": self._add_questions(row["events"])}
+                events = self._read_causes(KeyCause, row["events"])
+                yield _make(KeyUnitTrace, row, method=method, text=text, events=events)
 
-    def _add_questions(self, causes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the causes with the questions that their verdicts judge; skip verdicts without one."""
+    def _read_causes(self, kind: type[Verdict], rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
+        """Return the verdicts with the questions that they judge; skip verdicts without one."""
         judged = self._judged
-        return [{**cause, "question": judged[cause["event_id"]]} for cause in causes if cause["event_id"] in judged]
+        return [
+            _make(
+                kind,
+                row,
+                applied_at=datetime.fromisoformat(row["applied_at"]),
+                question=judged[row["event_id"]],
+            )
+            for row in rows
+            if row["event_id"] in judged
+        ]
 
     def _select_existing(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         """Return the rows about sentences that still exist."""
         return (dict(row) for row in rows if row["sentence_id"] in self._sentences)
+
+
+def _make(kind: type[Traced], row: Mapping[str, Any], **other: Any) -> Traced:
+    """Make a part of a trace of its stored fields and of those that are not stored like they are shown."""
+    names = {column.name for column in fields(cast(Any, kind))}
+    return kind(**{name: value for name, value in row.items() if name in names} | other)
 
 
 def _causes(trace: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

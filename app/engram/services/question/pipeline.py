@@ -115,7 +115,7 @@ class QuestionPipeline:
         return replace(
             answer,
             entities=list(retrieved.entities) if "entities" in query.include else None,
-            trace=(trace if audits else _hide_other_questions(trace)) if "trace" in query.include else None,
+            trace=(trace if audits else trace.hide_questions()) if "trace" in query.include else None,
         )
 
     def apply_settings(self, query: Query) -> Query:
@@ -147,11 +147,6 @@ class QuestionPipeline:
                 episode_partitions.make(writer, compute_monday(read_moment(episode.id)))
             with self._database.write_once() as writer:
                 episodes.insert(writer, collection_id, episode, durable=self._durable)
-
-
-def _hide_other_questions(trace: Trace) -> Trace:
-    """The trace without what others asked."""
-    return replace(trace, recalled=[replace(past, past_question=None) for past in trace.recalled])
 
 
 def _count(answer: Answer, retrieved: RetrievalResult) -> None:

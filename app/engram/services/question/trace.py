@@ -1,6 +1,6 @@
-"""Trace of an answer as it is shown and stored, with the influence of verdicts where asked for."""
+"""Trace of an answer as it is shown, stored and read again, with the influence of verdicts where asked for."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 
@@ -238,3 +238,7 @@ class Trace:
     collapsed: int | None = None
     language: str | None = None
     lexical_terms: int = 0
+
+    def hide_questions(self) -> "Trace":
+        """Return the trace without what others asked."""
+        return replace(self, recalled=[replace(past, past_question=None) for past in self.recalled])
