@@ -159,7 +159,7 @@ class Supports:
         return len(self._by_sentence.get(sentence, ()))
 
     def priors(self, without: int | None = None) -> Mapping[int, float]:
-        """Return the strongest recall priors by sentence, see ``hop_loop.question_memory_priors``."""
+        """Return the strongest recall priors by sentence, see ``walk.question_memory_priors``."""
         if self._fixed_priors is not None:
             return self._fixed_priors
         return self._priors if without not in self._question else self._compute_priors_without(without)
