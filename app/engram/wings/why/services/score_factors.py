@@ -11,7 +11,6 @@ from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.reranking import FEATURE
 from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import FeatureTrace
-from engram.storage.corpus.passages import StoredPassage
 
 _FIRST_PAIR_FEATURE = PASSAGE_FEATURES.index(PAIR_FEATURES[0])
 _STANDING = PASSAGE_FEATURES.index("standing")
@@ -22,10 +21,11 @@ class Factors:
     """Factors of one passage: see ``PassageTrace``."""
 
     features: dict[str, FeatureTrace]
-    completes: StoredPassage | None
+    completes: str | None
+    completes_id: int | None
 
 
-UNKNOWN_FACTORS = Factors({}, None)
+UNKNOWN_FACTORS = Factors({}, None, None)
 
 
 def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
@@ -49,6 +49,7 @@ def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
             member = retrieved.passages.get(ranking.pooled[completes[at]]) if completes[at] >= 0 else None
             by_passage[passage] = Factors(
                 {name: FeatureTrace(value, weight) for name, value, weight in values if value},
-                member,
+                None if member is None else member.external_id,
+                None if member is None else member.id,
             )
     return by_passage
