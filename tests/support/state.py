@@ -184,7 +184,7 @@ def episode(
             "sufficiency": len(question) % 10 / 10,
             "passages": [{"score": 1.0, "sentences": []} for _ in shown],
         },
-        trace={"entities": [], "recalled": [], "hops": [], "passages": None},
+        trace={"time_constraint": None, "entities": [], "recalled": [], "hops": [], "passages": None},
         ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
         answer_features=(
             draw_answer(len(question)) if answer_features is None and ranked is not None else answer_features

@@ -48,7 +48,7 @@ def add_query(
         hops=hops,
         total_ms=total_ms,
         answer={"passages": [{"score": 1.0, "sentences": []} for _ in passages]},
-        trace={"entities": [], "recalled": [], "hops": [], "passages": None},
+        trace={"time_constraint": None, "entities": [], "recalled": [], "hops": [], "passages": None},
         arm=arm,
     )
     application.answers.question.store_episode(state.collection_id(application, collection), row)
