@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from common import application, dataset_file, read_jsonl, scratch_collection, stage
 from engram.composition.container import Application
 from engram.providers.language.sentence_splitter import split_sentences
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.wings.importing.conversion import chunks, formats
 from engram.wings.importing.conversion.chunks import Lead
 from engram.wings.importing.conversion.documents import Document, ImportedPassage

@@ -20,7 +20,7 @@ from engram.context import tenancy
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
 from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.schema_revision import migrate
 
 LINES_PER_WRITE = 500

@@ -27,7 +27,7 @@ import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.corpus.collection_removal import RemovalService
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.corpus import collection_deletion
 from engram.storage.database import Writer
 from tests.support import large

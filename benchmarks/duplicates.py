@@ -28,7 +28,7 @@ from ir_measures import R, nDCG
 from chunking import CachingEncoder
 from common import application, dataset_file, passages, read_jsonl, stage, table
 from engram.composition.container import Application
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 
 COPY = "#copy"
 """End of the id of a copy."""

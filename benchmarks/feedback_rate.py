@@ -35,7 +35,7 @@ from pgvector.psycopg import register_vector
 import common
 from engram.composition.container import Application
 from engram.context import tenancy
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from query_cost import Backends
 

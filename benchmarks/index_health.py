@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 import common
 from engram.composition.container import Application
 from engram.core.passage_keys.evolution import compose
+from engram.services.key_search.dense_search import EXACT
 from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
-from engram.services.retrieval.dense_search import EXACT
 from engram.storage.corpus import collections, passages
 from engram.storage.corpus.passages import PassageRow
 from engram.storage.database import Reader

@@ -33,10 +33,10 @@ from pgvector.psycopg import register_vector
 import common
 from engram.composition.container import Application, Servers
 from engram.core.filter.logged_verdict import Expansion
-from engram.services.pipelines.question import QuestionPipeline
-from engram.services.retrieval.passage_key_cache import PassageKeyCache
-from engram.services.retrieval.query import Memory, Query
-from engram.services.retrieval.retrieval_service import RetrievalService
+from engram.services.question.caches import PassageKeyCache
+from engram.services.question.pipeline import QuestionPipeline
+from engram.services.question.query import Memory, Query
+from engram.services.question.search import RetrievalService
 from engram.storage.database import Database
 from query_latency import Way, measure_interleaved
 

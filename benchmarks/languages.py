@@ -18,7 +18,7 @@ import numpy as np
 from common import application, dataset_file, passages, read_jsonl, scratch_collection, stage, table
 from engram.composition.container import Application
 from engram.providers.language import Language, PassageText, QuestionAnalysis, SentenceAnalysis
-from engram.services.retrieval.query import Query, Strategy
+from engram.services.question.query import Query, Strategy
 
 Asked = Sequence[tuple[str, Set[str]]]
 """Questions, each with the ids of its relevant passages."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import common
 from engram.composition.container import Application
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.tables import metadata
 

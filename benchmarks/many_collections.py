@@ -21,7 +21,7 @@ import numpy as np
 
 import common
 from engram.composition.container import Application
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from query_cost import Backends
 
 TABLES = (

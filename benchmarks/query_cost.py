@@ -31,9 +31,8 @@ import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.auth.scope import LOCAL
-from engram.services.pipelines import question as question_pipeline
-from engram.services.retrieval import answer_presentation, hop_loop, passage_ranking, retrieval_service
-from engram.services.retrieval.query import Query
+from engram.services.question import candidates, pipeline, plan, ranking, search
+from engram.services.question.query import Query
 from engram.storage.connection_pools import PreparedStatement
 from engram.storage.corpus import collections, reader_sets
 from query_latency import Floor, measure_interleaved
@@ -41,18 +40,18 @@ from query_latency import Floor, measure_interleaved
 TOP_K = 10
 STORAGE = str(Path(common.__file__).parents[1] / "app" / "engram" / "storage")
 STAGES: tuple[tuple[Any, str, str], ...] = (
-    (hop_loop, "begin", "walk"),
-    (hop_loop, "advance", "walk"),
-    (retrieval_service, "_align_mentions", "align"),
-    (passage_ranking, "_candidates", "candidates"),
-    (passage_ranking, "_compute_base_features", "base ranking"),
-    (passage_ranking, "build_reranking_pool", "complementarity"),
-    (passage_ranking, "estimate_sufficiency", "sufficiency"),
-    (passage_ranking, "_compute_beliefs", "weights"),
-    (retrieval_service, "rank", "rank, the rest"),
-    (answer_presentation, "answer", "present"),
-    (answer_presentation, "trace", "present"),
-    (question_pipeline, "episode_row", "episode"),
+    (search, "begin", "walk"),
+    (search, "advance", "walk"),
+    (search, "align_mentions", "align"),
+    (candidates, "_find_candidates", "candidates"),
+    (candidates, "_compute_base_features", "base ranking"),
+    (ranking, "_build_reranking_pool", "complementarity"),
+    (ranking, "estimate_sufficiency", "sufficiency"),
+    (ranking, "_compute_beliefs", "weights"),
+    (search, "rank", "rank, the rest"),
+    (pipeline, "build_answer", "present"),
+    (pipeline, "build_trace", "present"),
+    (pipeline, "build_episode", "episode"),
 )
 """Module, function, and the stage that its processor time counts to, less that of stages inside it."""
 
@@ -200,8 +199,8 @@ def stages(app: Application, way: Callable[[str], object], questions: Sequence[s
             patches.enter_context(patch.object(module, name, clock.wrap(getattr(module, name), stage)))
         for owner, name, stage in (
             (type(app.models.embedder), "embed", "embed"),
-            (retrieval_service.RetrievalService, "plan", "analyse"),
-            (question_pipeline.QuestionPipeline, "store_episode", "store the episode"),
+            (plan.QueryPlanner, "plan", "analyse"),
+            (pipeline.QuestionPipeline, "store_episode", "store the episode"),
             (type(app.auth.access), "scope", "scope"),
         ):
             patches.enter_context(patch.object(owner, name, clock.wrap(getattr(owner, name), stage)))

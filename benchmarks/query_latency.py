@@ -31,7 +31,7 @@ from pgvector.psycopg import register_vector
 
 import common
 from engram.composition.container import Application, Servers
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.half_vectors import halve
 from engram.storage.retrieval.nearest_neighbours import build_index_condition, build_index_key, operators
 

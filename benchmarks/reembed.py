@@ -19,7 +19,7 @@ from typing import Any
 import common
 from engram.composition.container import Application
 from engram.context import tenancy
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import observe_sql
 

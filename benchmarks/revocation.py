@@ -34,7 +34,7 @@ from engram.composition.container import Application
 from engram.context import tenancy
 from engram.context.errors import UnavailableError
 from engram.core.filter.logged_verdict import Expansion
-from engram.services.retrieval.query import Include, Query
+from engram.services.question.query import Include, Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections
 from engram.wings.local import sample

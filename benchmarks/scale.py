@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 
 import common
 from engram.composition.container import Application
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.corpus import collections
 from engram.storage.maintenance.vector_indexes import BUILDS
 from engram.storage.retrieval.nearest_neighbours import build_index_condition

@@ -25,9 +25,9 @@ import common
 from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.auth.scope import LOCAL, Scope
-from engram.services.retrieval.query import Query, Strategy
-from engram.services.retrieval.query_plan import QueryPlan
-from engram.services.retrieval.retrieval_service import RetrievalService
+from engram.services.question.plan import QueryPlan
+from engram.services.question.query import Query, Strategy
+from engram.services.question.search import RetrievalService
 from engram.storage.column_parameters import vectors
 from engram.storage.corpus import collections, reader_sets
 from query_latency import measure_interleaved

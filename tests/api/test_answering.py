@@ -10,7 +10,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from tests.api.conftest import Variant
 from tests.support.live_server import LiveServer
 

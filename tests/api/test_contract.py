@@ -39,7 +39,7 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
 from engram.runtime.worker import Worker
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from tests.api.contract import CONFIG, WITHOUT_BOUNDARIES, keyless
 from tests.api.operations import OPERATIONS, WALKED, Operation
 from tests.conftest import CURIE

@@ -7,7 +7,7 @@ from engram.context import deadline
 from engram.context.errors import DeadlineError
 from engram.providers.language.language_protocol import NAMES_PER_QUESTION, NAMES_PER_SENTENCE
 from engram.runtime.api_process import create_app
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from tests.api.conftest import Variant
 from tests.api.operations import BODIES, assert_problem
 from tests.conftest import Ingest

@@ -8,7 +8,7 @@ from engram.composition.container import Application
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem

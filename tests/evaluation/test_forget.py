@@ -4,7 +4,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.tables import metadata
 from tests.support.state import rows

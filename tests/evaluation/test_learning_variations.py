@@ -13,8 +13,8 @@ from rich.console import Console
 from engram.composition.container import Application, Servers
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.profiles import DEFAULT, PAPER, Profile
-from engram.services.pipelines.question import QuestionPipeline
-from engram.services.retrieval.query import Query
+from engram.services.question.pipeline import QuestionPipeline
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram_evaluation import levels_table
 from engram_evaluation.commands.evaluate_command import build_variation

@@ -14,7 +14,7 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.corpus import collections
 from engram.storage.database import Writer
 from engram.storage.maintenance import vector_indexes

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from engram.composition.container import Application
+from engram.services.key_search.dense_search import EXACT
 from engram.services.maintenance import index_recall_guard
 from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
-from engram.services.retrieval.dense_search import EXACT
 from engram.storage.column_parameters import vectors
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection, IndexRecall

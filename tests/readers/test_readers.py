@@ -11,7 +11,7 @@ from engram.composition.container import Application
 from engram.core.auth.access_keys import SCOPES
 from engram.core.ranking import exact_search
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
-from engram.services.retrieval import passage_key_cache, retrieval_service
+from engram.services.question import caches, plan
 from tests.api import operations
 from tests.readers.conftest import Client, Put
 from tests.support import state
@@ -299,8 +299,8 @@ def test_a_new_part_of_a_document_has_the_readers_of_the_others(
 def test_cached_keys_are_found_by_those_who_may_read_the_passages(
     docs: str, client: Client, admin: TestClient, monkeypatch: pytest.MonkeyPatch, strategy: str
 ) -> None:
-    monkeypatch.setattr(passage_key_cache, "LEAST_PASSAGES", 1)
-    monkeypatch.setattr(passage_key_cache, "QUESTIONS_BEFORE_READ", 1)
+    monkeypatch.setattr(caches, "LEAST_PASSAGES", 1)
+    monkeypatch.setattr(caches, "QUESTIONS_BEFORE_READ", 1)
     searched: list[Any] = []
     find_nearest = exact_search.find_nearest
     monkeypatch.setattr(exact_search, "find_nearest", lambda *given: searched.append(given) or find_nearest(*given))
@@ -333,7 +333,7 @@ def test_whoever_may_ingest_replaces_what_it_does_not_see(
 def test_few_visible_passages_of_an_indexed_collection_are_all_found(
     put: Put, keyed: Application, client: Client, monkeypatch: pytest.MonkeyPatch, strategy: str, most: int
 ) -> None:
-    monkeypatch.setattr(retrieval_service, "MOST_SEEN", most)
+    monkeypatch.setattr(plan, "MOST_SEEN", most)
     name = f"indexed-{strategy}-{most}"
     texts = [f"Marie Curie was born in Warsaw, says witness {number}." for number in range(40)]
     passages = [

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.ranking.profiles import DEFAULT
-from engram.services.retrieval import passage_key_cache
+from engram.services.question import caches
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import IndexRecall
 from engram.storage.database import observe_sql
@@ -122,7 +122,7 @@ def _connect(url: str) -> "psycopg.Connection[tuple[object, ...]]":
 
 def _watch_workload(servers: Servers, settings: Settings, application: Application) -> Watch:
     # Keys are kept after a few questions, so that they are searched in either way.
-    kept = patch.multiple(passage_key_cache, LEAST_PASSAGES=1, QUESTIONS_BEFORE_READ=KEPT_AFTER)
+    kept = patch.multiple(caches, LEAST_PASSAGES=1, QUESTIONS_BEFORE_READ=KEPT_AFTER)
     with application_on(servers, settings, application) as apart, watch_plans() as watch, capture_logs(), kept:
         workload.run(apart, "fresh")
     assert "passages_by_key.load_all_keys" in watch.runs

@@ -10,7 +10,7 @@ from alembic.script import ScriptDirectory
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.core.text.identifiers import read_moment
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions
 from engram.storage.schema_revision import configuration, migrate

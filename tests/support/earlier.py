@@ -22,7 +22,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.providers.embedder import Embedder
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.auth.tenants import Quotas
 from engram.storage.schema_revision import migrate

@@ -14,7 +14,7 @@ from engram.composition.container import Application
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
-from engram.services.retrieval.query_plan import create_query_id
+from engram.services.question.plan import create_query_id
 from engram.services.verdict.receipt import Receipt
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections
@@ -184,7 +184,7 @@ def episode(
             "sufficiency": len(question) % 10 / 10,
             "passages": [{"score": 1.0, "sentences": []} for _ in shown],
         },
-        trace={"entities": [], "recalled": [], "hops": [], "passages": None},
+        trace={"time_constraint": None, "entities": [], "recalled": [], "hops": [], "passages": None},
         ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
         answer_features=(
             draw_answer(len(question)) if answer_features is None and ranked is not None else answer_features

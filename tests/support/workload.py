@@ -9,7 +9,7 @@ from engram.composition.container import Application
 from engram.core.budget import Budget
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.query import ExplorationSettings, Query
+from engram.services.question.query import ExplorationPart, Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.wings.experiments.parts import ExperimentServices
 from engram.wings.sessions.parts import sessions_of
@@ -68,7 +68,7 @@ def _ask(application: Application, scope: Scope) -> None:
             wide = replace(one, strategy=strategy, expansions=UNITS, include=ALL_PARTS)
             application.answers.question.answer(wide)
             application.answers.question.answer(replace(wide, filter=FILTER))
-        application.answers.question.answer(replace(one, exploring=ExplorationSettings(2, 7, 50)))
+        application.answers.question.answer(one.with_part(ExplorationPart(2, 7, 50)))
         application.wing(ExperimentServices).compare.compare(one, replace(one, memory="off"))
         application.retrieval.expand.expand(scope, text, ["prf"], 3)
         application.retrieval.dense.search(scope, text, 5)

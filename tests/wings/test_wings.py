@@ -16,10 +16,10 @@ from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.auth.access_keys import READ
 from engram.runtime.api_process import create_app, list_required_scopes
-from engram.services.retrieval.passage_ranking import PassageRanking
-from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import QueryPlan
-from engram.services.retrieval.shown_passages import ShownPassages
+from engram.services.question.plan import QueryPlan
+from engram.services.question.query import Query
+from engram.services.question.ranking import PassageRanking
+from engram.services.question.shown import ShownPassages
 from engram.storage.database import Reader
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem, url

@@ -10,7 +10,7 @@ from engram.core.ranking.corpus_kind import CorpusKind, KindSource, PassageFacts
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Collection
 from engram.services.corpus.collection_settings import Serving
-from engram.services.retrieval.query import Memory, Strategy
+from engram.services.question.query import Memory, Strategy
 
 
 class ExperimentArmOut(BaseModel):

@@ -14,8 +14,8 @@ from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.jobs.work import JobHandler, Kind
-from engram.services.queries.explainer import Explainer
-from engram.services.retrieval.question_rule import QuestionRule
+from engram.services.question.pipeline import Explainer
+from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ is narrowed to the other passages. How rare words are stays a matter of the whol
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from engram.services.retrieval.query import Query
-from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
+from engram.services.question.query import Query
+from engram.services.question.search import RetrievalResult, RetrievalService
 from engram_evaluation.dataset import Question
 from engram_evaluation.harness import Harness
 

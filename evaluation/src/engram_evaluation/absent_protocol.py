@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from engram.core.ranking import sufficiency
-from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.services.question.search import RetrievalResult
 from engram_evaluation.absent_evidence import MaskableCorpus, build_maskable_corpus
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness

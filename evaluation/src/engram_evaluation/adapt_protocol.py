@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
-from engram.services.retrieval.query import Memory, Strategy
+from engram.services.question.query import Memory, Strategy
 from engram.services.verdict.verdict import Verdict
 from engram_evaluation import adapt_table
 from engram_evaluation.dataset import Dataset, Question

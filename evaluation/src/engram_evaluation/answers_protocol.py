@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError, LlmRefusalError
 from engram.core.filter.logged_verdict import Expansion
 from engram.providers.llm import DraftAnswer, Llm, Usage
-from engram.services.retrieval.answer import Answer
+from engram.services.question.answer import Answer
 from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase

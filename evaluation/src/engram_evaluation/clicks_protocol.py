@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.answer import Answer
+from engram.services.question.answer import Answer
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase

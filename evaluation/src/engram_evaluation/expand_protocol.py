@@ -16,7 +16,7 @@ from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.expansion import Method
 from engram.providers.llm import Llm, Usage
-from engram.services.retrieval.query import Memory, Strategy
+from engram.services.question.query import Memory, Strategy
 from engram_evaluation import expand_table, worded_answers
 from engram_evaluation.adapt_protocol import (
     PROFILES,

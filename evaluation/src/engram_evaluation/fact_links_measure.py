@@ -17,7 +17,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.ranking import complementarity
 from engram.core.ranking.passage_scores import BASE_FEATURES
 from engram.providers.language import Language, PassageText, normalise_entity
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.wings.facts.reading import extract_facts
 from engram.wings.facts.reading.question_relations import find_asked_terms, relation_terms
 from engram_evaluation.dataset import Dataset

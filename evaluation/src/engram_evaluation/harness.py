@@ -23,8 +23,8 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.profiles import PROFILES, ProfileName
 from engram.services.auth.scope import Principal, Scope
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
+from engram.services.question.answer import Answer
+from engram.services.question.query import HopStopRule, Memory, Query, Strategy
 from engram.services.verdict.receipt import Receipt
 from engram.services.verdict.verdict import Verdict
 from engram_evaluation.dataset import Dataset, Question

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from engram.context.errors import InvalidRequestError
-from engram.services.retrieval.query import Memory
+from engram.services.question.query import Memory
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram_evaluation import ratings_table
 from engram_evaluation.dataset import Dataset, Question

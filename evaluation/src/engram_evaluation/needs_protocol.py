@@ -14,9 +14,8 @@ import random
 from dataclasses import dataclass, replace
 
 from engram.context.errors import InvalidRequestError
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import Verdict
-from engram.storage.corpus import passages
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
@@ -31,6 +30,8 @@ FIRST_ASKED = 2 * MOST_JUDGED
 """Wordings of a need, in file order, from which on they may be asked."""
 ASKED = 400
 WRONG_SHARE = 0.1
+MOST_RANKED = 100
+"""Passages among which the one is looked for that past questions believe in most."""
 GROUP = "other wordings"
 
 
@@ -152,11 +153,18 @@ def _measure(
 def _read_vote(harness: Harness, question: Question, asking: QueryArm) -> dict[str, float]:
     """What past questions say of the passage that they believe in most, and whether it is right."""
     retrieve = harness.services.retrieval.retrieve
-    query = Query(text=question.text, scope=harness.scope, profile=asking.profile, stop_rule=asking.stop_rule)
-    with retrieve.on_snapshot(retrieve.plan(query)) as (reader, retrieved):
-        votes = {one.passage_id: one.near for one in retrieved.walk.evidence_known if one.supported}
-        if not votes:
-            return {"said": 0.0, "seen": 0.0}
-        best = max(votes, key=lambda passage: (votes[passage], -passage))
-        stored = passages.load_by_id(reader, harness.scope.collection.id, [best])
-    return {"said": votes[best], "seen": float(stored[best].external_id in question.relevant)}
+    query = Query(
+        text=question.text,
+        scope=harness.scope,
+        top_k=MOST_RANKED,
+        profile=asking.profile,
+        stop_rule=asking.stop_rule,
+    )
+    retrieved = retrieve.find(retrieve.plan(query))
+    votes = {one.passage_id: one.near for one in retrieved.walk.evidence_known if one.supported}
+    names = {passage: name for passage, name, _ in retrieved.shown_passages}
+    best = max(votes, key=lambda passage: (votes[passage], -passage), default=None)
+    return {
+        "said": 0.0 if best is None else votes[best],
+        "seen": float(best is not None and names.get(best) in question.relevant),
+    }

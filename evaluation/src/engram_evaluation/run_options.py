@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from engram.context.errors import InvalidRequestError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.profiles import ProfileName
-from engram.services.retrieval.query import HopStopRule, Strategy
+from engram.services.question.query import HopStopRule, Strategy
 from engram.wings.sessions.core.tree_search import SearchLimits
 from engram.wings.sessions.services.tree_options import Part
 from engram_evaluation.retrieval_metrics import DEPTH

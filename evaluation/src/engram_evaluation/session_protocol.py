@@ -14,7 +14,7 @@ from typing import Any
 from engram.context.errors import EngramError, InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.core.budget import Budget
 from engram.providers.llm import Usage
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.wings.sessions.core.session import StopRule
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.rfm_rag_planner import RFM_RAG

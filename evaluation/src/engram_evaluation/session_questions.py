@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from engram.core.budget import Budget
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_state import SessionRequest

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from engram.core.ranking import sufficiency
 from engram.core.ranking.coverage import coverage
-from engram.services.retrieval.query import HopStopRule, Memory, Query
-from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.services.question.query import HopStopRule, Memory, Query
+from engram.services.question.search import RetrievalResult
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.verdict_givers import Judge

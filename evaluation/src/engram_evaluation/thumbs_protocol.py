@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from engram.services.retrieval.query import Memory
+from engram.services.question.query import Memory
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.feedback_rules import RULES
 from engram_evaluation.finished_phases import Phase, Phases

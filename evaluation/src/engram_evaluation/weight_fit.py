@@ -16,7 +16,7 @@ from engram.providers.ranking_prior import (
     RankingPrior,
     RankingWeights,
 )
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram_evaluation.absent_evidence import build_maskable_corpus
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness

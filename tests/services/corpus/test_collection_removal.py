@@ -12,7 +12,7 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import GoneError, NotFoundError
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.auth import tenants
 from engram.storage.corpus import collection_deletion
 from engram.storage.corpus.collection_deletion import DeletedPiece

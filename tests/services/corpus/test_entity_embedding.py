@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from engram.composition.container import Application
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.encoders.encoder import Encoder
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from tests.support import state
 from tests.support.jobs import runner
 

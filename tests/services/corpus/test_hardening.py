@@ -10,7 +10,7 @@ from engram.composition.container import Application, Servers
 from engram.context.errors import UnavailableError
 from engram.core.filter.states import AuditRows
 from engram.providers.language import Language, PassageText, SentenceAnalysis
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.learn import VerdictLearner
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import Database, Writer

@@ -14,7 +14,7 @@ from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.profiles import ProfileName
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.encoders.encoder import Encoder
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.corpus import collections
 from tests.support import state, undo
 from tests.support.encoder import CountingEncoder

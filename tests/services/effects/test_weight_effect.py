@@ -16,8 +16,8 @@ from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.ranking_weights import Prior, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.effects.weight_effect import WeightEffect
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.learning_variations import Variation
 from tests.conftest import Ingest

@@ -19,7 +19,7 @@ from engram.context.errors import EmbeddingSpaceMismatchError, EmbeddingUnavaila
 from engram.providers.embedder import Embedder, endpoint_encoder
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.runtime.api_process import create_app
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from tests.conftest import CURIE
 from tests.support import state, undo
 from tests.support.encoder import HALF_PRECISION, ResizedEncoder, RotatedEncoder

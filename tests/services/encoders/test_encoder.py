@@ -15,7 +15,7 @@ from engram.context.errors import ConfigurationError, EmbeddingSpaceMismatchErro
 from engram.core.filter.logged_verdict import Expansion
 from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import Verdict
 from engram.storage.maintenance import index_recall
 from engram.storage.retrieval.nearest_neighbours import nearness

@@ -11,7 +11,7 @@ from engram.composition.models import Models
 from engram.config.settings import Settings
 from engram.context.errors import InvalidRequestError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from tests.support import state
 from tests.support.encoder import HALF_PRECISION
 from tests.support.twins import create_twin

@@ -17,7 +17,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import LOCAL, Scope
 from engram.services.erasure.erasure_service import ErasureRequest, read_receipts
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import Database
 from tests.support import state, undo

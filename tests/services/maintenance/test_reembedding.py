@@ -13,7 +13,7 @@ from engram.config.settings import Settings
 from engram.context.errors import ConflictError, InvalidRequestError, UnavailableError
 from engram.providers.embedder import Embedder
 from engram.services.maintenance.reembedding import ReembeddingService
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE

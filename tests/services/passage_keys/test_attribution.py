@@ -13,7 +13,7 @@ from engram.core.passage_keys import evolution as core
 from engram.core.passage_keys.evolution import KeyRules
 from engram.services.passage_keys.attribution import KeyLearning, advance
 from engram.services.passage_keys.expansion_validation import ExpansionValidation
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.passage_keys.evolved_keys import EvolutionProgress
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo

@@ -18,7 +18,7 @@ from engram.context.errors import (
     UnavailableError,
 )
 from engram.core.filter.logged_verdict import Expansion
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.log import VerdictLog
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collection_deletion

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import Query
-from engram.services.retrieval.withholding_level import LEAST_CONFIRMED, WithholdingLevel
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
+from engram.services.question.sufficiency import LEAST_CONFIRMED, WithholdingLevel
 from tests.support import state, undo
 
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
@@ -182,7 +182,7 @@ class TestRealAnswers:
         assert_array_equal(stored, values.astype(np.float32))
         again = application.answers.episodes.read(application.auth.access.scope(curie), answer.query_id)
         assert again.answer["sufficiency"] == answer.sufficiency
-        assert again.trace["sufficiency"]["probability"] == told.probability
+        assert again.trace.sufficiency.probability == told.probability
 
     def test_verdict_changes_the_next_sufficiency(self, application: Application, curie: str) -> None:
         first = query(application, curie, include=frozenset({"trace"}))

@@ -12,8 +12,8 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.core.ranking.sufficiency import ANSWER_FEATURES, EVIDENCE_PASSAGES, probability
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
 from engram.wings.local import sample
 from engram.wings.local.sample.tour import question
 from tests.conftest import Ingest

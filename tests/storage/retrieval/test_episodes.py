@@ -4,7 +4,7 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.database import observe_sql
 from engram.storage.retrieval import episodes
 from tests.support import state

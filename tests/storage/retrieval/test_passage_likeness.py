@@ -6,8 +6,7 @@ import pytest
 from engram.composition.container import Application
 from engram.providers.language import normalise_entity
 from engram.storage.corpus import collections
-from engram.storage.retrieval import passage_likeness
-from engram.storage.retrieval.passage_likeness import NO_COSINE
+from engram.storage.retrieval.passage_candidates import NO_COSINE, measure_likeness
 from engram.storage.retrieval.query_focus import Focus
 from tests.support import state
 
@@ -29,7 +28,7 @@ def test_titles_and_best_sentences_are_compared(application: Application, curie:
     stored = sorted(state.rows(application, curie, "passage"), key=lambda row: row["id"], reverse=True)
     ids = [row["id"] for row in stored]
     with application.database.read() as reader:
-        measured = passage_likeness.measure(
+        measured = measure_likeness(
             reader, focus, np.array(ids, dtype=np.int64), [normalise_entity(row["title"]) for row in stored]
         )
     titles = application.models.embedder.embed([row["title"] for row in stored]) @ focus.vector
@@ -46,9 +45,7 @@ def test_passage_without_title_or_sentence_has_no_likeness(
 ) -> None:
     passage = next(iter(state.passages(application, curie).values()))
     with application.database.read() as reader:
-        measured = passage_likeness.measure(
-            reader, focus, np.array([passage, passage, -1]), [None, "nobody's name", None]
-        )
+        measured = measure_likeness(reader, focus, np.array([passage, passage, -1]), [None, "nobody's name", None])
     assert measured.titles.tolist() == [NO_COSINE] * 3
     assert measured.sentences[0] == measured.sentences[1] != 0.0 == measured.sentences[2]
 
@@ -61,5 +58,5 @@ def test_unembedded_title_has_no_likeness(application: Application, curie: str, 
         )
     passage = state.passages(application, curie)["warsaw"]
     with application.database.read() as reader:
-        measured = passage_likeness.measure(reader, focus, np.array([passage]), ["warsaw"])
+        measured = measure_likeness(reader, focus, np.array([passage]), ["warsaw"])
     assert measured.titles.tolist() == [NO_COSINE]

@@ -11,7 +11,7 @@ from engram.core.ranking.profiles import Policy
 from engram.core.ranking.propagation import sentence_weights
 from engram.core.ranking.question_memory import net_support
 from engram.core.ranking.same_need import SameNeed
-from engram.services.retrieval.hop_loop import question_memory_priors
+from engram.services.question.walk import question_memory_priors
 from engram.storage.corpus import collections
 from engram.storage.learning import question_supports
 from engram.storage.retrieval import graph_hops

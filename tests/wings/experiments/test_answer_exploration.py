@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.wings.experiments.storage import exploration_candidates
 from tests.conftest import Ingest

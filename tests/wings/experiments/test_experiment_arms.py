@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from engram.composition.container import Application
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.wings.experiments.core.assignment import assign
 from tests.support import state
 

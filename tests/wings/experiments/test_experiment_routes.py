@@ -7,7 +7,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from tests.api.conftest import Variant
 from tests.api.operations import assert_refused
 from tests.support.openai_server import OpenAiServer, keyword_handler

@@ -9,8 +9,8 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import create_query_id
+from engram.services.question.plan import create_query_id
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.retrieval.episodes import EpisodeRow
 from engram.wings.experiments.core.lift import Sums, mean_difference, share_difference
@@ -48,7 +48,7 @@ def add_query(
         hops=hops,
         total_ms=total_ms,
         answer={"passages": [{"score": 1.0, "sentences": []} for _ in passages]},
-        trace={"entities": [], "recalled": [], "hops": [], "passages": None},
+        trace={"time_constraint": None, "entities": [], "recalled": [], "hops": [], "passages": None},
         arm=arm,
     )
     application.answers.question.store_episode(state.collection_id(application, collection), row)

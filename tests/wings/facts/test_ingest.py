@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.passage_source import PassageSource
+from engram.services.question.passage_source import PassageSource
 from engram.wings.facts.core.beliefs import UNSAID
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.parts import facts_of

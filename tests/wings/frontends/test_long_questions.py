@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from engram.composition.container import Application
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.wings.frontends.parts import FrontendServices
 from engram.wings.frontends.services.long_questions import keep_ends
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from engram.core.text.temporal import time_constraint
-from engram.services.retrieval.answer import PassageAnswer, SentenceAnswer
-from engram.services.retrieval.passage_source import PassageSource
+from engram.services.question.answer import PassageAnswer, SentenceAnswer
+from engram.services.question.passage_source import PassageSource
 from engram.wings.frontends.services.quotations import QUOTE_CHARACTERS, Quotations, cut_table, quote
 
 SOURCE = PassageSource("manual.md", (), None, None, "en")
@@ -36,7 +36,7 @@ class QuotableAnswer:
 
 def passage(first: int, texts: list[str], recall: float = 0.0, **metadata: Any) -> PassageAnswer:
     sentences = [SentenceAnswer(first + at, at, text, None, [], recall) for at, text in enumerate(texts)]
-    return PassageAnswer(f"p{first}", None, " ".join(texts), "en", metadata, 1.0, SOURCE, sentences)
+    return PassageAnswer(first, f"p{first}", None, " ".join(texts), "en", metadata, 1.0, SOURCE, sentences)
 
 
 def ask(answer: Any, terms: set[str], similarities: dict[int, float]) -> Quotations:

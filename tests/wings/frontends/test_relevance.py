@@ -3,15 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.services.retrieval.answer import PassageAnswer
-from engram.services.retrieval.passage_source import PassageSource
+from engram.services.question.answer import PassageAnswer
+from engram.services.question.passage_source import PassageSource
 from engram.wings.frontends.services.relevance import align_scores, relevance_scores
 
 SOURCE = PassageSource("document", (), None, None, "en")
 
 
 def passage(score: float, similarity: float | None) -> PassageAnswer:
-    return PassageAnswer("id", None, "text", "en", {}, score, SOURCE, [], similarity=similarity)
+    return PassageAnswer(1, "id", None, "text", "en", {}, score, SOURCE, [], similarity=similarity)
 
 
 def test_cosines_are_handed_out_in_the_order_of_the_ranking() -> None:

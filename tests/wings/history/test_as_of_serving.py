@@ -18,7 +18,7 @@ from engram.context.errors import (
 )
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.jobs.work import Work
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Writer
 from engram.wings.history.parts import history_of

@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence
 from engram.wings.history.parts import history_of
 from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES

@@ -13,7 +13,7 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import IdempotencyConflictError, NotFoundError
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.wings.history.parts import history_of
 from engram.wings.sessions.parts import sessions_of

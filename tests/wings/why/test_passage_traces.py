@@ -4,10 +4,10 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking.reranking import TRUST
-from engram.services.retrieval.query import Query
-from tests.services.retrieval.test_collapse import ask as ask_for_text
-from tests.services.retrieval.test_collapse import doubled
-from tests.services.retrieval.test_passage_reranking import TOWNS, Start, ask, scores, server, start, towns
+from engram.services.question.query import Query
+from tests.services.question.test_candidates import ask as ask_for_text
+from tests.services.question.test_candidates import doubled
+from tests.services.question.test_reranking import TOWNS, Start, ask, scores, server, start, towns
 from tests.support.model_server import ModelServer
 
 __all__ = ["doubled", "server", "start", "towns"]
@@ -20,9 +20,7 @@ def test_passages_are_read_again_as_they_were_traced(application: Application, c
     read = application.answers.episodes.read(scope, answer.query_id)
     assert answer.trace is not None
     assert answer.trace.passages
-    assert [row.passage_id for row in answer.trace.passages] == [
-        row["passage_id"] for row in read.trace["passages"]
-    ]
+    assert read.trace == answer.trace
 
 
 def test_duplicates_have_the_rank_of_what_stands_for_them(application: Application, doubled: str) -> None:
@@ -49,6 +47,6 @@ def test_reranker_log_odds_are_a_visible_feature(start: Start, server: ModelServ
                 sum(one.value * one.weight for one in row.features.values()), abs=1e-6
             )
         again = services.answers.episodes.read(services.auth.access.scope(towns), answer.query_id)
-        assert again.trace["passages"][0]["features"]["reranker"]["weight"] == pytest.approx(TRUST)
+        assert again.trace == answer.trace
     assert {len(request.json["documents"]) for request in server.requests} == {len(TOWNS)}
     assert server.requests[0].json["documents"][0].startswith("Towna\nTowna lies on")

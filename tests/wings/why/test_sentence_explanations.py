@@ -10,8 +10,8 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import EmbeddingSpaceMismatchError
 from engram.core.ranking.profiles import PROFILES
-from engram.services.retrieval.answer_trace import Trace
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
+from engram.services.question.trace import Trace
 from engram.wings.why.parts import why_of
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.learning_variations import Variation

@@ -5,7 +5,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
-from engram.services.retrieval.answer_trace import SufficiencyTrace
+from engram.services.question.trace import SufficiencyTrace
 from tests.services.verdict.test_sufficiency_learning import (
     QUESTION,
     add_episode,
@@ -36,7 +36,7 @@ def test_the_only_verdict_moved_it_from_what_the_prior_says(application: Applica
     unmoved = sufficiency.probability(values, state.prior_of(application, curie).sufficiency.mean)
     assert moved.probability == pytest.approx(told.model - unmoved, abs=1e-12)
     kept = application.answers.episodes.read(application.auth.access.scope(curie), answer.query_id)
-    assert kept.trace["sufficiency"]["influences"][0]["probability"] == moved.probability
+    assert kept.trace.sufficiency == told
 
 
 def test_each_verdict_is_listed_with_its_effect(application: Application, curie: str) -> None:

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -12,9 +11,9 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking import same_need
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.same_need import JudgedPairs, QuestionSpread, QuestionUnits
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.answer_trace import PassageTrace, SentenceTrace, Trace
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
+from engram.services.question.trace import PassageTrace, SentenceTrace, Trace
 from tests.support import state, undo
 from tests.support.keys import statements
 
@@ -258,11 +257,7 @@ def test_trace_lists_every_factor_of_a_score(application: Application, curie: st
     assert all(passage != member for passage, member in completes.items())
 
     again = application.answers.episodes.read(application.auth.access.scope(curie), answer.query_id)
-    told = {row["passage_id"]: (row["features"], row["completes"]) for row in again.trace["passages"]}
-    assert told == {
-        row.passage_id: ({name: asdict(one) for name, one in row.features.items()}, row.completes)
-        for row in map_passages(trace).values()
-    }
+    assert again.trace == trace
 
 
 @pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense", "max_hops": None}])

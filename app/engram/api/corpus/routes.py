@@ -29,7 +29,7 @@ from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
 from engram.core.ranking.corpus_kind import PassageFacts
 from engram.services.corpus.passage_intake import PassageReception
-from engram.services.retrieval.passage_source import read_source
+from engram.services.question.passage_source import read_source
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
 

@@ -9,7 +9,7 @@ from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
 from engram.core.ranking.profiles import ProfileName
 from engram.core.text.link_template import check_template
 from engram.services.corpus.collection_settings import Serving
-from engram.services.retrieval.query import Memory, Strategy
+from engram.services.question.query import Memory, Strategy
 
 LinkTemplate = Annotated[Storable, AfterValidator(check_template)]
 MAX_ARMS = 20

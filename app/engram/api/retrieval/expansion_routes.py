@@ -6,7 +6,7 @@ from engram.api.body_reading import Route
 from engram.api.dependencies import App, Posted
 from engram.api.operations import question_operation
 from engram.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut, WarningOut
-from engram.services.retrieval.fallbacks import Fallback
+from engram.services.question.query import Fallback
 
 router = APIRouter(tags=["expansions"], route_class=Route)
 

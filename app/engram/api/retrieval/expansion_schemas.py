@@ -15,7 +15,7 @@ from engram.api.schemas import (
     Whole,
 )
 from engram.core.passage_keys.expansion import Method
-from engram.services.retrieval.fallbacks import FallbackType
+from engram.services.question.query import FallbackType
 
 
 class ExpansionIn(Model):

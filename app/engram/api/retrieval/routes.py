@@ -140,7 +140,7 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
     return EpisodeOut.model_validate(
         {
             **episode.answer,
-            "entities": episode.trace["entities"],
+            "entities": episode.trace.entities,
             "trace": episode.trace,
             "judged": episode.judged,
             "created_at": episode.created_at,

@@ -32,8 +32,8 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.core.ranking.question_contrasts import Contrast
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.graph_walk import StopReason
-from engram.services.retrieval.query import HopStopRule, Include, Memory, Query, Strategy
+from engram.services.question.query import HopStopRule, Include, Memory, Query, Strategy
+from engram.services.question.walk import StopReason
 
 QUESTION = "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
 QUERY_EXAMPLES: list[JsonValue] = [

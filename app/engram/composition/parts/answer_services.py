@@ -8,9 +8,9 @@ from engram.composition.models import Models
 from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
+from engram.services.answers.stored_answers import EpisodeService
 from engram.services.answers.worded_answer import AnswerService
-from engram.services.pipelines.question import QuestionPipeline
-from engram.services.queries.episode_service import EpisodeService
+from engram.services.question.pipeline import QuestionPipeline
 from engram.storage.database import Database
 
 

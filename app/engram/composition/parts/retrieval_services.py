@@ -6,14 +6,13 @@ from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.config.settings import Settings
-from engram.services.retrieval.dense_search import DenseService
-from engram.services.retrieval.graph_cache import GraphCache
-from engram.services.retrieval.passage_key_cache import PassageKeyCache
-from engram.services.retrieval.passage_reranking import PassageReranker
-from engram.services.retrieval.query_expansion import ExpansionService
-from engram.services.retrieval.query_plan import QueryPlanner
-from engram.services.retrieval.question_spreads import QuestionSpreads
-from engram.services.retrieval.retrieval_service import RetrievalService
+from engram.services.key_search.dense_search import DenseService
+from engram.services.key_search.query_expansion import ExpansionService
+from engram.services.question.caches import GraphCache, PassageKeyCache
+from engram.services.question.plan import QueryPlanner
+from engram.services.question.question_spreads import QuestionSpreads
+from engram.services.question.reranking import PassageReranker
+from engram.services.question.search import RetrievalService
 from engram.storage.database import Database
 
 
@@ -31,6 +30,7 @@ class RetrievalServices:
         """Analysis and embedding of questions."""
         settings, models = self.settings, self.models
         return QueryPlanner(
+            self.database,
             models.encoder,
             models.language,
             models.limits,

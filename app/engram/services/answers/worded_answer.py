@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.auth.access_keys import LLM
 from engram.providers.llm import Llm
-from engram.services.pipelines.question import QuestionPipeline
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.passage_source import PassageSource
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.passage_source import PassageSource
+from engram.services.question.pipeline import QuestionPipeline
+from engram.services.question.query import Fallback, Query
 
 
 @dataclass(frozen=True, slots=True)

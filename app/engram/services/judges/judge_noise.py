@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.ranking.question_memory import EVEN_ODDS
-from engram.services.retrieval.question_spreads import QuestionSpreads
+from engram.services.question.question_spreads import QuestionSpreads
 from engram.storage.corpus import collections, current_vectors
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current

@@ -1,4 +1,4 @@
-"""The passages that are ranked, and how each is like the question, in one statement."""
+"""The passages that are ranked, and how each of them is like the question."""
 
 from collections.abc import Collection as Collected
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking.complementarity import QuestionWords
-from engram.storage.column_parameters import decode_column, integers
+from engram.storage.column_parameters import Numbers, decode_column, integers
 from engram.storage.corpus import lexical_index
 from engram.storage.database import Reader
+from engram.storage.half_vectors import HALVED_QUESTION
 from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.query_focus import Focus
+
+NO_COSINE = -1.0
+"""Cosine of a title without a vector: no cosine is lower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,19 @@ class CandidatePassages:
             word_scores=self.word_scores[mask],
             words=QuestionWords(self.words.weight, self.words.in_passages[mask]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PassageLikeness:
+    """Cosines of n passages with a question, in [-1, 1].
+
+    Attributes:
+        titles: cosine of each title, (n,); ``NO_COSINE`` where there is none or it is not embedded yet.
+        sentences: cosine of each passage's best sentence, (n,); 0 for a passage without sentences.
+    """
+
+    titles: NDArray[np.float64]
+    sentences: NDArray[np.float64]
 
 
 def find(
@@ -111,3 +128,34 @@ def find(
         word_scores=score.sum(axis=1).astype(np.float32).astype(np.float64),
         words=QuestionWords(weight[is_present], has_term[:, is_present]),
     )
+
+
+def measure_likeness(
+    reader: Reader, focus: Focus, passages: NDArray[np.int64], names: Sequence[str | None]
+) -> PassageLikeness:
+    """Compare a question with the titles and sentences of passages.
+
+    A title is a name in its passage's sentences, so the vector of the entity with that name stands for it.
+
+    Args:
+        passages: ids, (n,).
+        names: normalised title of each passage; None for an untitled one.
+    """
+    row = reader.row(
+        f"""
+        SELECT array_send(array_agg(coalesce(title.similarity, %(unknown)s::float8) ORDER BY candidate.place))
+                   AS titles,
+               array_send(array_agg(coalesce(own.similarity, 0) ORDER BY candidate.place)) AS sentences
+        FROM unnest(%(ids)s::bigint[], %(names)s::text[]) WITH ORDINALITY AS candidate(id, name, place)
+        CROSS JOIN LATERAL (
+            SELECT max(-(s.embedding <#> {HALVED_QUESTION})) AS similarity FROM sentence s
+            WHERE s.collection_id = %(collection)s AND s.passage_id = candidate.id
+        ) AS own
+        LEFT JOIN LATERAL (
+            SELECT -(e.embedding <#> {HALVED_QUESTION}) AS similarity FROM entity e
+            WHERE e.collection_id = %(collection)s AND e.name = candidate.name OFFSET 0
+        ) AS title ON true
+        """,
+        focus.parameters(ids=Numbers(passages), names=list(names), unknown=NO_COSINE),
+    )
+    return PassageLikeness(decode_column(row.titles, np.float64), decode_column(row.sentences, np.float64))

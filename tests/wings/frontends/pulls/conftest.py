@@ -11,7 +11,7 @@ import pytest
 from engram.composition.container import Application
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from tests.support.command import Cli
 from tests.support.live_server import LiveServer
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from engram.context.errors import LlmError
 from engram.providers.language import SentenceAnalysis
 from engram.providers.llm import Llm
-from engram.services.retrieval.fallbacks import Fallback
+from engram.services.question.query import Fallback
 from engram.wings.agent.core.agent_turns import AgentTurn, format_turn
 from engram.wings.agent.llm import agent_prompts
 from engram.wings.agent.llm.agent_model import ask_turn

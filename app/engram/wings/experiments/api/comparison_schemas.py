@@ -20,8 +20,8 @@ from engram.api.schemas import (
 )
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.graph_walk import StopReason
-from engram.services.retrieval.query import HopStopRule, Memory, Query, Strategy
+from engram.services.question.query import HopStopRule, Memory, Query, Strategy
+from engram.services.question.walk import StopReason
 
 COMPARE_EXAMPLES: list[JsonValue] = [
     {"collection": "sample", "query": QUESTION},

@@ -4,10 +4,10 @@ from uuid import UUID
 
 import numpy as np
 
-from engram.services.retrieval.passage_ranking import PassageRanking
-from engram.services.retrieval.query import ExplorationSettings, Query
-from engram.services.retrieval.query_plan import QueryPlan
-from engram.services.retrieval.shown_passages import ShownPassages
+from engram.services.question.plan import QueryPlan
+from engram.services.question.query import ExplorationPart, Query
+from engram.services.question.ranking import PassageRanking
+from engram.services.question.shown import ShownPassages
 from engram.storage.database import Reader
 from engram.wings.experiments.core.exploration import draw, entropy, explores, room, weights
 from engram.wings.experiments.storage import exploration_candidates
@@ -16,7 +16,7 @@ DEPTH = 50
 """Candidates below the cut that a draw is made from."""
 
 
-def choose_exploration(query: Query, query_id: UUID, unit: str) -> ExplorationSettings | None:
+def choose_exploration(query: Query, query_id: UUID, unit: str) -> ExplorationPart | None:
     """Whether and how the query explores: a share of the queries give some positions to chance.
 
     If the setting has a seed, draws follow from it, the collection, the unit and the question, so that they can be
@@ -30,11 +30,11 @@ def choose_exploration(query: Query, query_id: UUID, unit: str) -> ExplorationSe
         source = entropy(str(query_id))
     else:
         source = entropy(setting["seed"], collection.id, unit, query.text)
-    return ExplorationSettings(setting["slots"], source, DEPTH) if explores(setting["share"], source) else None
+    return ExplorationPart(setting["slots"], source, DEPTH) if explores(setting["share"], source) else None
 
 
 def explore(
-    reader: Reader, plan: QueryPlan, exploring: ExplorationSettings, ranking: PassageRanking, shown: ShownPassages
+    reader: Reader, plan: QueryPlan, exploring: ExplorationPart, ranking: PassageRanking, shown: ShownPassages
 ) -> ShownPassages:
     """Give the last positions to passages from beyond the cut, if the answer is full and there are any."""
     focus = plan.focus

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram.core.ranking.profiles import ProfileName
+from engram.services.question.answer import Timings, build_timings
+from engram.services.question.passage_source import PassageSource, read_source
+from engram.services.question.plan import QueryPlan
+from engram.services.question.query import Fallback, Memory, Query, Strategy
+from engram.services.question.search import RetrievalResult, RetrievalService
+from engram.services.question.walk import StopReason
 from engram.services.replicas.replica_reads import Reads
-from engram.services.retrieval import answer_presentation
-from engram.services.retrieval.answer import Timings
-from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.graph_walk import StopReason
-from engram.services.retrieval.passage_source import PassageSource, read_source
-from engram.services.retrieval.query import Memory, Query, Strategy
-from engram.services.retrieval.query_plan import QueryPlan
-from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ def _side(retrieved: RetrievalResult) -> Side:
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
         read=_read(retrieved) if plan.focus.use_memory else MemoryPart(),
-        timings=answer_presentation.timings(retrieved),
+        timings=build_timings(retrieved),
         warnings=plan.warnings,
     )
 

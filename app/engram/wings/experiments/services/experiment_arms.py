@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from engram.core.ranking.profiles import PROFILES, ProfileName
-from engram.services.retrieval.query import Memory, Query, Strategy
+from engram.services.question.query import Memory, Query, Strategy
 from engram.storage.corpus.collections import Collection
 from engram.wings.experiments.core import assignment
 

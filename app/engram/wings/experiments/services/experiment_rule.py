@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from engram.services.retrieval.passage_ranking import PassageRanking
-from engram.services.retrieval.query import Query
-from engram.services.retrieval.query_plan import QueryPlan, create_query_id
-from engram.services.retrieval.shown_passages import ShownPassages
+from engram.services.question.plan import QueryPlan, create_query_id
+from engram.services.question.query import ExplorationPart, Query
+from engram.services.question.ranking import PassageRanking
+from engram.services.question.shown import ShownPassages
 from engram.storage.database import Reader
 from engram.wings.experiments.services.answer_exploration import choose_exploration, explore
 from engram.wings.experiments.services.experiment_arms import find_arm
@@ -25,7 +25,9 @@ class ExperimentRule:
             return query
         query_id = query.id or create_query_id()
         unit = str(query_id) if query.unit is None else query.unit
-        query = replace(query, id=query_id, exploring=choose_exploration(query, query_id, unit))
+        exploration = choose_exploration(query, query_id, unit)
+        query = replace(query.without_part(ExplorationPart), id=query_id)
+        query = query if exploration is None else query.with_part(exploration)
         arm = None if query.shadow or query.caller_chose_arm else find_arm(query, unit)
         if arm is None:
             return query
@@ -35,6 +37,5 @@ class ExperimentRule:
         self, reader: Reader, plan: QueryPlan, ranking: PassageRanking, shown: ShownPassages
     ) -> ShownPassages:
         """Let a query that explores show passages from below the cut."""
-        return (
-            shown if plan.query.exploring is None else explore(reader, plan, plan.query.exploring, ranking, shown)
-        )
+        exploration = plan.query.part(ExplorationPart)
+        return shown if exploration is None else explore(reader, plan, exploration, ranking, shown)

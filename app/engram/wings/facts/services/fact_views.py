@@ -6,7 +6,7 @@ from datetime import datetime
 
 from engram.context.errors import NotFoundError
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.passage_source import PassageSource, read_source
+from engram.services.question.passage_source import PassageSource, read_source
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader

@@ -10,9 +10,8 @@ from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import CitationOut
 from engram.api.schemas import AskedFor, CollectionName, Storable, TraceId
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.passage_source import PassageSource
-from engram.services.retrieval.query import Query
+from engram.services.question.passage_source import PassageSource
+from engram.services.question.query import Fallback, Query
 from engram.wings.frontends.services.chat_answer import ChatAnswer, ChatTurn
 
 MAX_MESSAGES = 500

@@ -9,8 +9,8 @@ from engram.api.schemas import AskedFor, CollectionName, Storable, Text, Whole
 from engram.core.text.conditions import Scalar
 from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
 from engram.wings.frontends.core.numerals import parse_number
 from engram.wings.frontends.services.answer_reference import AnswerReference
 from engram.wings.frontends.services.relevance import relevance_scores

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, St
 from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.schemas import AskedFor, CollectionName, Question, Storable, Whole
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.query import Query
+from engram.services.question.query import Query
 from engram.wings.frontends.services.reranking import RerankedTexts
 
 MAX_DOCUMENTS = 1_000

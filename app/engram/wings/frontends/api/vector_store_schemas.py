@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 from engram.api.schemas import AskedFor, Question, Storable, Whole
 from engram.core.text.filters import read_filter
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.query import Query
 from engram.wings.frontends.services.relevance import relevance_scores
 from engram.wings.frontends.services.source_fields import list_source_fields
 

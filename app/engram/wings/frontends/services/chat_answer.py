@@ -13,9 +13,8 @@ from engram.providers.language import content_terms
 from engram.providers.llm import Llm
 from engram.services.answers.worded_answer import AnswerService, Citation, WordedAnswer
 from engram.services.encoders.encoder import Encoder
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.query import Fallback, Query
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database
 from engram.wings.frontends.llm.restatement import restate

@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from engram.services.encoders.encoder import Encoder
-from engram.services.pipelines.question import QuestionPipeline
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import Answer
+from engram.services.question.pipeline import QuestionPipeline
+from engram.services.question.query import Fallback, Query
 
 MOST_CHARACTERS = 10_000
 """Characters of a question that are read at most, as ``POST /query`` takes them."""

@@ -16,7 +16,7 @@ from engram.core.text.headings import find_headings
 from engram.core.text.joining import join_texts
 from engram.core.text.temporal import TimeExpression, find_time_expressions
 from engram.providers.language import terms
-from engram.services.retrieval.answer import Answer, PassageAnswer, SentenceAnswer
+from engram.services.question.answer import Answer, PassageAnswer, SentenceAnswer
 
 QUOTED_PASSAGES = 5
 """Passages that are quoted from: those that sufficiency is about."""

@@ -7,7 +7,7 @@ as many as have that cosine.
 
 from collections.abc import Sequence
 
-from engram.services.retrieval.answer import PassageAnswer
+from engram.services.question.answer import PassageAnswer
 
 
 def relevance_scores(passages: Sequence[PassageAnswer]) -> list[float]:

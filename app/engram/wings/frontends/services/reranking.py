@@ -6,9 +6,9 @@ from uuid import UUID
 
 from engram.context import deadline
 from engram.services.encoders.encoder import Encoder
-from engram.services.pipelines.question import QuestionPipeline
-from engram.services.retrieval.answer import PassageAnswer
-from engram.services.retrieval.query import Query
+from engram.services.question.answer import PassageAnswer
+from engram.services.question.pipeline import QuestionPipeline
+from engram.services.question.query import Query
 from engram.storage.database import Database
 from engram.telemetry.stages import stage
 from engram.wings.frontends.services.relevance import align_scores

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.fallbacks import Fallback
+from engram.services.question.query import Fallback
 from engram.wings.sessions.core.session import Conclusion, CurationCounts, Gap, Note, PoolSentence, StopReason
 from engram.wings.sessions.services.session_state import SessionState
 from engram.wings.sessions.services.session_tools import AskedQuery, StepTools

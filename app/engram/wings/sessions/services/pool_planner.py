@@ -17,8 +17,7 @@ from engram.context.errors import LlmError
 from engram.core.text.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
 from engram.core.text.words import normalise_words
 from engram.providers.llm import Llm
-from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.query import GapQuery
+from engram.services.question.query import Fallback, GapQuery
 from engram.wings.sessions.core.answerable import has_answer
 from engram.wings.sessions.core.binding import Binding, BindingSentence, binds
 from engram.wings.sessions.core.chain_binding import bind_chain

@@ -18,7 +18,7 @@ from engram.core.ranking.coverage import coverage
 from engram.core.text.question_triples import ANSWER, QuestionTriple, triples
 from engram.core.text.words import normalise_words
 from engram.providers.llm import Llm
-from engram.services.retrieval.fallbacks import Fallback
+from engram.services.question.query import Fallback
 from engram.wings.sessions.core.binding import Binding, BindingSentence
 from engram.wings.sessions.core.chain_binding import bind_chain
 from engram.wings.sessions.core.session import Gap, Note, PoolSentence, StopRule

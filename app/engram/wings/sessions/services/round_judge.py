@@ -10,7 +10,7 @@ from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
-from engram.services.queries.explainer import Explainer
+from engram.services.question.pipeline import Explainer
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database
 from engram.storage.learning import learned_weights

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram.context.errors import LlmError
-from engram.services.retrieval.fallbacks import Fallback
+from engram.services.question.query import Fallback
 from engram.wings.sessions.core.session import CurationCounts, Gap, Note, PoolSentence
 from engram.wings.sessions.llm import session_model
 from engram.wings.sessions.services.session_state import SessionState

@@ -20,9 +20,8 @@ from engram.services.auth.quotas import QuotaService
 from engram.services.auth.scope import Principal, Scope, is_keyless
 from engram.services.jobs.work import Work
 from engram.services.judges.judge_exam import ModelExam
-from engram.services.pipelines.question import QuestionPipeline
-from engram.services.retrieval.fallbacks import Fallback
-from engram.services.retrieval.graph_walk import merge_walks
+from engram.services.question.pipeline import QuestionPipeline
+from engram.services.question.query import Fallback
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Writer
@@ -41,7 +40,13 @@ from engram.wings.sessions.services.planner import Finish, SessionPlanner, Sessi
 from engram.wings.sessions.services.round_judge import RoundJudge
 from engram.wings.sessions.services.session_feedback import Teacher
 from engram.wings.sessions.services.session_reading import load
-from engram.wings.sessions.services.session_state import SessionState, format_cost, read_readers
+from engram.wings.sessions.services.session_state import (
+    SessionState,
+    format_cost,
+    format_frontier,
+    merge_frontiers,
+    read_readers,
+)
 from engram.wings.sessions.services.session_tools import StepTools
 from engram.wings.sessions.storage import sessions
 from engram.wings.sessions.storage.sessions import EvidenceRow, RoundUpdate
@@ -297,4 +302,4 @@ def _build_round_update(state: SessionState, step: SessionStep, cost: Cost, read
 def _walk(step: SessionStep) -> Mapping[str, Any] | None:
     """Return the frontier for the next round to resume: the strongest entries of all the round's queries."""
     rests = [query.rest for query in step.queries if query.rest is not None]
-    return merge_walks(rests).to_json() if rests else None
+    return format_frontier(merge_frontiers(rests)) if rests else None

@@ -14,10 +14,9 @@ from engram.providers.language import Language, PassageText
 from engram.providers.language.lexical_terms import question_terms, terms
 from engram.providers.llm import Llm, Usage
 from engram.services.auth.scope import Scope
-from engram.services.pipelines.question import QuestionPipeline
-from engram.services.retrieval.answer import Answer
-from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.query import GapQuery, Query
+from engram.services.question.answer import Answer
+from engram.services.question.pipeline import QuestionPipeline
+from engram.services.question.query import Frontier, GapQuery, Query, SessionPart
 from engram.storage.corpus import lexical_index, passages
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Database
@@ -70,7 +69,7 @@ class AskedQuery:
     episode: UUID
     passages: Sequence[FoundPassage]
     sufficiency: float | None
-    rest: Walk | None = None
+    rest: Frontier | None = None
     remembers: bool = False
     alone: bool = False
 
@@ -334,6 +333,12 @@ class StepTools:
 
     def _query(self, text: str, top_k: int, pool: Sequence[int], lacking: GapQuery | None) -> Query:
         request = self._state.request
+        part = SessionPart(
+            pool=tuple(pool),
+            lacking=lacking,
+            frontier=None if "walk" in self._state.without else self._state.frontier,
+            is_sub_question=text != self._state.question,
+        )
         query = Query(
             text=text,
             scope=self.scope,
@@ -342,11 +347,8 @@ class StepTools:
             include=frozenset({"sentences"}),
             unit=request.unit or str(self._state.id),
             caller_chose_arm=request.arm is not None,
-            pool=tuple(pool),
-            lacking=lacking,
-            walk=None if "walk" in self._state.without else self._state.walk,
             trace_id=request.trace_id if text == self._state.question else None,
-            is_part=text != self._state.question,
+            parts=(part,),
         )
         return query if request.arm is None else replace(query, **request.arm)
 

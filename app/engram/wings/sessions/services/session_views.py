@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engram.services.auth.scope import Scope
-from engram.services.retrieval.passage_source import PassageSource, read_source
+from engram.services.question.passage_source import PassageSource, read_source
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage

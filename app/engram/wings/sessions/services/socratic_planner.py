@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from engram.context.errors import LlmError
 from engram.providers.llm import DraftAnswer, Llm
-from engram.services.retrieval.fallbacks import Fallback
+from engram.services.question.query import Fallback
 from engram.wings.sessions.core.session import Note, PoolSentence
 from engram.wings.sessions.llm import session_model
 from engram.wings.sessions.llm.session_prompts import VERSION

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engram.context.errors import LlmError
 from engram.providers.llm import Llm
-from engram.services.retrieval.fallbacks import Fallback
+from engram.services.question.query import Fallback
 from engram.wings.sessions.core.answer_groups import group_answers
 from engram.wings.sessions.core.session import Conclusion, PoolSentence
 from engram.wings.sessions.core.tree_search import Tree, path

@@ -10,7 +10,7 @@ from typing import Any
 
 from engram.context.errors import BudgetSpentError, LlmError, LlmNotConfiguredError
 from engram.providers.llm import Llm
-from engram.services.retrieval.fallbacks import Fallback
+from engram.services.question.query import Fallback
 from engram.wings.sessions.core.rewards import convert_rating
 from engram.wings.sessions.core.session import CurationCounts, Gap, Note, NoteKind, PoolSentence
 from engram.wings.sessions.core.tree_search import SearchLimits

@@ -16,7 +16,7 @@ from typing import Any
 from engram.context import tenancy
 from engram.context.errors import LlmError
 from engram.providers.llm import Llm
-from engram.services.retrieval.fallbacks import Fallback
+from engram.services.question.query import Fallback
 from engram.wings.sessions.core import tree_search
 from engram.wings.sessions.core.curation import curate
 from engram.wings.sessions.core.memory_merge import merge_notes

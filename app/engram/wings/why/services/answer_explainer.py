@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engram.core.ranking.ranking_weights import Floats, Prior, PriorIdentity
-from engram.services.retrieval import answer_presentation
-from engram.services.retrieval.answer_trace import Trace
-from engram.services.retrieval.passage_ranking import PassageRanking
-from engram.services.retrieval.query_plan import QueryPlan
-from engram.services.retrieval.retrieval_service import RetrievalResult, RetrievalService
+from engram.services.question.answer import build_trace
+from engram.services.question.plan import QueryPlan
+from engram.services.question.query import ExplorationPart
+from engram.services.question.ranking import PassageRanking
+from engram.services.question.search import RetrievalResult, RetrievalService
+from engram.services.question.trace import Trace
 from engram.storage.database import Reader
 from engram.telemetry.stages import stage
 from engram.wings.why.services.counterfactual_states import Weights
@@ -34,12 +35,12 @@ class AnswerExplainer:
         """
         if not plan.focus.policy.gated:
             retrieved = retrieve.find(plan)
-            return retrieved, answer_presentation.trace(retrieved)
+            return retrieved, build_trace(retrieved)
         alone = _rank_without_memory(retrieve, plan) if plan.focus.use_memory else None
         with retrieve.on_snapshot(plan) as (reader, retrieved):
             plain = _number(retrieved.ranking if alone is None else alone)
             with stage("explain"):
-                trace = answer_presentation.trace(retrieved)
+                trace = build_trace(retrieved)
                 return retrieved, self._influences().explain_trace(reader, retrieved, plain, trace)
 
     def find_strongest_verdicts(
@@ -54,7 +55,7 @@ def _rank_without_memory(retrieve: RetrievalService, plan: QueryPlan) -> Passage
     depth = plan.query.top_k if plan.query.strategy == "graph" else max(plan.query.top_k, PLAIN_DEPTH)
     plain = replace(
         plan,
-        query=replace(plan.query, top_k=depth, memory="off", exploring=None),
+        query=replace(plan.query.without_part(ExplorationPart), top_k=depth, memory="off"),
         focus=replace(plan.focus, use_memory=False),
     )
     return retrieve.find(plain).ranking

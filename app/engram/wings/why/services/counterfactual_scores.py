@@ -11,8 +11,8 @@ from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.passage_scores import HopReach
 from engram.core.ranking.question_memory import collect_passage_probabilities, compute_recall_lifts, select_likely
-from engram.services.retrieval.graph_walk import WalkHop
-from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.services.question.search import RetrievalResult
+from engram.services.question.walk import WalkHop
 from engram.wings.why.core import influence
 from engram.wings.why.storage.influence_rows import SentencePlace
 

@@ -19,10 +19,9 @@ from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.question_memory import net_support
 from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence, build_empty_evidence
 from engram.services.feedback_log import log_replay
-from engram.services.retrieval.graph_walk import Walk
-from engram.services.retrieval.hop_loop import RECALL_QUESTIONS, judge_needs, question_memory_priors
-from engram.services.retrieval.query_plan import QueryPlan
-from engram.services.retrieval.question_spreads import QuestionSpreads
+from engram.services.question.plan import QueryPlan
+from engram.services.question.question_spreads import QuestionSpreads
+from engram.services.question.walk import RECALL_QUESTIONS, Walk, judge_needs, question_memory_priors
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history
@@ -160,7 +159,7 @@ class Supports:
         return len(self._by_sentence.get(sentence, ()))
 
     def priors(self, without: int | None = None) -> Mapping[int, float]:
-        """Return the strongest recall priors by sentence, see ``hop_loop.question_memory_priors``."""
+        """Return the strongest recall priors by sentence, see ``walk.question_memory_priors``."""
         if self._fixed_priors is not None:
             return self._fixed_priors
         return self._priors if without not in self._question else self._compute_priors_without(without)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from engram.services.retrieval.answer_trace import KeyCause, KeyTrace, KeyUnitTrace
+from engram.services.question.trace import KeyCause, KeyTrace, KeyUnitTrace
 from engram.storage.database import Reader
 from engram.storage.passage_keys import key_credits
 from engram.storage.retrieval.query_focus import Focus

@@ -9,8 +9,8 @@ import numpy as np
 from engram.core.ranking.complementarity import PAIR_FEATURES, find_best_partner
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.reranking import FEATURE
-from engram.services.retrieval.answer_trace import FeatureTrace
-from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.services.question.search import RetrievalResult
+from engram.services.question.trace import FeatureTrace
 
 _FIRST_PAIR_FEATURE = PASSAGE_FEATURES.index(PAIR_FEATURES[0])
 _STANDING = PASSAGE_FEATURES.index("standing")
@@ -22,9 +22,10 @@ class Factors:
 
     features: dict[str, FeatureTrace]
     completes: str | None
+    completes_id: int | None
 
 
-UNKNOWN_FACTORS = Factors({}, None)
+UNKNOWN_FACTORS = Factors({}, None, None)
 
 
 def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
@@ -49,5 +50,6 @@ def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
             by_passage[passage] = Factors(
                 {name: FeatureTrace(value, weight) for name, value, weight in values if value},
                 None if member is None else member.external_id,
+                None if member is None else member.id,
             )
     return by_passage

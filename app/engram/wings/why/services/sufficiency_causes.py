@@ -11,8 +11,8 @@ import numpy as np
 from engram.core.ranking import sufficiency
 from engram.core.ranking.ranking_weights import Floats
 from engram.providers.ranking_prior import RankingPrior
-from engram.services.retrieval.answer_trace import SufficiencyInfluence, SufficiencyTrace
-from engram.services.retrieval.retrieval_service import RetrievalResult
+from engram.services.question.search import RetrievalResult
+from engram.services.question.trace import SufficiencyInfluence, SufficiencyTrace
 from engram.storage.database import Reader
 from engram.wings.why.services.counterfactual_states import Weights
 from engram.wings.why.storage import influence_rows as log

@@ -17,7 +17,9 @@ from itertools import chain, zip_longest
 import numpy as np
 
 from engram.providers.ranking_prior import RankingPrior, RankingPriors
-from engram.services.retrieval.answer_trace import (
+from engram.services.question.question_spreads import QuestionSpreads
+from engram.services.question.search import RetrievalResult
+from engram.services.question.trace import (
     HopTrace,
     KeyTrace,
     PassageInfluence,
@@ -25,8 +27,6 @@ from engram.services.retrieval.answer_trace import (
     SentenceInfluence,
     Trace,
 )
-from engram.services.retrieval.question_spreads import QuestionSpreads
-from engram.services.retrieval.retrieval_service import RetrievalResult
 from engram.storage.database import Reader
 from engram.wings.why.services import key_causes
 from engram.wings.why.services.counterfactual_scores import FeatureScoring, PublishedScoring, Scoring
@@ -258,14 +258,17 @@ def _passages(
     traces = []
     for rank, (passage, name, score) in enumerate(retrieved.shown_passages, start=1):
         effects = ranked.get(passage, {})
+        of_score = scored.get(passage, UNKNOWN_FACTORS)
         traces.append(
             PassageTrace(
+                id=passage,
                 passage_id=name,
                 rank=rank,
                 rank_without_memory=plain.get(passage),
                 score=score,
-                features=scored.get(passage, UNKNOWN_FACTORS).features,
-                completes=scored.get(passage, UNKNOWN_FACTORS).completes,
+                features=of_score.features,
+                completes=of_score.completes,
+                completes_id=of_score.completes_id,
                 recall=versions.recalled.get(passage, 0.0),
                 key=keys.get(passage),
                 influences=[
@@ -293,12 +296,14 @@ def _build_untouched_traces(
     scored = factors(retrieved)
     return [
         PassageTrace(
+            id=passage,
             passage_id=name,
             rank=rank,
             rank_without_memory=plain.get(passage),
             score=score,
-            features=scored.get(passage, UNKNOWN_FACTORS).features,
-            completes=scored.get(passage, UNKNOWN_FACTORS).completes,
+            features=of_score.features,
+            completes=of_score.completes,
+            completes_id=of_score.completes_id,
             recall=0.0,
             key=None,
             influences=[],
@@ -306,4 +311,5 @@ def _build_untouched_traces(
             text_since=text_since[passage],
         )
         for rank, (passage, name, score) in enumerate(retrieved.shown_passages, start=1)
+        for of_score in (scored.get(passage, UNKNOWN_FACTORS),)
     ]

@@ -1,1 +1,0 @@
-"""The two ways through the service, each with its steps in order: a question and a verdict."""

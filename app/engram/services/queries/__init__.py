@@ -1,1 +1,0 @@
-"""Queries: retrieval, the episode that is kept of it, and the stored answer."""

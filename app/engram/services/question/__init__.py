@@ -1,0 +1,6 @@
+"""The way of a question, in reading order.
+
+``pipeline`` has all steps: ``query`` -> ``plan`` -> ``search`` (the loop; it alone opens snapshots) -> ``align`` ->
+``walk``, with ``question_spreads`` -> ``candidates`` -> ``ranking``, with ``sufficiency`` and ``reranking`` ->
+``shown`` -> ``answer``, with ``trace`` -> ``episode``. ``caches`` has what a process keeps between questions.
+"""

@@ -1,0 +1,305 @@
+"""Step 2: plan the query, before the graph is read: names and times, embeddings, and what statements look for."""
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+import numpy as np
+
+from engram.context import tenancy
+from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
+from engram.core.filter.logged_verdict import Expansion
+from engram.core.passage_keys import evolution
+from engram.core.ranking import bm25, complementarity
+from engram.core.ranking.profiles import PROFILES, Policy, Profile
+from engram.core.text.identifiers import RANDOM_BYTES, uuid7
+from engram.core.text.temporal import TimeExpression, find_time_expressions
+from engram.providers.language import Language, QuestionAnalysis, normalise_entity, question_terms, read_question
+from engram.providers.llm import Llm
+from engram.providers.ranking_prior import RankingPrior
+from engram.services.encoders.encoder import Encoder
+from engram.services.question.caches import CachedGraph, NearestLookup
+from engram.services.question.query import Fallback, HopStopRule, Query, SessionPart, Strategy
+from engram.storage.corpus import reader_sets
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database, Reader
+from engram.storage.retrieval.metadata_filter import compile_filter
+from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
+from engram.telemetry.stages import stage
+
+MOST_SEEN = 5_000
+"""Passages that a caller sees, up to which a collection with a vector index is searched exactly."""
+
+
+def create_query_id() -> UUID:
+    """The identifier of a query that begins now."""
+    return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPlan:
+    """One query, analysed and embedded.
+
+    Attributes:
+        query_id: of the answer.
+        profile: the constants that it is retrieved by.
+        focus: what all its statements look for, and where.
+        max_hops: hops at most.
+        stop_rule: what may end the hops early.
+        mentions: normalised name -> the name as the question writes it.
+        possible: normalised name -> words of the question that are a name if an entity bears it and few passages
+            name it, the longest first; empty once they were looked up.
+        unknown: of the mentions, the names that no entity bears -> embedding, (d,).
+        constraint: the time that the question names, or that the caller gave.
+        language: of the question, as an ISO 639 code; that of its collection where its words do not tell. None: the
+            collection has several.
+        terms: what is matched word for word: term -> weight > 0.
+        reading_share: share of these that are of one reading, in (0, 1]; 1 unless the question was read in several
+            languages.
+        unrelated_cosine: cosine of texts that have nothing to do with each other, see ``cosine_scale``.
+        collapses: whether duplicates of a better passage are left out.
+        reranked: passage -> a reranker's log odds; empty if it gave none; None: it was not asked.
+    """
+
+    query_id: UUID
+    query: Query
+    profile: Profile
+    focus: Focus
+    max_hops: int
+    stop_rule: HopStopRule
+    mentions: Mapping[str, str]
+    possible: Mapping[str, str]
+    unknown: Mapping[str, Vector]
+    constraint: str | None
+    language: str | None
+    terms: Mapping[str, float]
+    reading_share: float
+    unrelated_cosine: float
+    analyse_ms: float
+    embed_ms: float
+    warnings: tuple[Fallback, ...] = ()
+    collapses: bool = False
+    reranked: Mapping[int, float] | None = None
+
+    @property
+    def collection(self) -> Collection:
+        """Collection to search, as it was when the request came in."""
+        return self.query.scope.collection
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the steps of one search share while they read one snapshot.
+
+    Attributes:
+        prior: shipped weights, from which the collection starts.
+        keys: finds the passages nearest to the question among the keys that the process keeps.
+        graph: what the process has read of the collection's graph.
+    """
+
+    reader: Reader
+    plan: QueryPlan
+    prior: RankingPrior
+    keys: NearestLookup
+    graph: CachedGraph
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPlanner:
+    """Makes plans.
+
+    Attributes:
+        llm_times: whether times are looked for by the endpoint.
+        collapse_duplicates: whether duplicates are collapsed where neither query nor profile says otherwise.
+    """
+
+    database: Database
+    encoder: Encoder
+    language: Language
+    limits: GraphLimits
+    llm: Llm | None = None
+    llm_times: bool = False
+    collapse_duplicates: bool = True
+
+    def plan(self, query: Query, profile: Profile | None = None) -> QueryPlan:
+        """Plan the query, and let a caller who sees few passages search these exactly.
+
+        Args:
+            profile: constants in place of those that the query names.
+
+        Raises:
+            InvalidRequestError: the query bounds hops that its strategy does not make, or needs a sufficiency that
+                its strategy or profile does not compute; or the question has too many tokens.
+            LlmNotConfiguredError: ``stop_rule`` is "llm" and no endpoint is configured.
+            EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
+        """
+        self.encoder.check(query.scope.collection)
+        self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
+        query_id, profile = query.id or create_query_id(), profile or PROFILES[query.profile]
+        stop_rule = self._stop_rule(query, profile)
+        began = time.perf_counter()
+        with stage("analyse"):
+            languages = query.scope.collection.languages
+            read = read_question(query.text, languages)
+            usual = max(languages, key=lambda code: languages[code], default=None)
+            analysis = self._analyse_question(query, read.language or usual)
+            constraint, warnings = self._choose_time(query, analysis)
+            weights = term_weights(read.counts, query.expansions, languages)
+        analysed = time.perf_counter()
+        # Expansions only where keys are compared by vectors.
+        units = [] if query.strategy == "lexical" else [expansion.text for expansion in query.expansions]
+        times = [constraint] if constraint else []
+        session = query.part(SessionPart)
+        lacking = None if session is None else session.lacking
+        questions = [query.text, *units, *([] if lacking is None else [lacking.question])]
+        compared = [*([] if lacking is None else lacking.sentences), *times]
+        with stage("embed"):
+            vectors, beside = self.encoder.embed_both(query.scope.collection, questions, compared)
+        focus = Focus(
+            query.scope.collection,
+            vectors[0],
+            limits=self.limits,
+            time_vector=beside[-1] if times else None,
+            use_memory=query.memory == "read",
+            policy=_choose_policy(query.strategy, profile),
+            filter=compile_filter(query.filter),
+            among=query.among,
+            intervals=_days(constraint, query.strategy, profile),
+            key_vector=evolution.expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
+            gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
+        )
+        plan = QueryPlan(
+            query_id=query_id,
+            query=query,
+            profile=profile,
+            focus=focus,
+            max_hops=query.max_hops or profile.max_hops,
+            stop_rule=stop_rule,
+            mentions={normalise_entity(mention): mention for mention in analysis.entities},
+            possible={normalise_entity(mention): mention for mention in analysis.possible},
+            unknown={},
+            constraint=constraint,
+            language=read.language,
+            terms=weights,
+            reading_share=read.size / max(read.counts.total(), 1),
+            unrelated_cosine=self.encoder.measure_unrelated_cosine(query.scope.collection),
+            analyse_ms=milliseconds(began, analysed),
+            embed_ms=milliseconds(analysed, time.perf_counter()),
+            warnings=warnings,
+            collapses=self._collapses(query, profile),
+        )
+        return self._narrow(plan)
+
+    def plan_again(self, plan: QueryPlan, collection: Collection) -> QueryPlan:
+        """Plan the same question for the collection as it is now.
+
+        Raises:
+            EmbeddingSpaceMismatchError: its vectors are of another encoder.
+        """
+        query = replace(plan.query, id=plan.query_id, scope=replace(plan.query.scope, collection=collection))
+        return replace(self.plan(query, plan.profile), stop_rule=plan.stop_rule, warnings=plan.warnings)
+
+    def embed_mentions(self, plan: QueryPlan, unknown: Sequence[str]) -> QueryPlan:
+        """Return the plan with the embeddings of these names.
+
+        Few need any: most names that a question mentions are names of entities, and one embedding takes as long as
+        the walk.
+        """
+        began = time.perf_counter()
+        with stage("embed"):
+            vectors = self.encoder.embed(plan.collection, [plan.mentions[name] for name in unknown])
+        return replace(
+            plan,
+            unknown={**plan.unknown, **dict(zip(unknown, vectors, strict=True))},
+            embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
+        )
+
+    def _narrow(self, plan: QueryPlan) -> QueryPlan:
+        """Have a caller who sees few passages search these exactly: an index would find others, and drop them."""
+        if tenancy.get_visibility().readers is None or "passage" not in plan.collection.indexed:
+            return plan
+        with self.database.read() as reader:
+            seen = reader_sets.list_visible(reader, plan.collection.id, MOST_SEEN)
+        if seen is None:
+            return plan
+        among = seen if plan.focus.among is None else sorted(set(seen).intersection(plan.focus.among))
+        return replace(plan, focus=replace(plan.focus, among=among))
+
+    def _collapses(self, query: Query, profile: Profile) -> bool:
+        if query.collapse_duplicates is not None:
+            return query.collapse_duplicates
+        return self.collapse_duplicates and profile.collapses
+
+    def _stop_rule(self, query: Query, profile: Profile) -> HopStopRule:
+        walks = query.strategy == "graph"
+        has_probability = walks and profile.by_features
+        if not walks and (query.max_hops is not None or query.stop_rule is not None):
+            raise InvalidRequestError(
+                f"Strategy {query.strategy!r} makes no hops: max_hops and stop_rule go with strategy 'graph'."
+            )
+        if query.stop_rule == "learned" and not has_probability:
+            raise InvalidRequestError("stop_rule 'learned' goes with profile 'default'.")
+        if query.min_sufficiency is not None and not has_probability:
+            raise InvalidRequestError("min_sufficiency goes with strategy 'graph' and profile 'default'.")
+        if query.stop_rule == "llm" and self.llm is None:
+            raise LlmNotConfiguredError("stop_rule 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
+        if not walks:
+            return "none"
+        return query.stop_rule or ("coverage" if profile.recalls else "none")
+
+    def _analyse_question(self, query: Query, language: str | None) -> QuestionAnalysis:
+        """Find names and times in a question. Strategies without a walk use neither."""
+        if query.strategy != "graph":
+            return QuestionAnalysis((), None)
+        return self.language.analyse_question(query.text, language)
+
+    def _choose_time(self, query: Query, analysis: QuestionAnalysis) -> tuple[str | None, tuple[Fallback, ...]]:
+        """Return the time constraint, and a warning if rules replaced the model.
+
+        A given time is kept for verdicts.
+        """
+        if query.time_constraint is not None or query.strategy != "graph":
+            return query.time_constraint or None, ()
+        if self.llm_times and self.llm is not None:
+            try:
+                return self.llm.extract_time_constraint(query.text), ()
+            except LlmError as error:
+                return analysis.time_expression, (Fallback("time-by-rules", error.detail),)
+        return analysis.time_expression, ()
+
+
+def _gaps(vectors: Vector) -> Sequence[Vector]:
+    """The gap vectors of a question, the first row, and of what is known of it, the others."""
+    rows = vectors.astype(np.float64)
+    return list(complementarity.compute_gaps(rows[0], rows[1:]).astype(np.float32))
+
+
+def _choose_policy(strategy: Strategy, profile: Profile) -> Policy:
+    """The profile's policy. A search by keys alone has nothing else to learn by, so it reads evolved keys."""
+    return profile.policy if strategy == "graph" else replace(profile.policy, evolved_keys=True)
+
+
+def _days(constraint: str | None, strategy: Strategy, profile: Profile) -> tuple[TimeExpression, ...]:
+    """Return the intervals that the time constraint names; none where strategy or profile does not use them."""
+    if constraint is None or strategy != "graph" or not profile.by_features:
+        return ()
+    return tuple(find_time_expressions(constraint))
+
+
+def term_weights(
+    question: Mapping[str, float], expansions: Sequence[Expansion], languages: Mapping[str, int]
+) -> dict[str, float]:
+    """Return the terms of the question and its expansions with their weights > 0.
+
+    Args:
+        question: term -> how often the question has it.
+        languages: of the passages that they are matched with, see ``read_question``.
+    """
+    return bm25.expand_query(question, [question_terms(expansion.text, languages) for expansion in expansions])
+
+
+def milliseconds(start: float, end: float) -> float:
+    """Between two readings of the clock."""
+    return round((end - start) * 1000.0, 3)

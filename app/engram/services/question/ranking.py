@@ -1,0 +1,313 @@
+"""Step 7: rank the passages, as published or by weighted features."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking import (
+    passage_scores,
+    propagation,
+    remembered_sufficiency,
+    reranking,
+    sufficiency,
+)
+from engram.core.ranking.complementarity import (
+    CandidatePool,
+    EntityIncidence,
+    GapSimilarities,
+    build_pool,
+    select_pool,
+)
+from engram.core.ranking.learned_means import compute_mean
+from engram.core.ranking.question_memory import collect_passage_probabilities, compute_recall_lifts
+from engram.core.ranking.ranking_weights import PriorIdentity
+from engram.core.ranking.reranking import RerankedScores
+from engram.providers.ranking_prior import RankingPrior
+from engram.services.question.candidates import Candidates, collect_candidates, rank_distinct, search_by_keys
+from engram.services.question.plan import Search
+from engram.services.question.query import Strategy
+from engram.services.question.sufficiency import (
+    SufficiencyEstimate,
+    WithholdingLevel,
+    choose_level,
+    estimate_sufficiency,
+)
+from engram.services.question.walk import Walk, WalkHop
+from engram.storage.learning import learned_weights
+from engram.storage.learning.learned_weights import LearnedWeights
+from engram.storage.retrieval import complementarity_links, passages_by_key
+from engram.storage.retrieval.passage_candidates import CandidatePassages
+
+RECORDED_CANDIDATES = 64
+"""Best candidates that an episode records: their ids, and their scores by the reranker if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRanking:
+    """The ranked passages of one query.
+
+    Attributes:
+        best: passage and score of the ``top_k`` best, best first.
+        candidates: all that were ranked by features, best before recall first, (n,); empty if ranked as published.
+        features: of the candidates, (n, k).
+        weights: of the features, (k,).
+        cosines: of each candidate's key and the question, (n,).
+        pool: the best few by base features; None without reranking.
+        recalled: whether recall changed what was reached or its order.
+        expanded: whether the question came with expansions.
+        beyond: passage and score of those that come after ``best``, as many as were reached, best first.
+        sufficiency: how probably the first five hold all evidence; None where features do not rank.
+        stand_in_by_passage: left-out passage -> the shown passage with nearly its text that stands for it.
+        reranked: scores of a reranker for the candidates; None where none was asked, or it failed.
+        level: sufficiency below which the answer is withheld; None unless ``min_sufficiency`` is "auto".
+    """
+
+    best: list[tuple[int, float]]
+    candidates: NDArray[np.int64]
+    features: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    recalled: bool
+    cosines: NDArray[np.float64] = field(default_factory=partial(np.zeros, 0))
+    pool: CandidatePool | None = None
+    expanded: bool = False
+    beyond: Sequence[tuple[int, float]] = ()
+    sufficiency: SufficiencyEstimate | None = None
+    stand_in_by_passage: Mapping[int, int] = field(default_factory=dict)
+    reranked: RerankedScores | None = None
+    level: WithholdingLevel | None = None
+
+    @property
+    def ordered(self) -> list[tuple[int, float]]:
+        """Passage and score of all that were ranked, best first."""
+        return [*self.best, *self.beyond]
+
+    @property
+    def pooled(self) -> list[int]:
+        """The passages of the pool, best first."""
+        return [] if self.pool is None else self.candidates[self.pool.places].tolist()
+
+    @property
+    def similarities(self) -> dict[int, float]:
+        """Passage -> cosine of its key and the question, of those that were ranked by features."""
+        return dict(zip(self.candidates.tolist(), self.cosines.tolist(), strict=True))
+
+    @property
+    def teaches(self) -> bool:
+        """Whether a verdict on this answer may teach weights: not if recall or expansions changed it.
+
+        Weights are those of questions as they are asked, and expansions change the similarities.
+        """
+        return len(self.candidates) > 0 and not self.recalled and not self.expanded
+
+
+_NO_FEATURES = (
+    np.zeros(0, dtype=np.int64),
+    np.zeros((0, len(passage_scores.PASSAGE_FEATURES))),
+    np.zeros(len(passage_scores.PASSAGE_FEATURES)),
+)
+
+
+def rank(search: Search, walk: Walk, depth: int) -> PassageRanking:
+    """Rank the passages that a walk touched and those nearest to the question; without a walk, those of a search.
+
+    Args:
+        depth: how many passages a search has to find.
+    """
+    if search.plan.query.strategy != "graph":
+        return _rank_by_keys(search, search.plan.query.strategy, depth)
+    return _rank_by_features(search, walk) if search.plan.profile.by_features else _rank_as_published(search, walk)
+
+
+def _rank_by_keys(search: Search, strategy: Strategy, depth: int) -> PassageRanking:
+    plan, top_k = search.plan, search.plan.query.top_k
+
+    def search_passages(limit: int) -> list[tuple[int, float]]:
+        return search_by_keys(search.reader, plan.focus, strategy, plan.terms, limit, search.keys)
+
+    ordered, stand_in_by_passage = rank_distinct(search, depth, search_passages)
+    ordered = ordered[:depth]
+    return PassageRanking(
+        ordered[:top_k],
+        *_NO_FEATURES,
+        recalled=False,
+        beyond=ordered[top_k:],
+        stand_in_by_passage=stand_in_by_passage,
+    )
+
+
+def _rank_as_published(search: Search, walk: Walk) -> PassageRanking:
+    """Rank by the similarity of a passage's key and the sentences that hops selected (GAM-RAG, Eqs. 7-8)."""
+    plan, top_k = search.plan, search.plan.query.top_k
+    bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
+    touched = {passage for bonus in bonuses for passage in bonus}
+    touched.update(sentence.passage_id for sentence in walk.evidence.values())
+
+    def score_as_published(limit: int) -> list[tuple[int, float]]:
+        near = passages_by_key.find_nearest_passages(search.reader, plan.focus, limit, touched, search.keys(limit))
+        similarities = {passage: key.similarity for passage, key in near.items()}
+        scores = passage_scores.score_passages_published(similarities, bonuses, plan.profile.prior_weight)
+        return passage_scores.select_best(scores, len(scores))
+
+    ordered, stand_in_by_passage = rank_distinct(search, top_k, score_as_published)
+    return PassageRanking(
+        ordered[:top_k],
+        *_NO_FEATURES,
+        recalled=bool(walk.priors),
+        beyond=ordered[top_k:],
+        stand_in_by_passage=stand_in_by_passage,
+    )
+
+
+def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
+    """Rank candidates by the base ranking, then by complementarity reranking and the reranker; add recall last."""
+    plan, prior, top_k = search.plan, search.prior, search.plan.query.top_k
+    collected = collect_candidates(search, walk)
+    candidates, stand_in_by_passage = collected.passages, collected.stand_in_by_passage
+    identities = list(prior.of_answers) if plan.focus.use_memory else []
+    pool, learned = _build_reranking_pool(search, walk, collected, identities)
+    features = passage_scores.add_reranking_features(collected.features, pool, prior.base_weights)
+    believed = _compute_beliefs(prior, learned)
+    scores_by_place = features @ prior.prior.mean
+    reranked = _apply_reranker(search, candidates, features, believed)
+    if reranked is not None:
+        scores_by_place = scores_by_place + reranked.added
+    order = np.lexsort((candidates.ids, -scores_by_place))
+    pool = None if pool is None else pool.reorder(order)
+    first_places = order[: sufficiency.EVIDENCE_PASSAGES]
+    estimate = estimate_sufficiency(
+        plan,
+        walk,
+        scores_by_place[order],
+        features[order],
+        replace(candidates.words, in_passages=candidates.words.in_passages[first_places]),
+        pool,
+        *believed[prior.of_sufficiency],
+        prior.sufficiency_expected,
+    )
+    holders = {past.sentence_id: past.passage_id for past in walk.recalled}
+    priors = collect_passage_probabilities(walk.priors, holders, stand_in_by_passage)
+    if len(scores_by_place):
+        recalled = np.array([priors.get(passage, 0.0) for passage in candidates.ids.tolist()])
+        scores_by_place = scores_by_place + compute_recall_lifts(scores_by_place, recalled, walk.evidence_count)
+    scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
+    ordered = passage_scores.select_best(scores, len(scores))
+    leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
+    evidence = [
+        replace(one, passage_id=stand_in_by_passage.get(one.passage_id, one.passage_id))
+        for one in walk.evidence_known
+    ]
+    return PassageRanking(
+        ordered[:top_k],
+        candidates.ids[order],
+        features[order],
+        prior.prior.mean,
+        recalled=bool(walk.priors),
+        cosines=candidates.similarity[order],
+        pool=pool,
+        expanded=bool(plan.query.expansions),
+        beyond=ordered[top_k:],
+        sufficiency=replace(
+            estimate, remembered=remembered_sufficiency.compute_remembered_sufficiency(evidence, leading)
+        ),
+        stand_in_by_passage=stand_in_by_passage,
+        reranked=None if reranked is None else reranked.reorder(order),
+        level=choose_level(search.reader, plan, prior, believed[prior.of_sufficiency][0])
+        if plan.query.min_sufficiency == "auto"
+        else None,
+    )
+
+
+def _build_reranking_pool(
+    search: Search, walk: Walk, collected: Candidates, believed: Sequence[PriorIdentity]
+) -> tuple[CandidatePool | None, Mapping[PriorIdentity, LearnedWeights]]:
+    """Build the pool of the base ranking, and load what verdicts taught of each model with the same statement.
+
+    The pool is None where it has no member.
+
+    Args:
+        believed: of what models verdicts taught; none if what they taught is not to be read.
+    """
+    reader, plan, candidates = search.reader, search.plan, collected.passages
+    if not len(candidates.ids):
+        return None, learned_weights.find_all(reader, plan.collection.id, believed) if believed else {}
+    best = candidates.ids[select_pool(candidates.ids, collected.features @ search.prior.base_weights)].tolist()
+    start_entities = list(walk.hops[0].start.activation) if walk.hops else []
+    links = complementarity_links.look(
+        reader,
+        plan.focus,
+        best,
+        candidates.ids,
+        carried=learned_weights.build_query_of_all(believed) if believed else None,
+    )
+    learned = learned_weights.collect_weights(links.aside, believed)
+    if not links.members:
+        return None, learned
+    candidate_pool = build_pool(
+        np.searchsorted(candidates.ids, links.members),
+        _find_named_entities(search, collected, best, start_entities),
+        candidates.words,
+        GapSimilarities(keys=candidates.similarity, sentences=links.similarities, member_to_candidate=links.across),
+    )
+    return candidate_pool, learned
+
+
+def _find_named_entities(
+    search: Search, collected: Candidates, pool: Sequence[int], start_entities: Sequence[int]
+) -> EntityIncidence:
+    """Find which candidates name the entities of the question and of the pool, or are titled after them."""
+    reader, graph, titles = search.reader, search.graph, collected.titles
+    candidates = collected.passages.ids.tolist()
+    held = graph.read_entities_of_passages(reader, candidates)
+    wanted = {*start_entities}.union(*(held[passage].tolist() for passage in pool if passage in held))
+    entities = graph.read_entities(reader, sorted(wanted))
+    ids = np.array(list(entities), dtype=np.int64)
+    named, titled = (np.zeros((len(titles), len(ids)), dtype=bool) for _ in range(2))
+    links = [(row, held[passage]) for row, passage in enumerate(candidates) if passage in held]
+    if links:
+        rows = np.repeat([row for row, _ in links], [len(own) for _, own in links])
+        columns = np.concatenate([own for _, own in links])
+        known = np.isin(columns, ids)
+        named[rows[known], np.searchsorted(ids, columns[known])] = True
+    called = {entity.name: at for at, entity in enumerate(entities.values())}
+    for row, names in enumerate(titles):
+        for name in names:
+            if name in called:
+                titled[row, called[name]] = True
+    passages = np.array([max(entity.passages, 1) for entity in entities.values()], dtype=np.float64)
+    return EntityIncidence(1.0 / np.log2(1.0 + passages), np.isin(ids, start_entities), named, titled)
+
+
+def _apply_reranker(
+    search: Search,
+    candidates: CandidatePassages,
+    features: NDArray[np.float64],
+    believed: Mapping[PriorIdentity, tuple[NDArray[np.float64], int]],
+) -> RerankedScores | None:
+    """Scores of a reranker for the candidates, weighed by the trust in it."""
+    plan, prior = search.plan, search.prior
+    if not plan.reranked or prior.reranker is None or not len(candidates.ids):
+        return None
+    both = reranking.features(features @ prior.prior.mean, candidates.ids.tolist(), plan.reranked)
+    weights, _ = believed[prior.of_reranker]
+    return RerankedScores(prior.reranker_name, both, float(weights[1]))
+
+
+def _compute_beliefs(
+    prior: RankingPrior, learned: Mapping[PriorIdentity, LearnedWeights]
+) -> dict[PriorIdentity, tuple[NDArray[np.float64], int]]:
+    """Return for each belief the mean weights, (k,), and the number of verdicts in them."""
+    return {
+        of: (compute_mean(of.model, began, learned[of].evidence), learned[of].events)
+        if of in learned
+        else (began.mean, 0)
+        for of, began in prior.of_answers.items()
+    }
+
+
+def _bonuses(hop: WalkHop, most: int) -> dict[int, float]:
+    """Passage -> summed score of its ranking sentences (Eq. 7)."""
+    chosen = hop.order[:most]
+    return propagation.passage_bonuses(hop.scores[chosen], hop.candidates.passage_ids[chosen])

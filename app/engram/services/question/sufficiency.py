@@ -1,0 +1,146 @@
+"""Part of step 7: how probably the answer holds all evidence, and from which probability on it is shown."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.core.ranking import complementarity, passage_scores, sufficiency
+from engram.core.ranking.complementarity import CandidatePool, QuestionWords
+from engram.core.ranking.ranking_weights import Floats
+from engram.core.ranking.sufficiency import Chain
+from engram.core.text import question_triples
+from engram.providers.ranking_prior import RankingPrior
+from engram.services.question.plan import QueryPlan
+from engram.services.question.walk import Walk
+from engram.storage.database import Reader
+from engram.storage.learning.learned_weights import list_confirmed_answers
+
+LEAST_CONFIRMED = 20
+"""Confirmed answers from which on the collection's own level counts: one of them may be withheld."""
+MOST_CONFIRMED = 500
+"""Confirmed answers, the latest, that the level is taken from."""
+
+_SIMILARITY = passage_scores.PASSAGE_FEATURES.index("similarity")
+_SHARED_NEW = passage_scores.PASSAGE_FEATURES.index("shared_new")
+_TITLED = passage_scores.PASSAGE_FEATURES.index("titled_1")
+_NAMED = complementarity.PAIR_FEATURES.index("named")
+
+
+@dataclass(frozen=True, slots=True)
+class SufficiencyEstimate:
+    """Probability that the first five passages of a ranking hold all the evidence.
+
+    Attributes:
+        model: probability by the features and their weights, in [0, 1]; 0 where nothing was found.
+        vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
+        features: see ``sufficiency.ANSWER_FEATURES``, (k,); empty where nothing was found.
+        weights: mean weights of the features, (k,).
+        events: verdicts in the weights.
+        remembered: lower bound by past questions whose evidence leads the ranking, see ``remembered_sufficiency``.
+    """
+
+    model: float
+    vouched: float
+    features: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    events: int
+    remembered: float = 0.0
+
+    @property
+    def probability(self) -> float:
+        """The highest of the three: recall brings up the evidence of past questions."""
+        return max(self.model, self.vouched, self.remembered)
+
+
+@dataclass(frozen=True, slots=True)
+class WithholdingLevel:
+    """Level of ``min_sufficiency`` "auto": at most one right answer in ten is withheld.
+
+    Attributes:
+        value: a probability, in [0, 1].
+        source: "verdicts" if verdicts of the collection confirmed ``LEAST_CONFIRMED`` answers, else "prior": the
+            right answers of the data sets that the shipped weights were fitted to.
+        confirmed: answers that verdicts of the collection called sufficient, at most ``MOST_CONFIRMED``.
+    """
+
+    value: float
+    source: Literal["prior", "verdicts"]
+    confirmed: int
+
+
+def estimate_sufficiency(
+    plan: QueryPlan,
+    walk: Walk,
+    scores: NDArray[np.float64],
+    features: NDArray[np.float64],
+    words: QuestionWords,
+    pool: CandidatePool | None,
+    weights: NDArray[np.float64],
+    events: int,
+    expected: NDArray[np.float64],
+) -> SufficiencyEstimate:
+    """Estimate how probably a ranking holds all evidence.
+
+    Args:
+        scores, features: of all candidates, by the ranking weights, the best before recall first, (n,) and
+            (n, k).
+        words: the question's words in the first passages.
+        pool: pool of the same candidates in the same order; None where it has no member.
+        weights: mean weights of ``sufficiency.ANSWER_FEATURES``, (k,).
+        events: verdicts in the weights.
+        expected: as of ``sufficiency.features``.
+    """
+    if not len(scores):
+        return SufficiencyEstimate(0.0, walk.vouched, np.zeros(0), weights, events)
+    every = dict(enumerate(words.weight.tolist()))
+    first = [
+        {word: every[word] for word in np.flatnonzero(word_flags).tolist()} for word_flags in words.in_passages
+    ]
+    # A word that no candidate has weighs as much as one that no passage has: which of the two is not looked up.
+    rarest = math.log1p((plan.collection.passage_count + 0.5) / 0.5)
+    absent = max(len(plan.terms) * plan.reading_share - len(every), 0) * rarest
+    share = sufficiency.compute_word_coverage(first, every, absent)
+    values = sufficiency.features(
+        scores,
+        features[:, _SIMILARITY],
+        features[:, _SHARED_NEW],
+        share,
+        _chain(plan, features, pool),
+        expected=expected,
+        general=plan.collection.corpus_kind == "general",
+    )
+    return SufficiencyEstimate(sufficiency.probability(values, weights), walk.vouched, values, weights, events)
+
+
+def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool | None) -> Chain:
+    triples = question_triples.triples(plan.query.text, list(plan.mentions.values()))
+    about = features[:, _TITLED] > 0
+    return Chain(
+        through=question_triples.count_intermediate_unknowns(triples) if plan.language in (None, "en") else None,
+        compared=question_triples.compares(triples),
+        about=about,
+        named=np.zeros((0, len(features)), dtype=bool)
+        if pool is None
+        else pool.links[about[pool.places], :, _NAMED] > 0,
+    )
+
+
+def choose_level(reader: Reader, plan: QueryPlan, prior: RankingPrior, weights: Floats) -> WithholdingLevel:
+    """Choose the level for a query, by the answers that verdicts confirmed.
+
+    Args:
+        weights: of sufficiency, as the query uses them, (k,).
+    """
+    if not plan.focus.use_memory:
+        return WithholdingLevel(prior.sufficiency_level, "prior", 0)
+    confirmed = list_confirmed_answers(
+        reader, plan.collection.id, prior.of_sufficiency, len(weights), MOST_CONFIRMED
+    )
+    if len(confirmed) < LEAST_CONFIRMED:
+        return WithholdingLevel(prior.sufficiency_level, "prior", len(confirmed))
+    return WithholdingLevel(
+        sufficiency.compute_withholding_threshold(confirmed, weights), "verdicts", len(confirmed)
+    )

@@ -1,1 +1,0 @@
-"""One question: analysed, walked through the graph, ranked. Explains nothing and learns nothing."""

@@ -1,0 +1,94 @@
+"""Queries that only some of a collection's passages may answer."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engram.composition.container import Application
+from engram.services.question.query import GapQuery, Query, SessionPart
+from tests.conftest import CURIE, Ingest
+from tests.support import state
+
+QUESTIONS = ("Where was Marie Curie born?", "Which city lies on the Vistula?", "What is radioactive and why?")
+ARMS: tuple[dict[str, Any], ...] = (
+    {},
+    {"memory": "off"},
+    {"profile": "paper"},
+    {"strategy": "dense"},
+    {"strategy": "lexical"},
+    {"strategy": "hybrid"},
+)
+
+
+@pytest.fixture
+def kinds(ingest: Ingest, collection: str) -> str:
+    """The linked passages, the first three of which are of one kind."""
+    passages = [
+        dict(passage) | {"metadata": {"kind": "a" if at < 3 else "b", "n": at}} for at, passage in enumerate(CURIE)
+    ]
+    assert ingest(*passages)["created"] == len(CURIE)
+    return collection
+
+
+def list_passages(application: Application, query: Query) -> list[str]:
+    return [passage.passage_id for passage in application.answers.question.answer(query).passages]
+
+
+@pytest.mark.parametrize("arm", ARMS, ids=str)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_conditions_hold_in_every_arm(
+    application: Application, kinds: str, arm: dict[str, Any], question: str
+) -> None:
+    query = Query(text=question, scope=application.auth.access.scope(kinds), top_k=5, **arm)
+    of_kind = {"kind": {"$eq": "a"}}
+    first = set(list_passages(application, replace(query, filter=of_kind)))
+    assert first <= {"curie", "warsaw", "vistula"}
+    assert set(list_passages(application, replace(query, filter={"$not": of_kind}))) <= {"polonium", "tokyo"}
+    late = of_kind | {"n": {"$gt": 0}}
+    assert set(list_passages(application, replace(query, filter=late))) <= {"warsaw", "vistula"}
+    assert set(list_passages(application, replace(query, filter={"$and": [late, {"n": 2}]}))) <= {"vistula"}
+    if arm.get("strategy") != "lexical":
+        assert first == {"curie", "warsaw", "vistula"}
+
+
+@pytest.mark.parametrize("arm", ARMS, ids=str)
+def test_only_some_passages_are_ranked(application: Application, kinds: str, arm: dict[str, Any]) -> None:
+    ids = state.passages(application, kinds)
+    query = Query(text=QUESTIONS[1], scope=application.auth.access.scope(kinds), top_k=5, **arm)
+    some = list_passages(application, replace(query, among=sorted((ids["tokyo"], ids["warsaw"]))))
+    assert set(some) <= {"tokyo", "warsaw"}
+    assert some[0] == "warsaw"
+    assert list_passages(application, replace(query, among=())) == []
+
+
+def test_recalled_sentences_respect_the_filter(application: Application, kinds: str) -> None:
+    """A sentence that a verdict supported for this question is not found where its passage may not be."""
+    scope = application.auth.access.scope(kinds)
+    query = Query(text=QUESTIONS[0], scope=scope, top_k=5)
+    answer = application.answers.question.answer(query)
+    helped = list(state.sentences(application, kinds, "curie").values())
+    state.judge(application, kinds, answer.query_id, helped, wait=True)
+    assert list_passages(application, query)[0] == "curie"
+    others = {"n": {"$ne": 0}}
+    assert "curie" not in list_passages(application, replace(query, filter=others))
+    ids = state.passages(application, kinds)
+    assert list_passages(application, replace(query, among=[ids["tokyo"]])) == ["tokyo"]
+
+
+def test_the_cosines_of_an_answer(application: Application, kinds: str) -> None:
+    scope = application.auth.access.scope(kinds)
+    answer = application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope))
+    dense = application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope, strategy="dense"))
+    cosines = {passage.passage_id: passage.similarity for passage in dense.passages}
+    assert [passage.similarity for passage in dense.passages] == [passage.score for passage in dense.passages]
+    for passage in answer.passages:
+        assert passage.similarity == pytest.approx(cosines[passage.passage_id], abs=1e-6)
+    lexical = application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope, strategy="lexical"))
+    assert {passage.similarity for passage in lexical.passages} == {None}
+
+
+def test_gaps_are_looked_for_in_the_whole_collection(application: Application, kinds: str) -> None:
+    scope = application.auth.access.scope(kinds)
+    with pytest.raises(ValueError, match="whole collection"):
+        Query(text="Who?", scope=scope, among=[1], parts=(SessionPart(lacking=GapQuery("Who?", ["Nobody."])),))

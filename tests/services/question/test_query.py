@@ -1,0 +1,53 @@
+"""Parts that wings add to a query."""
+
+import pytest
+
+from engram.services.auth.scope import Scope
+from engram.services.question.query import ExplorationPart, Frontier, GapQuery, Query, SessionPart
+from tests.conftest import Scoped
+
+EXPLORATION = ExplorationPart(slots=1, entropy=7, depth=50)
+
+
+@pytest.fixture
+def scope(scoped: Scoped, curie: str) -> Scope:
+    return scoped(curie)
+
+
+def test_a_part_is_found_by_its_type(scope: Scope) -> None:
+    session = SessionPart(pool=(3, 4), frontier=Frontier({1: 0.5}, {1: ""}))
+    query = Query(text="Who?", scope=scope).with_part(session).with_part(EXPLORATION)
+
+    assert query.part(SessionPart) is session
+    assert query.part(ExplorationPart) is EXPLORATION
+    assert (query.pool, query.walk) == ((3, 4), session.frontier)
+
+
+def test_a_query_that_no_wing_asks_has_no_parts(scope: Scope) -> None:
+    query = Query(text="Who?", scope=scope)
+
+    assert query.part(SessionPart) is None
+    assert (query.pool, query.walk) == ((), None)
+
+
+def test_a_part_replaces_one_of_its_type(scope: Scope) -> None:
+    query = Query(text="Who?", scope=scope).with_part(SessionPart(pool=(3,))).with_part(EXPLORATION)
+    later = query.with_part(SessionPart(pool=(5,)))
+
+    assert later.parts == (EXPLORATION, SessionPart(pool=(5,)))
+    assert later.without_part(ExplorationPart).parts == (SessionPart(pool=(5,)),)
+    assert query.pool == (3,)
+
+
+@pytest.mark.parametrize(
+    ("part", "goes_on"),
+    [
+        (SessionPart(), False),
+        (SessionPart(is_sub_question=True), False),
+        (SessionPart(pool=(3,)), True),
+        (SessionPart(frontier=Frontier({}, {})), True),
+        (SessionPart(lacking=GapQuery("Who?", ["Nobody."])), True),
+    ],
+)
+def test_a_session_goes_on_from_what_it_has_found(part: SessionPart, goes_on: bool) -> None:
+    assert part.goes_on == goes_on

@@ -1,0 +1,136 @@
+"""Spreads of collections' questions: measured once for each version, on a sample, the same in every process."""
+
+import numpy as np
+import pytest
+
+from engram.composition.container import Application
+from engram.core.ranking.same_need import SameNeed
+from engram.services.question import question_spreads
+from engram.services.question.query import Query
+from engram.services.question.question_spreads import QuestionSpreads
+from engram.services.question.walk import judge_needs
+from engram.storage.corpus import current_vectors
+from engram.storage.learning import question_samples, question_supports
+from tests.support import state
+
+JUDGED = (
+    "Where was Marie Curie born?",
+    "Which river flows through Warsaw?",
+    "Who discovered polonium?",
+    "What is the capital of Japan?",
+)
+
+
+@pytest.fixture
+def taught(application: Application, curie: str) -> str:
+    """A collection with four judged questions, each supported by a sentence of its own."""
+    sentences = state.list_sentence_ids(application, curie)
+    for place, text in enumerate(JUDGED):
+        query_id = state.add_episode(application, curie, text, sentences)
+        state.judge(application, curie, query_id, [sentences[place]], wait=True)
+    return curie
+
+
+def compare(
+    application: Application, name: str, text: str, spreads: QuestionSpreads | None = None
+) -> dict[str, SameNeed]:
+    """Past question -> how sure it is that it has the need of ``text``."""
+    plan = application.retrieval.retrieve.plan(Query(text=text, scope=application.auth.access.scope(name)))
+    with application.database.snapshot() as reader:
+        past = question_supports.recall(reader, plan.focus, 8)
+        current = current_vectors.find_current(reader, plan.collection.id)
+        assert current is not None
+        compared = (spreads or QuestionSpreads(application.models.language)).compare(
+            reader, plan.collection, current, text, plan.focus.vector, past
+        )
+    needs = {one.question: one.same_need for one in judge_needs(past, compared)}
+    return {text: need for text, need in needs.items() if need is not None}
+
+
+def test_the_same_question_is_certain_and_others_are_not(application: Application, taught: str) -> None:
+    needs = compare(application, taught, "  WHERE was Marie Curie born?")
+
+    assert needs.keys() == set(JUDGED)
+    assert needs[JUDGED[0]].probability == 1.0
+    assert all(needs[text].probability < 0.6 for text in JUDGED[1:])
+    assert (needs[JUDGED[0]].supporters, needs[JUDGED[0]].others) == (1, 0)
+
+
+def test_a_paraphrase_is_nearer_than_other_questions(application: Application, taught: str) -> None:
+    needs = compare(application, taught, "In what place was Marie Curie born?")
+
+    assert max(needs, key=lambda text: needs[text].probability) == JUDGED[0]
+    assert needs[JUDGED[0]].probability > 0.5
+    assert needs[JUDGED[0]].words > 0.5
+    assert needs[JUDGED[0]].nearness > max(needs[text].nearness for text in JUDGED[1:]) + 2
+
+
+def test_questions_outside_the_sample_are_compared_alike(
+    application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = compare(application, taught, "Who found polonium?")
+    monkeypatch.setattr(question_spreads, "SAMPLED_QUESTIONS", 2)
+    sampled = compare(application, taught, "Who found polonium?")
+
+    assert sampled.keys() == whole.keys()
+    for text, need in whole.items():
+        assert sampled[text].words == pytest.approx(need.words)
+    assert max(sampled, key=lambda text: sampled[text].probability) == JUDGED[2]
+
+
+def test_a_spread_is_measured_once_for_each_version(
+    application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[int] = []
+    load = question_samples.load_question_sample
+    monkeypatch.setattr(
+        question_samples, "load_question_sample", lambda *given: loads.append(given[1].id) or load(*given)
+    )
+    spreads = QuestionSpreads(application.models.language)
+    for _ in range(3):
+        compare(application, taught, JUDGED[0], spreads)
+    assert len(loads) == 1
+
+    sentences = state.list_sentence_ids(application, taught)
+    query_id = state.add_episode(application, taught, "Which prize did she win?", sentences)
+    event = state.judge(application, taught, query_id, [sentences[-1]], wait=True).event.id
+    assert "Which prize did she win?" in compare(application, taught, JUDGED[0], spreads)
+    assert len(loads) == 2
+
+    application.learning.revocation.revoke(application.auth.access.scope(taught), event)
+    assert "Which prize did she win?" not in compare(application, taught, JUDGED[0], spreads)
+    assert len(loads) == 3
+
+
+def test_a_sample_has_the_neighbours_of_its_questions(application: Application, taught: str) -> None:
+    collection = application.auth.access.scope(taught).collection
+    direction = np.zeros(collection.encoder_dimension)
+    direction[0] = 1.0
+    with application.database.read() as reader:
+        whole = question_samples.load_question_sample(reader, collection, 256, 16, direction)
+        part = question_samples.load_question_sample(reader, collection, 1, 2, direction)
+    assert sorted(whole.texts) == sorted(JUDGED)
+    assert [len(evidence) for evidence in whole.evidence] == [1] * len(JUDGED)
+    pairs = set(zip(whole.rows.tolist(), whole.neighbours.tolist(), strict=True))
+    assert pairs == {(one, other) for one in range(4) for other in range(4) if one != other}
+    cosines = whole.vectors @ whole.vectors.T
+    assert whole.similarity == pytest.approx(cosines[whole.rows, whole.neighbours], abs=1e-5)
+    assert whole.along == pytest.approx(whole.vectors[:, 0], abs=1e-6)
+
+    assert part.ids[0] == whole.ids[0]
+    nearest = np.argsort(-cosines[0])[1:3]
+    assert sorted(part.ids[1:]) == sorted(whole.ids[place] for place in nearest)
+    assert (part.rows.tolist(), part.neighbours.tolist()) == ([0, 0], [1, 2])
+    assert part.vectors == pytest.approx(whole.vectors[:1])
+
+
+def test_passages_are_sampled_evenly(application: Application, curie: str) -> None:
+    target = state.collection_id(application, curie)
+    with application.database.read() as reader:
+        whole = question_samples.load_passage_sample(reader, target, 256)
+        some = question_samples.load_passage_sample(reader, target, 2)
+        none = question_samples.load_passage_sample(reader, 2**40, 2)
+    assert len(whole) == application.auth.access.scope(curie).collection.passage_count
+    assert 1 <= len(some) <= 2
+    assert all((np.abs(whole - vector).max(axis=1) < 1e-6).any() for vector in some)
+    assert none.shape == (0, 0)
