@@ -39,6 +39,7 @@ test-wings: develop
 	@exec $(BIN)/pytest $(PYTEST_ARGS) --of wings
 
 check: develop
+	@$(BIN)/python deploy/large_files.py
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
