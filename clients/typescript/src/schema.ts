@@ -2196,7 +2196,7 @@ export interface components {
             top_k?: number;
             /**
              * Trace Id
-             * @description Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+             * @description Your id of the trace or the message that this is for, by which scores find it (integrations/pull). Absent: the trace id of the `traceparent` header, if there is one.
              */
             trace_id?: string | null;
             /**
@@ -6822,7 +6822,7 @@ export interface components {
             top_k?: number;
             /**
              * Trace Id
-             * @description Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+             * @description Your id of the trace or the message that this is for, by which scores find it (integrations/pull). Absent: the trace id of the `traceparent` header, if there is one.
              */
             trace_id?: string | null;
             /**

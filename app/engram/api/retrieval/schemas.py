@@ -149,8 +149,8 @@ class QueryIn(Model):
     trace_id: TraceId | None = Field(
         default=None,
         description=(
-            "Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: "
-            "the trace id of the `traceparent` header, if there is one."
+            "Your id of the trace or the message that this is for, by which scores find it (integrations/pull). "
+            "Absent: the trace id of the `traceparent` header, if there is one."
         ),
     )
 

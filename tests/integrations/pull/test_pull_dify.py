@@ -1,4 +1,4 @@
-"""`engram pull dify` against a server that speaks Dify's published contract."""
+"""`engram-pull dify` against a server that speaks Dify's published contract."""
 
 import json
 import uuid
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.integrations.pull.conftest import Ask, RatingRecorder
 from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.product_servers import DifyServer, dify_feedback
-from tests.wings.frontends.pulls.conftest import Ask, RatingRecorder
 
 Pull = Callable[..., "CompletedProcess[str]"]
 
@@ -25,7 +25,7 @@ def dify() -> Iterator[DifyServer]:
 def pull(pulling: Cli, dify: DifyServer, curie: str) -> Pull:
     def run_pull(*arguments: str, **env: str) -> "CompletedProcess[str]":
         told = {"DIFY_API_URL": f"{dify.url}/v1", "DIFY_API_KEY": "app-1"} | env
-        return pulling("pull", "dify", "-c", curie, "--json", *arguments, **told)
+        return pulling("dify", "-c", curie, "--json", *arguments, **told)
 
     return run_pull
 

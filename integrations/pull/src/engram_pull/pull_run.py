@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from engram.context.errors import EngramError
-from engram.wings.frontends.pulls.product_scores import Rating, Score, digest, judge_name
+from engram_pull.product_http import PullError
+from engram_pull.product_scores import Rating, Score, digest, judge_name
+from engram_pull.pull_service import LedgerScore, PullService
 
 BATCH = 50
 """Scores that are noted in the ledger together."""
@@ -24,21 +25,8 @@ MARGIN = timedelta(minutes=1)
 """A score this near to the start of what was read is not missed: clocks and rounding differ."""
 
 
-class MassRevocationError(EngramError):
+class MassRevocationError(PullError):
     """Most of the known scores are missing, which is more likely a slip than a wish."""
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerScore:
-    """A score as it was last sent; ``rating`` None: its rating was revoked."""
-
-    score_id: str
-    judge: str
-    rating: Rating | None
-    digest: str
-    revision: int
-    scored_at: datetime
-    queries: Sequence[str]
 
 
 class Product(Protocol):
@@ -51,18 +39,6 @@ class Product(Protocol):
     def read(self, since: datetime | None) -> list[Score]: ...
     def confirm_missing(self, score_ids: Collection[str]) -> set[str]: ...
     def find_queries(self, score: Score) -> list[str]: ...
-
-
-class Service(Protocol):
-    """The receiver of ratings, with the ledger."""
-
-    def ledger(self, since: datetime | None) -> dict[str, LedgerScore]: ...
-    def store(self, scores: Sequence[LedgerScore]) -> None: ...
-    def queries_of_trace(self, trace_id: str) -> list[str]: ...
-    def has_query(self, query_id: str) -> bool: ...
-    def rate(self, query_id: str, rating: Rating | None, reason: str | None, judge: str, key: str) -> bool:
-        """Send a rating, None to revoke it; False if there is no such query any more."""
-        ...
 
 
 @dataclass
@@ -109,7 +85,7 @@ class PullRun:
     """
 
     product: Product
-    service: Service
+    service: PullService
     source: str
     judge: str | None = None
     report: Callable[[str], None] = lambda _: None
@@ -127,7 +103,7 @@ class PullRun:
 
         Raises:
             MassRevocationError: most of the known scores are missing.
-            EngramError: the product or the service refuses or is out of reach. What was sent is kept.
+            ProductError, EngramError: the product or the service refuses or is out of reach. What was sent is kept.
         """
         counts = PullCounts()
         stored = self.service.ledger(ledger_since)

@@ -1,4 +1,4 @@
-"""`engram pull open-webui`, of an export and of a server that speaks Open WebUI's contract."""
+"""`engram-pull open-webui`, of an export and of a server that speaks Open WebUI's contract."""
 
 import json
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.integrations.pull.conftest import Ask, RatingRecorder
 from tests.support.command import Cli
 from tests.support.product_servers import OpenWebUiServer, open_webui_feedback
-from tests.wings.frontends.pulls.conftest import Ask, RatingRecorder
 
 Pull = Callable[..., "CompletedProcess[str]"]
 JUDGE = "open-webui:user-1"
@@ -24,7 +24,7 @@ def export(tmp_path: Path) -> Path:
 @pytest.fixture
 def pull(pulling: Cli, curie: str) -> Pull:
     def run_pull(*arguments: str, **env: str) -> "CompletedProcess[str]":
-        return pulling("pull", "open-webui", *arguments, "-c", curie, "--json", **env)
+        return pulling("open-webui", *arguments, "-c", curie, "--json", **env)
 
     return run_pull
 

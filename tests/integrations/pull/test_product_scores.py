@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engram.wings.frontends.pulls import dify_feedbacks, langfuse_scores, open_webui_feedbacks
-from engram.wings.frontends.pulls.product_scores import (
+from engram_pull import dify_feedbacks, langfuse_scores, open_webui_feedbacks
+from engram_pull.product_scores import (
     REASON_CHARACTERS,
     Scale,
     ScoreShapeError,

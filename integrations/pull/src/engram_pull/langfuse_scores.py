@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from engram.wings.frontends.pulls.product_http import MissingRouteError, ProductError, ProductHttp
-from engram.wings.frontends.pulls.product_scores import (
+from engram_pull.product_http import MissingRouteError, ProductError, ProductHttp
+from engram_pull.product_scores import (
     Scale,
     Score,
     ScoreShapeError,

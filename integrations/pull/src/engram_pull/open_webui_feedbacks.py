@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from engram.wings.frontends.pulls.product_http import MissingRouteError, ProductError, ProductHttp
-from engram.wings.frontends.pulls.product_scores import (
+from engram_pull.product_http import MissingRouteError, ProductError, ProductHttp
+from engram_pull.product_scores import (
     TEN,
     Rating,
     Score,

@@ -11,8 +11,6 @@ from typing import Any
 
 import httpx
 
-from engram.context.errors import EngramError
-
 TRIES = 5
 LONGEST_WAIT_SECONDS = 60.0
 """A longer `Retry-After` is not waited for; the next pull goes on from there."""
@@ -20,7 +18,11 @@ FIRST_WAIT_SECONDS = 0.5
 TIMEOUT_SECONDS = 30.0
 
 
-class ProductError(EngramError):
+class PullError(Exception):
+    """Base of the errors of pulls."""
+
+
+class ProductError(PullError):
     """The product cannot be read."""
 
 

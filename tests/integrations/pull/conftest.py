@@ -52,6 +52,7 @@ class RatingRecorder:
 
     def _take(self, body: dict[str, Any], key: str) -> tuple[int, dict[str, Any]]:
         self.posts += 1
+        assert body.pop("wait") is False
         if self.refusals:
             status = self.refusals.pop(0)
             return status, {"title": "Refused", "detail": f"status {status}"}
@@ -60,7 +61,9 @@ class RatingRecorder:
         else:
             self._by_key[key] = body
             self.ratings.append(body)
-        return 202, {"feedback_id": 1}
+        answer = {"feedback_id": 1, "received_at": "2026-11-20T00:00:00Z", "status": "pending"}
+        unknown = dict.fromkeys(("applied_at", "changes", "error", "keys", "revoked_at"))
+        return 202, answer | unknown | {name: body[name] for name in ("collection", "judge", "query_id")}
 
     def current(self) -> dict[tuple[str, str], str]:
         """(judge, query) -> the rating that counts, as the service has it: the latest, none once it is revoked."""
@@ -94,14 +97,9 @@ def ratings(recorder: tuple[RatingRecorder, str]) -> RatingRecorder:
 
 @pytest.fixture
 def pulling(tmp_path: Path, recorder: tuple[RatingRecorder, str], settings: Settings) -> Cli:
-    """The command line, talking to the recorded API; it waits little between its tries."""
-    first_wait = "engram.wings.frontends.pulls.product_http:FIRST_WAIT_SECONDS"
-    return Cli(
-        tmp_path,
-        recorder[1],
-        settings.data_dir,
-        {first_wait: 0.01},
-    )
+    """The command, talking to the recorded API; it waits little between its tries."""
+    waits = {"engram_pull.product_http:FIRST_WAIT_SECONDS": 0.01, "engram_client._core:FIRST_WAIT_SECONDS": 0.01}
+    return Cli(tmp_path, recorder[1], settings.data_dir, waits, module="engram_pull")
 
 
 @pytest.fixture

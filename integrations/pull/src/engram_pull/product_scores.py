@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from engram_pull.product_http import PullError
+
 Rating = Literal["up", "down"]
 Record = Mapping[str, Any]
 REASONS = ("wrong_answer", "missing", "irrelevant", "outdated")
@@ -100,6 +102,18 @@ def judge_name(product: str, author: str | None) -> str:
     """The judge that a person's ratings are of: the product, and the person if known."""
     plain = _ODD_IN_JUDGE.sub("-", (author or "").strip().lower()).strip("-")
     return f"{product}:{plain}"[:JUDGE_CHARACTERS] if plain else product
+
+
+def normalise_judge(name: str) -> str:
+    """The service's spelling of a judge's name: lower case, single spaces.
+
+    Raises:
+        PullError: it has a character that names have not, or too many.
+    """
+    plain = " ".join(name.lower().split())
+    if len(plain) > JUDGE_CHARACTERS or not re.fullmatch(r"[a-z0-9][a-z0-9 ._@+:/-]*", plain):
+        raise PullError(f"--judge {name!r}: a name has up to 200 of a to z, digits, spaces and . _ @ + : / -")
+    return plain
 
 
 def digest(judge: str, score: Score) -> str:

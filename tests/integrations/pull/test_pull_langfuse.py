@@ -1,8 +1,9 @@
-"""`engram pull langfuse` against a server that speaks Langfuse's published contract."""
+"""`engram-pull langfuse` against a server that speaks Langfuse's published contract."""
 
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -11,19 +12,18 @@ from typing import Any
 import httpx
 import pytest
 
-from engram.api.learning.schemas import FeedbackIn
-from engram.cli.http_client import Client
 from engram.composition.container import Application
-from engram.wings.frontends.cli.pull_service import PullService
-from engram.wings.frontends.pulls import product_http
-from engram.wings.frontends.pulls.langfuse_scores import LangfuseScores
-from engram.wings.frontends.pulls.product_http import ProductError, ProductHttp, UnavailableProductError
-from engram.wings.frontends.pulls.pull_run import PullRun
+from engram_client import Engram
+from engram_pull import product_http
+from engram_pull.langfuse_scores import LangfuseScores
+from engram_pull.product_http import ProductError, ProductHttp, UnavailableProductError
+from engram_pull.pull_run import PullRun
+from engram_pull.pull_service import PullService
+from tests.integrations.pull.conftest import Ask, RatingRecorder
 from tests.support import state
 from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.processes import PATIENCE_SECONDS
 from tests.support.product_servers import LangfuseServer, langfuse_score
-from tests.wings.frontends.pulls.conftest import Ask, RatingRecorder
 
 NOW = datetime.now(UTC)
 KEYS = {"LANGFUSE_PUBLIC_KEY": "pk-lf-1", "LANGFUSE_SECRET_KEY": "sk-lf-1"}
@@ -49,7 +49,7 @@ def langfuse(request: pytest.FixtureRequest) -> Any:
 def pull(pulling: Cli, langfuse: LangfuseServer, curie: str) -> Pull:
     def run_pull(*arguments: str, **env: str) -> "CompletedProcess[str]":
         told = KEYS | {"LANGFUSE_HOST": langfuse.url} | env
-        return pulling("pull", "langfuse", "-c", curie, *arguments, **told)
+        return pulling("langfuse", "-c", curie, *arguments, **told)
 
     return run_pull
 
@@ -146,7 +146,7 @@ def test_a_pull_that_breaks_off_goes_on_and_counts_once(
 ) -> None:
     query, other = ask(trace), ask(trace + "-2")
     langfuse.records += [score("a", trace, 30), score("b", trace + "-2", 20)]
-    ratings.refusals = [503]
+    ratings.refusals = [500]
     done = pull()
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
@@ -183,8 +183,8 @@ def test_an_earlier_score_counts_again_after_a_quick_pass(
 ) -> None:
     query = ask(trace)
     http = ProductHttp("Langfuse", langfuse.url, "KEYS", auth=("pk-lf-1", "sk-lf-1"))
-    with Client(recorder[1]) as client:
-        run = PullRun(LangfuseScores(http, ["user-feedback"]), PullService(client, curie, "langfuse"), "langfuse")
+    with Engram(recorder[1], collection=curie) as client:
+        run = PullRun(LangfuseScores(http, ["user-feedback"]), PullService(client, "langfuse"), "langfuse")
         langfuse.records += [score("early", trace, 300, value=False), score("late", trace)]
         month, hour = NOW - timedelta(days=30), NOW - timedelta(hours=1)
         run.run_once(month, month)
@@ -292,7 +292,7 @@ def test_watching_goes_on_over_a_failure(
     for _ in range(product_http.TRIES):
         langfuse.fail(500, {"retry-after": "0"})
     with (tmp_path / "output").open("wb") as output:
-        running = pulling.begin("pull", "langfuse", "-c", curie, "--watch", "--every", "1", output=output)
+        running = pulling.begin("langfuse", "-c", curie, "--watch", "--every", "1", output=output)
         try:
             langfuse.records.append(score("a", trace))
             await_rating(ratings, {("langfuse", query): "up"})
@@ -355,18 +355,16 @@ class TestHttp:
 def test_a_thumb_in_langfuse_moves_what_is_learned(
     cli: Cli, langfuse: LangfuseServer, ask: Ask, trace: str, curie: str, service: str
 ) -> None:
-    """End to end with the real `POST /feedback`; a service without ratings refuses, and nothing is noted."""
+    """End to end with the real `POST /feedback`."""
+    cli = replace(cli, module="engram_pull")
     query = ask(trace)
     langfuse.records.append(score("a", trace))
     told = KEYS | {"LANGFUSE_HOST": langfuse.url}
-    done = cli("pull", "langfuse", "-c", curie, "--json", **told)
+    done = cli("langfuse", "-c", curie, "--json", **told)
     with httpx.Client(base_url=service) as http:
         ledger = http.get(f"/collections/{curie}/pulls/langfuse@127.0.0.1").json()["scores"]
         verdicts = http.get("/feedback", params={"collection": curie}).json()["feedback"]
-        if "rating" not in FeedbackIn.model_fields:
-            assert (done.returncode, ledger, verdicts) == (1, [], [])
-            assert done.stderr.count("\n") == 1
-            return
+        assert [(one["score_id"], one["rating"], one["queries"]) for one in ledger] == [("a", "up", [query])]
         assert counts(done) == {"up": 1}
         assert [(one["query_id"], one["judge"]) for one in verdicts] == [(query, "langfuse")]
         langfuse.records[0] |= {
@@ -374,10 +372,10 @@ def test_a_thumb_in_langfuse_moves_what_is_learned(
             "comment": "missing",
             "updatedAt": format_moment(timedelta(minutes=1)),
         }
-        assert counts(cli("pull", "langfuse", "-c", curie, "--json", **told)) == {"down": 1}
+        assert counts(cli("langfuse", "-c", curie, "--json", **told)) == {"down": 1}
         await_statuses(http, curie, ["revoked", "pending"])
         langfuse.records.clear()
-        assert counts(cli("pull", "langfuse", "-c", curie, "--json", **told)) == {"revoked": 1}
+        assert counts(cli("langfuse", "-c", curie, "--json", **told)) == {"revoked": 1}
         await_statuses(http, curie, ["revoked", "revoked"])
 
 
