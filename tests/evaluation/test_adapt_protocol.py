@@ -296,7 +296,7 @@ def test_tables_by_hand() -> None:
         {"turns": 2},
         {"freeze": ("task",)},
         {"profile": "paper"},
-        {"protocol": "same", "fractions": (0.5,)},
+        {"protocol": "similar", "fractions": (0.5,)},
         {"protocol": "cold", "key_building": "title"},
     ],
 )
