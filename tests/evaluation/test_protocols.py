@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from engram.composition.container import Application
+from engram.composition.parts import retrieval_services
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
@@ -189,11 +190,11 @@ def test_model_requests_are_counted(run_protocol: Evaluate) -> None:
     assert counted == asked > 0
 
 
-def test_hops_end_by_the_rule_that_is_asked_for(run_protocol: Evaluate) -> None:
+def test_hops_end_by_the_rule_that_is_asked_for(run_protocol: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
     """`learned` ends the default profile's hops; the other has no features to tell by and keeps its own rule."""
     never = run_protocol("cold", limit=4, stop_rule="none")
-    sure = {"sufficiency_threshold": 0.0}  # whatever it says is enough
-    learned = run_protocol("cold", limit=4, stop_rule="learned", configuration=sure)
+    monkeypatch.setattr(retrieval_services, "SUFFICIENCY_THRESHOLD", 0.0)  # whatever it says is enough
+    learned = run_protocol("cold", limit=4, stop_rule="learned", configuration={})
     hops = {
         (rule, arm): report.value("hops", "all questions", 0, arm)
         for rule, report in (("none", never), ("learned", learned))
@@ -201,7 +202,6 @@ def test_hops_end_by_the_rule_that_is_asked_for(run_protocol: Evaluate) -> None:
     }
     assert hops["learned", "default"] == 1.0 < hops["none", "default"]
     assert hops["learned", "paper"] == hops["none", "paper"]
-    assert learned.engine["sufficiency_threshold"] == 0.0
     with pytest.raises(InvalidRequestError, match="--stop-rule learned means nothing to --profile paper"):
         options("similar", profile="paper", stop_rule="learned")
 

@@ -44,7 +44,7 @@ class Cli:
             "PYTHONPATH": str(ROOT),
             "ENGRAM_URL": self.service,
             "ENGRAM_DATA_DIR": str(self.data),
-            forks.CONSTANTS: json.dumps(dict(self.constants)),
+            **{place: json.dumps(value) for place, value in self.constants.items()},
         }
 
     def fails(self, *arguments: str | bytes, **env: str) -> str:

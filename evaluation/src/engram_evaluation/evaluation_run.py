@@ -33,29 +33,7 @@ from engram_evaluation.session_protocol import sessions
 from engram_evaluation.thumbs_protocol import thumbs
 
 # Settings that can change a figure.
-ENGINE = (
-    "embedding_model",
-    "embedding_precision",
-    "spacy_model",
-    "hub_limit",
-    "candidate_limit",
-    "exact_search_limit",
-    "observation_noise_positive",
-    "observation_noise_negative",
-    "process_noise",
-    "judge_daily_share",
-    "judge_contested_share",
-    "judge_daily_comparisons",
-    "judge_newcomer_share",
-)
-# Those that can change a figure of ``adapt`` alone.
-KEYS = (
-    "passage_key_strength",
-    "passage_key_term_strength",
-    "passage_key_units",
-    "passage_key_capacity",
-    "passage_key_gate_top_k",
-)
+ENGINE = ("embedding_model", "embedding_precision", "spacy_model")
 
 DIGITS = 16
 """Of the encoder's fingerprint that a report shows."""
@@ -95,8 +73,7 @@ def evaluate(
     if options.protocol == "answers" and services.models.llm is None:
         raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
     judge = verdict_givers.choose(options.judge, options.verdicts, services.models.llm)
-    names = ENGINE + KEYS if options.protocol == "adapt" else ENGINE
-    engine = {name: getattr(services.settings, name) for name in names}
+    engine = {name: getattr(services.settings, name) for name in ENGINE}
     engine["embedding_model"] = (
         services.models.embedder.model
     )  # of a folder its name, which says nothing of its weights
@@ -107,8 +84,6 @@ def evaluate(
     asks = options.protocol == "answers" or (options.protocol == "session" and services.models.llm is not None)
     if asks or "llm" in {options.judge, options.stop_rule}:
         engine["llm_model"] = services.settings.llm_model
-    if options.stop_rule == "learned":
-        engine["sufficiency_threshold"] = services.settings.sufficiency_threshold
     fitted = options.weighted and dataset.name in services.models.priors.fitted
     if fitted:
         _warn(console, dataset, services.models.priors)

@@ -16,7 +16,7 @@ import engram
 from engram_evaluation.retrieval_metrics import QuestionScores
 
 SERVICE = Path(engram.__file__).resolve().parent
-FOLDERS = ("core", "providers", "services", "storage", "wings")
+FOLDERS = ("composition", "core", "providers", "services", "storage", "wings")
 CODE = (*(SERVICE / folder for folder in FOLDERS), Path(__file__).resolve().parent)
 """Folders of code that can change a figure."""
 

@@ -128,7 +128,7 @@ class QueryIn(Model):
         default=None,
         description=(
             "Whether passages with nearly the text of a better one are left out and named on that one. "
-            "Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'."
+            "Null: they are, but not in profile 'paper'."
         ),
     )
     include: list[Include] = Field(

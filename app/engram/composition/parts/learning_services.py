@@ -20,6 +20,15 @@ from engram.services.learning.verdict_pipeline import VerdictPipeline
 from engram.storage.database import Database
 from engram.storage.wake_stream import WakeStream
 
+APPLY_ATTEMPTS = 5
+"""Failed applications after which a verdict is parked."""
+JUDGE_NAME = "llm-judge"
+"""Name of the judge that verdicts of the language model have."""
+JUDGE_INTERVAL_SECONDS = 10.0
+"""How often `engram judge` looks for answers that nobody has judged."""
+JUDGE_WINDOW_HOURS = 24.0
+"""Older answers are not judged any more."""
+
 
 @dataclass(frozen=True, eq=False)
 class LearningServices:
@@ -40,7 +49,7 @@ class LearningServices:
     @locked_property
     def learn(self) -> LearningService:
         """Application of verdicts."""
-        return LearningService(self.database, self.pipeline, max_attempts=self.settings.feedback_max_attempts)
+        return LearningService(self.database, self.pipeline, max_attempts=APPLY_ATTEMPTS)
 
     @locked_property
     def pipeline(self) -> VerdictPipeline:
@@ -84,13 +93,12 @@ class LearningServices:
     @locked_property
     def judge(self) -> JudgeService:
         """LLM judge of episodes."""
-        settings = self.settings
         return JudgeService(
             self.database,
             self.feedback,
             self.models.llm,
-            name=settings.judge_name,
-            interval_seconds=settings.judge_interval_seconds,
-            window_hours=settings.judge_window_hours,
+            name=JUDGE_NAME,
+            interval_seconds=JUDGE_INTERVAL_SECONDS,
+            window_hours=JUDGE_WINDOW_HOURS,
             exam=self.exam,
         )
