@@ -53,8 +53,10 @@ def make(
     """Makes applications, as of processes of their own, which read on the replica."""
     made: list[Application] = []
 
-    def open_application(url: str = primary.url, lag: float = 300.0, wait: float = 0.25) -> Application:
-        told = settings.model_copy(update={"read_database_url": SecretStr(second.url)})
+    def open_application(
+        url: str = primary.url, *, lag: float = 300.0, wait: float = 0.25, **changed: Any
+    ) -> Application:
+        told = settings.model_copy(update={"read_database_url": SecretStr(second.url), **changed})
         with pytest.MonkeyPatch.context() as patch:
             set_constants(patch, {READ_LAG: lag, READ_WAIT: wait})
             app = Application(told, Servers(url, own_redis.url), consumer="tests")
