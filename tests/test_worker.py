@@ -301,7 +301,7 @@ def test_worker_reports_liveness_and_readiness(
         assert get_status("/healthz") == (200, "ok")
         with monkeypatch.context() as impatient:
             impatient.setattr("engram.runtime.heartbeat.STUCK_SECONDS", 0.0)
-            assert get_status("/healthz") == (503, "stuck")
+            eventually(lambda: get_status("/healthz") == (503, "stuck"))  # once a loop has begun
         worker.stop()
         assert get_status("/readyz") == (503, "ending")
     finally:
