@@ -14,7 +14,7 @@ DEVELOPING := $(VENV)/.developing
 # What `make site` needs: Sphinx, and no torch.
 DOCUMENTING := $(VENV)/.documenting
 # Packages of this repository beside the service.
-BESIDE := clients/python evaluation integrations/haystack integrations/langchain integrations/llamaindex integrations/mcp
+BESIDE := clients/python evaluation integrations/haystack integrations/langchain integrations/llamaindex integrations/mcp integrations/pull
 # What `make test` says to pytest where nobody says anything else (PYTEST_ARGS=...): the tests, by as many processes as
 # tests/conftest.py chooses for this machine, each with servers of its own. A file is one process's work, so that what
 # a module sets up is set up once; the files come in the order in which conftest.py puts them. At the end stand the
@@ -39,6 +39,7 @@ test-wings: develop
 	@exec $(BIN)/pytest $(PYTEST_ARGS) --of wings
 
 check: develop
+	@$(BIN)/python deploy/large_files.py
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy

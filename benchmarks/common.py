@@ -19,7 +19,6 @@ from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
-from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.services.question.query import Query
 from engram.storage.schema_revision import migrate
 
@@ -123,14 +122,6 @@ def recall(app: Application, collections: Sequence[str], questions: Sequence[str
         )
         shares.append(len(exact & {hit.passage_id for hit in shown.passages}) / len(exact))
     return float(np.mean(shares))
-
-
-def index_all(app: Application) -> None:
-    """Give every collection its vector indexes, however small it is."""
-    thresholds = Thresholds(dead_share=0.999, dead_rows=2**62)
-    memory = app.settings.maintenance_memory_mb
-    if IndexMaintenanceService(app.database, thresholds, memory_mb=memory, exact_search_limit=0).run() is None:
-        raise SystemExit("another process maintains the indexes")
 
 
 def chunks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:

@@ -42,7 +42,7 @@ from engram.services.encoders.encoder import QUESTION_TOKENS
 from engram.wings.local import sample
 from running import Service
 
-LIMITS = {"ENGRAM_ACCESS": "keys", "ENGRAM_RATE_PER_SECOND": "20", "ENGRAM_PRINCIPAL_CONCURRENCY": "16"}
+LIMITS = {"ENGRAM_ACCESS": "keys", "ENGRAM_HOST": "0.0.0.0"}
 MOST_TIMES, MOST_FOUND_SECONDS, MOST_APPLIED_SECONDS = 3.0, 10.0, 5.0
 KEYS = 4
 THREADS = {"queries": 16, "verdicts": 16, "sessions": 8, "tokens": 16, "passages": 4}

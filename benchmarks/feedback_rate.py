@@ -35,6 +35,7 @@ from pgvector.psycopg import register_vector
 import common
 from engram.composition.container import Application
 from engram.context import tenancy
+from engram.runtime import worker
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from query_cost import Backends
@@ -170,7 +171,7 @@ def measure(
 
     commits = posts / seconds(threads, scratch.commit, range(posts))
     accepted = posts / seconds(threads, accept, verdicts(app, collection, answers, posts))
-    batches = common.chunks(sorted(events), app.settings.feedback_batch_size)
+    batches = common.chunks(sorted(events), worker.BATCH_SIZE)
     collection_id = app.auth.access.scope(collection).collection.id
     moved = updates(scratch.connection())
     applied = seconds(threads, lambda batch: app.learning.learner.apply(collection_id, batch), batches)
@@ -203,7 +204,7 @@ def costs(
             app.learning.verdicts.accept(verdict, str(uuid.uuid4())).event.id
             for verdict in verdicts(app, collection, answers, posts)
         ]
-        applying = common.chunks(events, app.settings.feedback_batch_size)
+        applying = common.chunks(events, worker.BATCH_SIZE)
         spent["verdicts"].append(
             processors(backends, lambda batch: app.learning.learner.apply(collection_id, batch), applying)
         )

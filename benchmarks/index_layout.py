@@ -32,6 +32,7 @@ from pgvector.psycopg import register_vector
 from sqlalchemy.engine import make_url
 
 import common
+from engram.composition.servers import HNSW_EF_SEARCH
 
 SMALL_ROWS = 100
 PARTS = 8
@@ -206,7 +207,7 @@ def main() -> None:
         for layout in ("floor", "shared", "hashed", "by size"):
             floor = (rows[0][1], rows[0][3]) if rows else ()
             for connection in open_database(addresses.database_url):
-                rows.append(measure_layout(connection, layout, data, app.settings.hnsw_ef_search, floor))
+                rows.append(measure_layout(connection, layout, data, HNSW_EF_SEARCH, floor))
         common.table(HEADER, rows)
 
 

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 
 import common
 from engram.composition.container import Application
+from engram.composition.parts import corpus_services
+from engram.composition.parts.job_services import LEASE_SECONDS
 from engram.providers.embedder import Embedder
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
@@ -95,10 +97,10 @@ def ingest(
         Encoder(recorder),
         app.models.language,
         app.corpus.kinds,
-        batch_size=app.settings.ingest_batch_size,
+        batch_size=corpus_services.BATCH_SIZE,
         observers=app.hooks.passage_observers,
     )
-    runner = Runner(app.database, {INGEST: index}, lease_seconds=app.settings.job_lease_seconds)
+    runner = Runner(app.database, {INGEST: index}, lease_seconds=LEASE_SECONDS)
     with common.scratch_collection(app) as collection:
         if facts:
             app.corpus.collection_settings.configure(app.auth.access.scope(collection), {"passage_facts": "on"})

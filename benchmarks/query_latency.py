@@ -31,6 +31,7 @@ from pgvector.psycopg import register_vector
 
 import common
 from engram.composition.container import Application, Servers
+from engram.composition.servers import HNSW_EF_SEARCH
 from engram.services.question.query import Query
 from engram.storage.half_vectors import halve
 from engram.storage.retrieval.nearest_neighbours import build_index_condition, build_index_key, operators
@@ -50,7 +51,7 @@ class Floor:
         self._collection = app.auth.access.scope(collection).collection.id
         self._connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
         register_vector(self._connection)
-        self._connection.execute(f"SET hnsw.ef_search = {app.settings.hnsw_ef_search}")
+        self._connection.execute(f"SET hnsw.ef_search = {HNSW_EF_SEARCH}")
         self._connection.execute("SET hnsw.iterative_scan = relaxed_order")
         dimension = app.models.embedder.dimension
         key = build_index_key("passage", "embedding", dimension)

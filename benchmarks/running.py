@@ -67,7 +67,7 @@ class Service:
             _env_file=None, data_dir=folder, port=_free_port(), database_url=None, redis_url=None
         )
         self.postgres = EmbeddedPostgres(
-            folder / "postgres", self.settings.embedded_user, memory_mb=self.settings.embedded_memory_mb
+            folder / "postgres", self.settings.local_user, memory_mb=self.settings.local_memory_mb
         )
         self.redis = EmbeddedRedis(folder / "redis")
         self._folder = folder

@@ -27,6 +27,7 @@ from matplotlib.figure import Figure
 
 import common
 from engram.composition.container import Application
+from engram.services.maintenance.index_maintenance import EXACT_SEARCH_LIMIT
 from engram.services.question.query import Query
 from engram.storage.corpus import collections
 from engram.storage.maintenance.vector_indexes import BUILDS
@@ -162,7 +163,7 @@ def grow_collection(app: Application, source: str, passages: int, number: int = 
                 )
         copy += 1
         print(f"{name}: {min(copy * origin.passage_count, passages)} passages", flush=True)
-    if "passage" not in made.indexed and passages > app.settings.exact_search_limit:
+    if "passage" not in made.indexed and passages > EXACT_SEARCH_LIMIT:
         with app.database.administer() as admin:
             admin.execute("SET maintenance_work_mem = '1GB'")
             admin.execute(

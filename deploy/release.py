@@ -31,6 +31,7 @@ PACKAGES = (
     "integrations/langchain",
     "integrations/llamaindex",
     "integrations/mcp",
+    "integrations/pull",
 )
 """Folders of the Python packages."""
 CHECKSUMS, NOTES = "SHA256SUMS", "NOTES.md"

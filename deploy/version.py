@@ -33,6 +33,7 @@ PLACES = {
     "integrations/langchain/pyproject.toml": PYTHON,
     "integrations/llamaindex/pyproject.toml": PYTHON,
     "integrations/mcp/pyproject.toml": PYTHON,
+    "integrations/pull/pyproject.toml": PYTHON,
 }
 """Each file with a pattern whose two groups stand around the version."""
 

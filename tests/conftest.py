@@ -167,7 +167,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         data_dir=data,
         log_level="WARNING",
         allowed_hosts="testserver,x",
-        embedded_memory_mb=PAGES_MB,
+        local_memory_mb=PAGES_MB,
         embedding_precision=PRECISION,
         wings=WINGS,
     )

@@ -158,7 +158,7 @@ def test_weights_fitted_to_the_measured_questions_are_reported_once(cli: Cli, fi
     assert document["fitted_to_same_questions"] is True
     assert "**Weights fitted to the same questions: sample.**" in cli("report", "reports").stdout
     # Nothing is ranked by weights in profile paper, and the shipped ones were fitted to other data sets.
-    for harmless in ((*again, "--protocol", "same", "--profile", "paper"), again[:4]):
+    for harmless in ((*again, "--protocol", "similar", "--profile", "paper"), again[:4]):
         assert "fitted to the same" not in cli(*harmless).stderr
 
 

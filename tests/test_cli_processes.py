@@ -15,6 +15,7 @@ from engram.composition.container import Servers
 from engram.config.settings import Settings
 from tests.support import databases
 from tests.support.command import UNREACHABLE_URL, Cli
+from tests.support.constants import LLM_ATTEMPTS
 from tests.support.forks import ROOT
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 from tests.support.strict_client import TestClient
@@ -33,8 +34,8 @@ def cli(tmp_path: Path, settings: Settings) -> Cli:
         (["query", QUESTION], "ENGRAM_PORT", "eighty"),
         (["verify"], "ENGRAM_LOG_LEVEL", "LOUD"),
         (["serve"], "ENGRAM_PORT", "0"),
-        (["worker"], "ENGRAM_PROCESS_NOISE", "nan"),
-        (["judge", "--once"], "ENGRAM_JUDGE_DAILY_SHARE", "2"),
+        (["worker"], "ENGRAM_DATABASE_POOL_SIZE", "nan"),
+        (["judge", "--once"], "ENGRAM_JUDGE_EXAM", "perhaps"),
         (["up"], "ENGRAM_EMBEDDING_RUNTIME", "magic"),
     ],
 )
@@ -56,13 +57,6 @@ def test_processes_without_their_servers_fail_in_one_line(cli: Cli, addresses: S
     assert "postgresql://" in cli.fails("serve", DATABASE_URL="mysql://127.0.0.1/x", REDIS_URL=addresses.redis_url)
     env = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url}
     assert "migration: " in cli.fails("migrate", "no-such-revision", **env)
-
-
-def test_processes_refuse_settings_that_contradict_each_other(cli: Cli, addresses: Servers) -> None:
-    env = {"DATABASE_URL": addresses.database_url, "REDIS_URL": addresses.redis_url}
-    for command in ("serve", "worker"):
-        said = cli.fails(command, **env, ENGRAM_PASSAGE_KEY_UNITS="20", ENGRAM_PASSAGE_KEY_CAPACITY="16")
-        assert said.startswith("engram: ENGRAM_PASSAGE_KEY_UNITS, ENGRAM_PASSAGE_KEY_CAPACITY: ")
 
 
 def test_migrate_says_where_it_is_and_what_it_came_to(cli: Cli, addresses: Servers) -> None:
@@ -95,7 +89,7 @@ def test_the_judge(cli: Cli, curie: str, addresses: Servers, http: TestClient) -
     with OpenAiServer(keyword_handler) as server:
         env |= {
             "ENGRAM_LLM_BASE_URL": server.base_url,
-            "ENGRAM_LLM_MAX_ATTEMPTS": "1",
+            LLM_ATTEMPTS: "1",
             "ENGRAM_JUDGE_EXAM": "false",
         }
         assert "no collection" in cli.fails("judge", "--once", "-c", "nowhere", **env)

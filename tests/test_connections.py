@@ -10,8 +10,10 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from engram.config.settings import Settings
+from engram.runtime import http_server
 from engram.runtime.api_process import create_app
 from engram.runtime.connections import LEAST_BODY_BYTES, MAX_HEAD_BYTES
 from engram.runtime.http_server import Server
@@ -22,11 +24,18 @@ PATIENCE_SECONDS = 20.0
 POST = b"POST /query HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
 
+def make_server(app: FastAPI, timeout_seconds: float) -> Server:
+    """Make a server of 20 connections that gives heads and bodies this time to arrive."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http_server, "HEAD_TIMEOUT_SECONDS", timeout_seconds)
+        patch.setattr(http_server, "BODY_TIMEOUT_SECONDS", timeout_seconds)
+        return Server(app, Settings(_env_file=None, port=free_port(), max_connections=20))
+
+
 @contextmanager
-def start_server(**changed: float) -> Iterator[Server]:
+def start_server(timeout_seconds: float) -> Iterator[Server]:
     """A server that can do nothing but answer, without anything behind it."""
-    settings = Settings(_env_file=None, port=free_port()).model_copy(update=changed)
-    server = Server(create_app(None), settings)
+    server = make_server(create_app(None), timeout_seconds)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -40,15 +49,13 @@ def start_server(**changed: float) -> Iterator[Server]:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with start_server(
-        head_timeout_seconds=QUICK_SECONDS, body_timeout_seconds=QUICK_SECONDS, max_connections=20
-    ) as one:
+    with start_server(QUICK_SECONDS) as one:
         yield one
 
 
 @pytest.fixture
 def patient() -> Iterator[Server]:
-    with start_server(head_timeout_seconds=60.0, body_timeout_seconds=60.0, max_connections=20) as one:
+    with start_server(60.0) as one:
         yield one
 
 
@@ -213,8 +220,7 @@ def test_requests_in_hand_are_not_dropped_for_others() -> None:
 def test_untaken_answer_closes_its_connection() -> None:
     app = create_app(None)
     app.add_api_route("/much", lambda: "x" * 50_000_000, methods=["GET"])
-    settings = Settings(_env_file=None, port=free_port(), body_timeout_seconds=QUICK_SECONDS)
-    server = Server(app, settings)
+    server = make_server(app, QUICK_SECONDS)
     thread = threading.Thread(target=server.run)
     thread.start()
     eventually(lambda: server.started)

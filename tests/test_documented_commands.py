@@ -68,7 +68,7 @@ def running_sample(folder: Path, env: Mapping[str, str]) -> Iterator[tuple[str, 
     """Run `engram up --sample` of the folder's `.venv`; gives the URL and the settings that lead to it."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    settings = {"ENGRAM_PORT": str(port), "ENGRAM_URL": url, "ENGRAM_EMBEDDED_MEMORY_MB": "128"}
+    settings = {"ENGRAM_PORT": str(port), "ENGRAM_URL": url, "ENGRAM_LOCAL_MEMORY_MB": "128"}
     write_documents(folder)
     log = folder / "up.log"
     with log.open("wb") as output:

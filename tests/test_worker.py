@@ -15,7 +15,6 @@ import redis
 
 from engram.composition.container import Application, Servers
 from engram.composition.startup import Startup
-from engram.config.settings import Settings
 from engram.runtime.worker import Worker
 from engram.services.jobs.job_runner import JobThreads
 from engram.storage.wake_stream import GROUP, STREAM, WakeStream
@@ -23,6 +22,7 @@ from engram.telemetry.metrics_endpoint import MetricsEndpoint
 from engram.wings.local.servers import EmbeddedRedis
 from tests.conftest import CURIE
 from tests.support import state
+from tests.support.constants import SWEEP_SECONDS, set_constants
 from tests.support.processes import eventually
 from tests.support.workers import run_in_thread, start_worker
 
@@ -40,14 +40,15 @@ def own_redis(tmp_path: Path) -> Iterator[EmbeddedRedis]:
 
 @contextmanager
 def run_worker(
-    application: Application, addresses: Servers, redis_url: str, feedback_sweep_seconds: float
+    application: Application, addresses: Servers, redis_url: str, sweep_seconds: float
 ) -> Iterator[Application]:
     """A worker of its own process's making, stopped at the end; its application shares only what is heavy."""
-    settings: Settings = application.settings.model_copy(update={"feedback_sweep_seconds": feedback_sweep_seconds})
-    app = Application(settings, replace(addresses, redis_url=redis_url), consumer="worker")
+    app = Application(application.settings, replace(addresses, redis_url=redis_url), consumer="worker")
     app.models.embedder, app.models.language = application.models.embedder, application.models.language
-    with run_in_thread(app):
-        yield app
+    with pytest.MonkeyPatch.context() as patch:
+        set_constants(patch, {SWEEP_SECONDS: sweep_seconds})
+        with run_in_thread(app):
+            yield app
 
 
 def add_pending_verdict(app: Application, collection: str) -> int:
@@ -300,7 +301,7 @@ def test_worker_reports_liveness_and_readiness(
         assert get_status("/healthz") == (200, "ok")
         with monkeypatch.context() as impatient:
             impatient.setattr("engram.runtime.heartbeat.STUCK_SECONDS", 0.0)
-            assert get_status("/healthz") == (503, "stuck")
+            eventually(lambda: get_status("/healthz") == (503, "stuck"))  # once a loop has begun
         worker.stop()
         assert get_status("/readyz") == (503, "ending")
     finally:

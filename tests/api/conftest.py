@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from engram.composition.container import Application, Servers
+from engram.composition.parts import auth_services
 from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
 from engram.runtime.api_process import create_app
@@ -94,8 +95,10 @@ def with_llm(lasting: Variant, refusing_llm: OpenAiServer) -> TestClient:
 @pytest.fixture(scope="module")
 def spent(lasting: Variant) -> TestClient:
     """A client who has asked as often as it may."""
-    client = TestClient(create_app(lasting(rate_per_second=0.001, rate_burst=1)), raise_server_exceptions=False)
-    client.get("/collections")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(auth_services, "REQUEST_BURST", 1)
+        client = TestClient(create_app(lasting(rate_per_second=0.001)), raise_server_exceptions=False)
+        client.get("/collections")
     return client
 
 

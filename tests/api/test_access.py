@@ -27,6 +27,7 @@ from tests.api.operations import (
     url,
     well_formed,
 )
+from tests.support.constants import ACCESS_CACHE, set_constants
 from tests.support.processes import eventually
 from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
@@ -44,9 +45,10 @@ REMEMBERED_SECONDS = 0.3
 
 
 @pytest.fixture
-def guarded(variant: Variant) -> Application:
+def guarded(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> Application:
     """The application, needing keys."""
-    return variant(access="keys", access_cache_seconds=REMEMBERED_SECONDS)
+    set_constants(monkeypatch, {ACCESS_CACHE: REMEMBERED_SECONDS})
+    return variant(access="keys")
 
 
 @pytest.fixture

@@ -4,11 +4,7 @@ from typing import Any
 
 import pytest
 
-from engram.composition.container import Application, Servers
-from engram.config.settings import Settings
-from engram.runtime.api_process import create_app
 from tests.conftest import CURIE, Ingest
-from tests.support.databases import application_on
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
@@ -71,15 +67,6 @@ def test_a_duplicate_that_is_deleted_is_named_no_more(http: TestClient, doubled:
     assert http.delete(f"/passages/{duplicate['passage_id']}", params=where).status_code == 204
     again = http.get(f"/queries/{answer['query_id']}", params=where).json()
     assert again["passages"][0] == first | {"duplicates": []}
-
-
-def test_the_setting_is_for_queries_that_do_not_say(
-    settings: Settings, addresses: Servers, application: Application, doubled: str
-) -> None:
-    shown = settings.model_copy(update={"collapse_duplicates": False})
-    with application_on(addresses, shown, application) as services, TestClient(create_app(services)) as http:
-        assert len(ask(http, doubled)["passages"]) == 10
-        assert len(ask(http, doubled, collapse_duplicates=True)["passages"]) == 5
 
 
 def test_verdict_on_a_duplicate_applies_to_the_shown_passage(http: TestClient, doubled: str) -> None:

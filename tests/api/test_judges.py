@@ -47,7 +47,7 @@ def test_absent_judge_settings_fall_back_to_defaults(
     http.put(path(curie, "careful"), json=OWN_SETTINGS)
     less = http.put(path(curie, "careful"), json={"daily_share": 0.25, "contested_share": None}).json()
     assert less["set"] == ["daily_share"]
-    assert less["constants"]["contested_share"] == application.settings.judge_contested_share
+    assert less["constants"]["contested_share"] == application.models.noise.contested
     assert http.put(path(curie, "careful"), json={}).json()["set"] == []
     assert http.get(f"/collections/{curie}/judges").json()["judges"] == []
 

@@ -14,6 +14,7 @@ from engram.composition.container import Application
 from tests.api.conftest import Variant
 from tests.api.operations import ABSENT_IDS, well_formed
 from tests.api.test_access import NEEDED, KeyedClient, keyed
+from tests.support.constants import ACCESS_CACHE, set_constants
 from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
 
@@ -42,9 +43,10 @@ TARGETS_BY_ID = [(method, path) for method, path in TARGETS if re.search(r"\{(qu
 
 
 @pytest.fixture
-def guarded(variant: Variant) -> Application:
+def guarded(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> Application:
     """The application, needing keys, which it looks up once."""
-    return variant(access="keys", access_cache_seconds=3_600)
+    set_constants(monkeypatch, {ACCESS_CACHE: 3_600.0})
+    return variant(access="keys")
 
 
 @pytest.fixture

@@ -1,10 +1,12 @@
 """What a tenant may have: refused once it had it, and counted only where something is set."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from engram.composition.container import Application
+from engram.composition.parts import auth_services
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
@@ -12,6 +14,7 @@ from engram.services.question.query import Query
 from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
+from tests.support.constants import ACCESS_CACHE, set_constants
 from tests.support.openai_server import OpenAiServer
 from tests.support.statements import record_statements
 from tests.support.strict_client import TestClient
@@ -20,8 +23,9 @@ QUESTION = "Where was Marie Curie born?"
 
 
 @pytest.fixture
-def guarded(variant: Variant, llm_server: OpenAiServer) -> Application:
-    return variant(access="keys", access_cache_seconds=60.0, llm_base_url=llm_server.base_url)
+def guarded(variant: Variant, llm_server: OpenAiServer, monkeypatch: pytest.MonkeyPatch) -> Application:
+    set_constants(monkeypatch, {ACCESS_CACHE: 60.0})
+    return variant(access="keys", llm_base_url=llm_server.base_url)
 
 
 def client(guarded: Application, tenant: str, scopes: list[str] | None = None, **more: Any) -> TestClient:
@@ -135,8 +139,11 @@ def test_collections_keys_sessions_and_facts(guarded: Application, collection: s
     }  # fmt: skip
 
 
-def test_tenants_have_quotas_by_default_and_local_has_none(variant: Variant, collection: str) -> None:
-    bounded = variant(access="keys", tenant_collections=1, tenant_keys=0)
+def test_tenants_have_quotas_by_default_and_local_has_none(
+    variant: Variant, collection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auth_services, "QUOTAS", replace(auth_services.QUOTAS, collections=1, keys=None))
+    bounded = variant(access="keys")
     theirs, ours = client(bounded, collection), client(bounded, "local")
     for name, status in (("one", 202), ("two", 429)):
         assert theirs.post("/passages", params={"collection": name}, json=passages(1)).status_code == status

@@ -15,10 +15,14 @@ from engram.storage.auth import access_key_rows
 from engram.storage.auth.access_key_rows import StoredKey
 from engram.storage.database import Reader
 from tests.api.conftest import Variant
+from tests.support.constants import ACCESS_CACHE, set_constants
 from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
 
-LONG_CACHE = {"access": "keys", "access_cache_seconds": 3600.0}
+
+@pytest.fixture(autouse=True)
+def long_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_constants(monkeypatch, {ACCESS_CACHE: 3600.0})
 
 
 def client(services: Application, key: str) -> TestClient:
@@ -28,7 +32,7 @@ def client(services: Application, key: str) -> TestClient:
 
 @pytest.mark.parametrize("change", ["revoke", "rotate", "close"])
 def test_each_process_hears_of_changed_keys(variant: Variant, change: str) -> None:
-    here, there, tenant = variant(**LONG_CACHE), variant(**LONG_CACHE), f"acme-{uuid4().hex}"
+    here, there, tenant = variant(access="keys"), variant(access="keys"), f"acme-{uuid4().hex}"
     made = here.auth.access_keys.make(LOCAL, AccessKeyRequest(name="alice", scopes={"*": ["admin"]}), tenant)
     with client(here, made.key) as one, client(there, made.key) as other:  # which starts them
         assert [app.get("/access/me").status_code for app in (one, other)] == [200, 200]
@@ -58,7 +62,7 @@ def test_whoever_is_not_told_finds_it_out_at_the_next_look_up(application: Appli
 
 
 def test_lookup_overtaken_by_a_revocation_is_not_cached(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> None:
-    services = variant(**LONG_CACHE)
+    services = variant(access="keys")
     made = services.auth.access_keys.make(
         LOCAL, AccessKeyRequest(name=f"eve-{uuid4().hex}", scopes={"*": ["admin"]})
     )

@@ -220,7 +220,7 @@ def receiver() -> Iterator[Receiver]:
 
 @contextmanager
 def export_traces(receiver: Receiver) -> Iterator[None]:
-    stop = tracing.start(receiver.url, "tests", "0", 1.0)
+    stop = tracing.start(receiver.url, "tests", "0")
     try:
         yield
     finally:

@@ -15,6 +15,7 @@ from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem
 from tests.services.corpus.test_erasure import places
+from tests.support.constants import ACCESS_CACHE, set_constants
 from tests.support.strict_client import TestClient
 
 QUESTION = "Who lived by the river?"
@@ -22,8 +23,9 @@ MARK = "Zanzifarblub"
 
 
 @pytest.fixture
-def guarded(variant: Variant) -> Application:
-    return variant(access="keys", access_cache_seconds=0.0)
+def guarded(variant: Variant, monkeypatch: pytest.MonkeyPatch) -> Application:
+    set_constants(monkeypatch, {ACCESS_CACHE: 0.0})
+    return variant(access="keys")
 
 
 def client(guarded: Application, tenant: str, name: str, scopes: list[str]) -> TestClient:

@@ -10,6 +10,7 @@ from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from tests.api.conftest import Variant
 from tests.support import state
+from tests.support.constants import INGEST_BATCH, set_constants
 from tests.support.statements import Sent, record_statements
 from tests.support.strict_client import TestClient
 
@@ -223,9 +224,10 @@ class TestIngest:
         assert sent[0].statements == sent[1].statements
 
     def test_each_batch_takes_as_many_as_the_first(
-        self, application: Application, variant: Variant, collection: str
+        self, application: Application, variant: Variant, collection: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        by_four = variant(ingest_batch_size=4)
+        set_constants(monkeypatch, {INGEST_BATCH: 4})
+        by_four = variant()
         state.stage_passages(application, collection, *lines(8))
         with record_statements() as sent:
             by_four.jobs.runner.run_ready()

@@ -17,6 +17,7 @@ from engram.services.auth.scope import LOCAL
 from engram_client import Engram
 from tests.console.conftest import Opened
 from tests.console.console_page import BORN, QUESTION, ask, place, violations
+from tests.support.constants import ACCESS_CACHE, set_constants
 from tests.support.live_server import LiveServer
 from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Reply, keyword_handler
@@ -39,9 +40,12 @@ def taught(service: str, curie: str) -> str:
 
 
 @pytest.fixture
-def guarded(application: Application, addresses: Servers, settings: Settings) -> Iterator[tuple[str, Application]]:
+def guarded(
+    application: Application, addresses: Servers, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[str, Application]]:
     """A service that asks for keys."""
-    locked = Application(settings.model_copy(update={"access": "keys", "access_cache_seconds": 0.0}), addresses)
+    set_constants(monkeypatch, {ACCESS_CACHE: 0.0})
+    locked = Application(settings.model_copy(update={"access": "keys"}), addresses)
     locked.models.embedder, locked.models.language = application.models.embedder, application.models.language
     with LiveServer(create_app(locked)) as server:
         yield server.url, locked

@@ -72,7 +72,6 @@ def compose(buildah: Buildah, llm: OpenAiServer, tmp_path_factory: pytest.TempPa
     variables = {
         "POSTGRES_PASSWORD": password,
         "ENGRAM_LLM_BASE_URL": llm.base_url,
-        "ENGRAM_JUDGE_INTERVAL_SECONDS": "0.5",
         "ENGRAM_JUDGE_EXAM": "false",  # it goes by words
     }
     up = Compose(buildah, folder, variables)

@@ -69,7 +69,7 @@ PROMISED = {
     "what is parked": {"engram_verdicts_parked"},
     "pools": {"engram_pool_in_use", "engram_pool_size"},
     "indexes": {"engram_index_dead_share", "engram_indexes_invalid", "engram_index_bytes"},
-    "language models and what they cost": {"engram_llm_calls_total", "engram_llm_seconds", "engram_llm_cost_total"},
+    "language models": {"engram_llm_calls_total", "engram_llm_seconds", "engram_llm_tokens_total"},
 }
 
 

@@ -108,11 +108,12 @@ def test_ci_runs_both_commands_and_fails_if_one_does(checkout: Path) -> None:
     (checkout / "Makefile").write_text(
         "develop:\ncheck:\n\t@false\ntest:\n\t@echo CI=$$CI ENGRAM_EVALUATION_DATA=$$ENGRAM_EVALUATION_DATA\n"
     )
-    done = subprocess.run(
-        [checkout / ".ci" / "run"], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0
-    assert f"CI=true ENGRAM_EVALUATION_DATA={checkout}/../shared/data" in done.stdout
+    (default,) = re.findall(r"ENGRAM_EVALUATION_DATA:-\$PWD/(.+?)\}", script.read_text(encoding="utf-8"))
+    for named, data in (({}, f"{checkout}/{default}"), ({"ENGRAM_EVALUATION_DATA": "/data"}, "/data")):
+        env = {"PATH": os.environ["PATH"]} | named
+        done = subprocess.run([checkout / ".ci" / "run"], env=env, capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        assert f"CI=true ENGRAM_EVALUATION_DATA={data}" in done.stdout
 
 
 def test_running_needs_no_test_packages(checkout: Path) -> None:

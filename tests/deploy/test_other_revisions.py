@@ -67,8 +67,6 @@ def place(addresses: Servers, settings: Settings, tmp_path: Path) -> Iterator[Pl
             "DATABASE_URL": url,
             "REDIS_URL": addresses.redis_url,
             "ENGRAM_DATA_DIR": str(settings.data_dir),
-            "ENGRAM_FEEDBACK_SWEEP_SECONDS": "0.2",
-            "ENGRAM_MAINTENANCE_INTERVAL_SECONDS": "0",
         }
         yield Place(Servers(url, addresses.redis_url), env, tmp_path)
 

@@ -17,6 +17,7 @@ PACKAGES = {
     "integrations/langchain": "engram_langchain",
     "integrations/llamaindex": "engram_llamaindex",
     "integrations/mcp": "engram_mcp",
+    "integrations/pull": "engram_pull",
 }
 
 

@@ -63,7 +63,7 @@ def answering(server: OpenAiServer, run_protocol: Evaluate) -> Iterator[Evaluate
 def run_protocol(
     application: Application, addresses: Servers, sample_dataset: Dataset, tmp_path: Path
 ) -> Iterator[Evaluate]:
-    """Run a protocol on the sample corpus; reports and finished phases go to ``tmp_path``, plots if ``drawn``.
+    """Run a protocol on the sample corpus; reports and finished phases go to ``tmp_path``.
 
     ``configuration`` and ``models`` are settings and models that differ from those of the shared application.
     """
@@ -74,7 +74,6 @@ def run_protocol(
         *,
         configuration: Mapping[str, Any] | None = None,
         models: Mapping[str, Any] | None = None,
-        drawn: bool = False,
         **options: Any,
     ) -> RunReport:
         services = (
@@ -85,10 +84,7 @@ def run_protocol(
         def vary(variation: Variation) -> Application:
             return stack.enter_context(closing(build_variation(services, addresses, variation)))
 
-        with pytest.MonkeyPatch.context() as patch:
-            if not drawn:  # plots take longer than many a protocol on a few questions
-                patch.setattr("engram_evaluation.evaluation_run.draw", lambda *_: [])
-            return evaluate(services, vary, dataset, Options(protocol=protocol, **options), tmp_path, console)
+        return evaluate(services, vary, dataset, Options(protocol=protocol, **options), tmp_path, console)
 
     with ExitStack() as stack:
 

@@ -14,6 +14,7 @@ from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.auth.scope import Scope
+from engram.services.passage_keys.expansion_validation import GENERATION_THRESHOLD, ExpansionValidation
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram_evaluation import adapt_table
 from engram_evaluation.adapt_protocol import select_expandable, split
@@ -123,7 +124,7 @@ def test_evolved_keys_find_what_they_were_adapted_to(
     assert document["command"] == (
         "engram evaluate sample --protocol adapt --seed 0 --fractions 1.0 --retrievers dense,graph --ways supported"
     )
-    assert document["engine"]["passage_key_strength"] == application.settings.passage_key_strength
+    assert document["engine"]["embedding_model"] == application.models.embedder.model
     values = document["phases"][0]["questions"][0]["values"]
     assert set(values) >= {"ndcg@1", "ndcg@10", "mrr", "recall@5", "recall@10", "ms"}
     markdown = next(tmp_path.glob("*.md")).read_text(encoding="utf-8")
@@ -179,7 +180,7 @@ def test_ungated_keys_take_in_what_nothing_validated(run_protocol: Evaluate, few
     report = run_protocol(
         "adapt",
         few,
-        configuration={"passage_key_gate_top_k": 0},
+        models={"expansion_validation": ExpansionValidation(0, GENERATION_THRESHOLD)},
         fractions=(1.0,),
         retrievers=("lexical",),
         ways=("supported", "ungated"),
@@ -296,7 +297,7 @@ def test_tables_by_hand() -> None:
         {"turns": 2},
         {"freeze": ("task",)},
         {"profile": "paper"},
-        {"protocol": "same", "fractions": (0.5,)},
+        {"protocol": "similar", "fractions": (0.5,)},
         {"protocol": "cold", "key_building": "title"},
     ],
 )

@@ -28,6 +28,6 @@ def test_a_folder_without_code_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_service_and_the_evaluation_are_fingerprinted() -> None:
-    folders = ["core", "providers", "services", "storage", "wings", "engram_evaluation"]
+    folders = ["composition", "core", "providers", "services", "storage", "wings", "engram_evaluation"]
     assert [folder.name for folder in CODE] == folders
     assert code_fingerprint() == fingerprint(CODE)

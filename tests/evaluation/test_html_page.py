@@ -85,7 +85,7 @@ def test_the_page_needs_nothing_from_anywhere_and_is_well_formed(tmp_path: Path)
 def test_the_tables_are_those_of_the_markdown_page(tmp_path: Path) -> None:
     write(tmp_path, "2wiki", "cold", cold(0.5))
     write(tmp_path, "musique", "similar", build_rows(["default"], ["judged questions"], 2))
-    write_tables(tmp_path, "agent", "2wiki")
+    write_tables(tmp_path, "absent", "2wiki")
     cells = {
         cell.strip()
         for line in gather([tmp_path]).splitlines()
@@ -116,7 +116,7 @@ def test_report_page_escapes_measured_text(tmp_path: Path) -> None:
 def test_lines_by_turn_and_bars_where_arms_are_compared(tmp_path: Path) -> None:
     write(tmp_path, "2wiki", "similar", build_rows(["default"], ["judged", "others"], 3))
     write(tmp_path, "2wiki", "noise", build_rows(["full", "frozen"], ["judged", "others"], 3))
-    write(tmp_path, "2wiki", "time", build_rows(["full", "timeless"], ["judged", "others"], 1))
+    write(tmp_path, "2wiki", "hostile", build_rows(["full", "uncapped"], ["judged", "others"], 1))
     one, judged, others, bars = list_charts(tmp_path)
     assert isinstance(one, Lines)
     assert one.series["judged"] == [(turn, pytest.approx(0.4 + 0.1 * turn)) for turn in range(4)]
@@ -127,7 +127,7 @@ def test_lines_by_turn_and_bars_where_arms_are_compared(tmp_path: Path) -> None:
     assert bars.series == {
         "before": [pytest.approx(0.4)] * 2,
         "full": [pytest.approx(0.5)] * 2,
-        "timeless": [pytest.approx(0.51)] * 2,
+        "uncapped": [pytest.approx(0.51)] * 2,
     }
 
 
@@ -138,7 +138,7 @@ def test_each_protocol_has_its_chart(tmp_path: Path) -> None:
     ]
     write(tmp_path, "scifact", "adapt", keys)
     stretches = [row(arm, f"arrivals {at}", 0, at / 4) for at in (1, 2) for arm in ("memory off", "memory read")]
-    write(tmp_path, "2wiki", "stream", stretches)
+    write(tmp_path, "2wiki", "clicks", stretches)
     marks = {"em": 0.1, "f1": 0.2, "contains": 0.3, "strict": 0.4, "lenient": 0.5, "prompt_tokens": 900.0}
     write(tmp_path, "medical", "answers", [row("default", "all questions", 0, 0.5) | marks])
     rated = [
@@ -148,13 +148,7 @@ def test_each_protocol_has_its_chart(tmp_path: Path) -> None:
         for turn in (0, 1)
     ]
     write(tmp_path, "feedbackqa", "human", rated)
-    swept = {"paper, K_S 12": 0.9, "paper, K_S 3": 0.5, "default, K_S 3": 0.7, "paper, K_E 5": 0.5}
-    write(tmp_path, "2wiki", "sweep", [row(arm, "all questions", 0, value) for arm, value in swept.items()])
-    stream, adapted, human, answered, sentences, entities = list_charts(tmp_path)
-    assert isinstance(sentences, Lines)
-    assert isinstance(entities, Lines)
-    assert sentences.series == {"paper": [(3.0, 0.5), (12.0, 0.9)], "default": [(3.0, 0.7)]}
-    assert (entities.x, entities.series) == ("K_E", {"paper": [(5.0, 0.5)]})
+    stream, adapted, human, answered = list_charts(tmp_path)
     assert isinstance(stream, Lines)
     assert stream.series["memory read"] == [(1, 0.25), (2, 0.5)]
     assert isinstance(adapted, Bars)

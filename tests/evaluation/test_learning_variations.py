@@ -17,29 +17,24 @@ from engram.services.question.pipeline import QuestionPipeline
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram_evaluation import levels_table
+from engram_evaluation.arrivals import arrivals
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.dataset import Dataset, GoldSentence, Question
 from engram_evaluation.evaluation_run import evaluate
-from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.learning_variations import (
-    CLAIMED_EXAMINATION,
     COMPARED_VARIATIONS,
     FIXED_GAIN,
     FLIP_RATES,
-    FULL,
+    HOSTILE,
     NOISE,
     PASSAGE_KEYS,
     RULES,
-    SYBIL,
-    TIME,
     FlippingJudge,
     Variation,
-    attacker,
     list_variations,
 )
 from engram_evaluation.protocols import JUDGED_GROUP, PARAPHRASES
 from engram_evaluation.run_options import SCOPES, Options
-from engram_evaluation.stream_protocol import arrivals
 from engram_evaluation.verdict_givers import OracleJudge, ShownSentence
 from tests.evaluation.conftest import Evaluate
 from tests.support.scopes import ANYWHERE
@@ -84,15 +79,6 @@ def test_a_fixed_gain_ignores_perplexity(application: Application, addresses: Se
     gains = [row["gain"] for scope, channel in audit.items() if scope != "weights" for row in channel]
     assert len(gains) > 3
     assert gains == pytest.approx([FIXED_GAIN] * len(gains))
-
-
-def test_a_timeless_arm_ignores_the_time_a_question_names(application: Application, curie: str) -> None:
-    question = Question("q", QUESTION, frozenset({"curie"}), (), "")
-    harness = Harness(application, curie)
-    named = [
-        harness.ask(question, QueryArm("default", "read", timeless=timeless))[0].trace for timeless in (False, True)
-    ]
-    assert [trace.time_constraint if trace else "" for trace in named] == ["1867", None]
 
 
 def test_a_flipped_verdict_says_the_opposite() -> None:
@@ -179,9 +165,10 @@ def test_the_noise_protocol_compares_rules_at_each_rate(run_protocol: Evaluate, 
 def test_many_new_names_move_nothing_where_a_trusted_one_spoke(
     run_protocol: Evaluate, application: Application, few: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(COMPARED_VARIATIONS, "sybil", tuple(replace(way, sybils=12) for way in SYBIL))
-    report = run_protocol("sybil", few, limit=3)
-    new, trusted, uncapped = (way.name for way in SYBIL)
+    many = tuple(replace(way, sybils=12) for way in HOSTILE if way.sybils)
+    monkeypatch.setitem(COMPARED_VARIATIONS, "hostile", many)
+    report = run_protocol("hostile", few, limit=3)
+    new, trusted, uncapped = (way.name for way in many)
     recall = [report.value("recall@5", JUDGED_GROUP, turn, new) for turn in range(3)]
     assert recall[2] >= recall[1] - 0.01
     assert (
@@ -193,51 +180,6 @@ def test_many_new_names_move_nothing_where_a_trusted_one_spoke(
     judges = {row["judge"] for row in events}
     assert judges == {"oracle", *(f"sybil-{n}" for n in range(12))}, "of the last way: each is a name of its own"
     assert {row["standing"] for row in events} == {1.0}, "and all are trusted"
-
-
-@pytest.mark.parametrize("protocol", ["spam", "poison"])
-def test_many_new_names_neither_click_nor_poison_what_a_trusted_one_taught(
-    run_protocol: Evaluate,
-    application: Application,
-    few: Dataset,
-    monkeypatch: pytest.MonkeyPatch,
-    protocol: str,
-) -> None:
-    monkeypatch.setitem(
-        COMPARED_VARIATIONS, protocol, tuple(replace(way, sybils=6) for way in COMPARED_VARIATIONS[protocol])
-    )
-    report = run_protocol(protocol, few, limit=3)
-    new, trusted, _ = (way.name for way in SYBIL)
-    recall = [report.value("recall@5", JUDGED_GROUP, turn, new) for turn in range(3)]
-    assert recall[2] >= recall[1] - 0.01
-    assert report.value("recall@5", JUDGED_GROUP, 2, trusted) <= recall[2]
-    judges = {row["judge"] for row in rows(application, f"evaluate-{few.name}", "feedback_event")}
-    assert judges == {"oracle", *(f"sybil-{n}" for n in range(6))}
-
-
-def test_a_click_spammer_supports_what_is_wrong_and_skips_what_is_right() -> None:
-    question = Question("q", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "")
-    shown = [
-        ShownSentence(1, "a", "A did."),
-        ShownSentence(2, "x", "X did not."),
-        ShownSentence(3, "x", "Nor Y.", selected=False),
-    ]
-    verdict = attacker("clicks", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown)
-    assert verdict is not None
-    assert verdict.partial
-    assert verdict.supporting == [NamedSentence(2)]
-    assert verdict.rejected == [NamedSentence(1, examined=CLAIMED_EXAMINATION)]
-    assert attacker("clicks", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown[:1]) is None
-
-
-def test_a_poisoner_says_that_the_question_led_to_what_is_wrong() -> None:
-    question = Question("q", "Who?", frozenset({"a"}), (GoldSentence("a", "A did."),), "")
-    shown = [ShownSentence(1, "a", "A did."), ShownSentence(2, "x", "X did not.")]
-    verdict = attacker("expansions", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown)
-    assert verdict is not None
-    assert verdict.supporting_passages == ["x"]
-    assert [unit.text for unit in verdict.expansions] == ["Who?"]
-    assert attacker("expansions", OracleJudge("full")).verdict(ANYWHERE, uuid4(), question, shown[:1]) is None
 
 
 def test_levels_are_measured_together_left_out_and_alone(
@@ -288,11 +230,10 @@ def test_levels_are_those_that_the_profile_reads(profile: Profile, has_expansion
     assert len({(variation.frozen, variation.expanded) for variation in variations}) == len(variations)
 
 
-@pytest.mark.parametrize("protocol", ["same", "stream"])
 def test_a_frozen_run_leaves_its_scopes_alone(
-    run_protocol: Evaluate, application: Application, few: Dataset, protocol: str
+    run_protocol: Evaluate, application: Application, few: Dataset
 ) -> None:
-    run_protocol(protocol, few, limit=4, freeze=("recall", "time"))
+    run_protocol("similar", few, limit=4, freeze=("recall", "time"))
     channels = {row["channel"] for row in rows(application, f"evaluate-{few.name}", "memory_audit")}
     assert "task" in channels
     assert not channels & {"recall", "time"}
@@ -300,8 +241,8 @@ def test_a_frozen_run_leaves_its_scopes_alone(
 
 
 def test_phases_of_a_frozen_run_are_not_those_of_a_whole_one(run_protocol: Evaluate, few: Dataset) -> None:
-    frozen = run_protocol("same", few, freeze=("recall",))
-    whole = run_protocol("same", few)
+    frozen = run_protocol("similar", few, freeze=("recall",))
+    whole = run_protocol("similar", few)
     assert whole.value("hops", JUDGED_GROUP, 1) < frozen.value("hops", JUDGED_GROUP, 1)
 
 
@@ -324,8 +265,8 @@ def test_an_ungated_run_asks_without_the_gate(
 
 
 def test_turns_between_are_taught_and_not_measured(run_protocol: Evaluate, few: Dataset) -> None:
-    every = run_protocol("same", few, limit=3, turns=4)
-    some = run_protocol("same", few, limit=3, turns=4, at=(2,))
+    every = run_protocol("similar", few, limit=3, turns=4)
+    some = run_protocol("similar", few, limit=3, turns=4, at=(2,))
     assert {phase.turn for phase in some.phases} == {0, 2, 4}
     for turn in (0, 2, 4):
         assert some.value("recall@5", JUDGED_GROUP, turn) == every.value("recall@5", JUDGED_GROUP, turn)
@@ -336,7 +277,7 @@ def test_turns_between_are_taught_and_not_measured(run_protocol: Evaluate, few: 
 @pytest.mark.parametrize("at", [(0,), (5,), (2, 2), (-1,)])
 def test_turns_to_measure_after_lie_among_the_turns(at: tuple[int, ...]) -> None:
     with pytest.raises(InvalidRequestError, match="--at"):
-        Options(protocol="same", turns=4, at=at)
+        Options(protocol="similar", turns=4, at=at)
 
 
 def test_seeds_share_the_connections_of_a_way_to_learn(
@@ -348,24 +289,12 @@ def test_seeds_share_the_connections_of_a_way_to_learn(
         opened.append(variation.name)
         return application
 
-    asked = Options(protocol="time", limit=1, seeds=(0, 1))
+    asked = Options(protocol="levels", limit=1, seeds=(0, 1))
     evaluate(application, vary, few, asked, tmp_path, Console(file=io.StringIO()))
-    assert opened == [variation.name for variation in TIME if variation != FULL]
+    assert opened == ["all levels", "without question memory"]
 
 
 def test_the_parameters_of_a_variation_are_plain_and_in_one_order() -> None:
     parameters = Variation("x", frozen=frozenset(SCOPES)).parameters()
     assert parameters["frozen"] == sorted(SCOPES)
     assert json.loads(json.dumps(parameters)) == parameters
-
-
-def test_the_stream_is_measured_with_memory_off_and_read(run_protocol: Evaluate, few: Dataset) -> None:
-    report = run_protocol("stream", few, limit=30)
-    assert [(line.arm, line.group) for line in report.lines()][:2] == [
-        ("memory off", "arrivals 1 to 6"),
-        ("memory read", "arrivals 1 to 6"),
-    ]
-    assert report.value("hops", "arrivals 25 to 30", 0, "memory read") < report.value(
-        "hops", "arrivals 25 to 30", 0, "memory off"
-    )
-    assert run_protocol("stream", few, limit=30).phases == report.phases

@@ -90,15 +90,6 @@ def test_a_hop_is_known_only_with_those_that_it_starts_from(dataset: Dataset) ->
     assert case.check_hops([MAKER]) == [False, False]
     assert case.check_hops([FILM]) == [True, False]
     assert case.check_hops([MAKER, OTHER_QUESTION, FILM]) == [True, True]
-    assert (
-        case.find_next_hop([False, False]),
-        case.find_next_hop([True, False]),
-        case.find_next_hop([True, True]),
-    ) == (
-        0,
-        1,
-        None,
-    )
 
 
 def test_oracle_tells_only_what_sentences_state(endpoint: Callable[..., Llm]) -> None:

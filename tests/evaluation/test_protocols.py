@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from engram.composition.container import Application
+from engram.composition.parts import retrieval_services
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, DEFAULT_MODEL_SHA256
 from engram.providers.llm import Llm
@@ -49,20 +50,18 @@ def options(protocol: Any, **more: Any) -> Options:
 
 def test_plans_of_the_sample(sample_dataset: Dataset) -> None:
     count = len(sample_dataset.questions)
-    everything = plan(sample_dataset, options("same"), 0)
+    everything = plan(sample_dataset, options("similar"), 0)
     assert {name: len(group) for name, group in everything.groups.items()} == {
         JUDGED_GROUP: count,
         PARAPHRASES: count,
     }
-    few = plan(sample_dataset, options("unrelated", limit=5), 0)
+    few = plan(sample_dataset, options("hostile", limit=5), 0)
     assert {name: len(group) for name, group in few.groups.items()} == {
         JUDGED_GROUP: 5,
         PARAPHRASES: 5,
         UNJUDGED: count - 5,
     }
     assert [q.id for q in few.groups[JUDGED_GROUP]] == [q.id for q in sample_dataset.questions[:5]]
-    with pytest.raises(InvalidRequestError, match="unjudged questions"):
-        plan(sample_dataset, options("unrelated"), 0)
     alone = sample_dataset.questions[:1]
     with pytest.raises(InvalidRequestError, match="sharing a passage"):
         plan(replace(sample_dataset, paraphrases={}, questions=alone), options("similar"), 0)
@@ -80,11 +79,10 @@ def test_without_paraphrases_questions_that_share_a_passage_take_their_place() -
         return {name: [question.id for question in group] for name, group in groups.items()}
 
     assert names("similar") == {JUDGED_GROUP: ["1", "2"], SHARING_GROUP: ["3", "6"], UNJUDGED: ["4", "5"]}
-    assert names("same", 3) == {JUDGED_GROUP: ["1", "2", "3"], SHARING_GROUP: ["5", "6"], UNJUDGED: ["4"]}
     reworded = replace(dataset, paraphrases={"1": (questions[0],)})
     with_paraphrase = plan(reworded, options("similar"), 0).groups
     assert [question.id for question in with_paraphrase[SHARING_GROUP]] == ["3"]
-    assert names("unrelated", 1) == {JUDGED_GROUP: ["1"], UNJUDGED: ["2", "3", "4", "5", "6"]}
+    assert names("hostile", 1) == {JUDGED_GROUP: ["1"], UNJUDGED: ["2", "3", "4", "5", "6"]}
 
 
 def test_halves_are_disjoint_within_each_type(sample_dataset: Dataset) -> None:
@@ -142,11 +140,11 @@ def test_passages_alone_teach_the_judged_questions(
         questions=tuple(replace(question, gold=()) for question in sample_dataset.questions),
         paraphrases={of: (replace(one, gold=()),) for of, (one,) in sample_dataset.paraphrases.items()},
     )
-    report = run_protocol("same", bare, limit=12)
+    report = run_protocol("similar", bare, limit=12)
     before, after = (report.value("recall@2", JUDGED_GROUP, turn) for turn in (0, 1))
     assert after > before
     assert report.value("recall@5", JUDGED_GROUP, 1) == 1.0
-    assert "No question has gold sentences: verdicts name passages." in report.markdown({})
+    assert "No question has gold sentences: verdicts name passages." in report.markdown()
     collection = f"evaluate-{bare.name}"
     likely = [row for row in rows(application, collection, "verdict_sentence") if row["role"] == "likely"]
     assert {row["examined"] for row in likely} == {0.5}
@@ -178,7 +176,7 @@ def test_no_endpoint_no_llm_judge(run_protocol: Evaluate) -> None:
     with pytest.raises(LlmNotConfiguredError, match="ENGRAM_LLM_BASE_URL"):
         choose("llm", "full", None)
     with pytest.raises(LlmNotConfiguredError):
-        run_protocol("same", judge="llm", limit=1)
+        run_protocol("similar", judge="llm", limit=1)
 
 
 def test_model_requests_are_counted(run_protocol: Evaluate) -> None:
@@ -192,11 +190,11 @@ def test_model_requests_are_counted(run_protocol: Evaluate) -> None:
     assert counted == asked > 0
 
 
-def test_hops_end_by_the_rule_that_is_asked_for(run_protocol: Evaluate) -> None:
+def test_hops_end_by_the_rule_that_is_asked_for(run_protocol: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
     """`learned` ends the default profile's hops; the other has no features to tell by and keeps its own rule."""
     never = run_protocol("cold", limit=4, stop_rule="none")
-    sure = {"sufficiency_threshold": 0.0}  # whatever it says is enough
-    learned = run_protocol("cold", limit=4, stop_rule="learned", configuration=sure)
+    monkeypatch.setattr(retrieval_services, "SUFFICIENCY_THRESHOLD", 0.0)  # whatever it says is enough
+    learned = run_protocol("cold", limit=4, stop_rule="learned", configuration={})
     hops = {
         (rule, arm): report.value("hops", "all questions", 0, arm)
         for rule, report in (("none", never), ("learned", learned))
@@ -204,9 +202,8 @@ def test_hops_end_by_the_rule_that_is_asked_for(run_protocol: Evaluate) -> None:
     }
     assert hops["learned", "default"] == 1.0 < hops["none", "default"]
     assert hops["learned", "paper"] == hops["none", "paper"]
-    assert learned.engine["sufficiency_threshold"] == 0.0
     with pytest.raises(InvalidRequestError, match="--stop-rule learned means nothing to --profile paper"):
-        options("same", profile="paper", stop_rule="learned")
+        options("similar", profile="paper", stop_rule="learned")
 
 
 def test_a_stopped_run_goes_on_where_it_was(
@@ -241,9 +238,6 @@ def test_a_stopped_run_goes_on_where_it_was(
     again = run_protocol("similar", few, limit=4)
     assert asked == []
     assert [phase.rows for phase in again.phases] == [phase.rows for phase in resumed.phases]
-    whole = run_protocol("same", few, limit=4)
-    assert asked == []  # the same questions judged and measured: nothing is new
-    assert whole.value("recall@5", JUDGED_GROUP, 1) == resumed.value("recall@5", JUDGED_GROUP, 1)
 
 
 def test_a_damaged_phase_is_measured_again(run_protocol: Evaluate, tmp_path: Path) -> None:
@@ -282,7 +276,7 @@ def test_reports_say_what_was_done(run_protocol: Evaluate, few: Dataset, tmp_pat
 def test_what_bystanders_lose_stands_beside_what_is_gained(
     run_protocol: Evaluate, few: Dataset, tmp_path: Path
 ) -> None:
-    report = run_protocol("same", few, limit=4)
+    report = run_protocol("similar", few, limit=4)
     document = json.loads((tmp_path / f"{report.options.slug('sample')}.json").read_text(encoding="utf-8"))
     changes = {(change["group"], change["metric"]): change for change in document["changes"]}
     assert {group for group, _ in changes} == {phase.group for phase in report.phases}
@@ -296,7 +290,7 @@ def test_what_bystanders_lose_stands_beside_what_is_gained(
     (table,) = report.build_further_tables()
     assert table.title == change_table.TITLE
     assert "memory off" in [column.header for column in table.columns]
-    ablated = run_protocol("time", few, limit=2)
+    ablated = run_protocol("levels", few, limit=2)
     assert ablated.drift == ()
 
 
@@ -322,8 +316,8 @@ def test_an_older_version_of_the_corpus_leaves_nothing_behind(
         {"seeds": (1, 1)},
         {"stop_rule": "x"},
         {"freeze": ("task",)},
-        {"protocol": "same", "freeze": ("task", "x")},
-        {"protocol": "same", "freeze": ("task", "task")},
+        {"protocol": "similar", "freeze": ("task", "x")},
+        {"protocol": "similar", "freeze": ("task", "task")},
     ],
 )
 def test_options_are_checked(wrong: dict[str, Any]) -> None:
@@ -332,7 +326,7 @@ def test_options_are_checked(wrong: dict[str, Any]) -> None:
 
 
 def test_frozen_scopes_are_part_of_the_command_in_one_order() -> None:
-    one, other = (options("same", freeze=scopes) for scopes in (("weights", "task"), ("task", "weights")))
+    one, other = (options("similar", freeze=scopes) for scopes in (("weights", "task"), ("task", "weights")))
     assert one.command("x") == other.command("x")
     assert one.command("x").endswith(" --freeze task --freeze weights")
     assert one.slug("x").endswith("-freeze-task-freeze-weights")
@@ -394,7 +388,7 @@ def test_a_figure_out_of_tolerance_is_named(run_protocol: Evaluate) -> None:
 def test_a_report_names_what_found_the_names(run_protocol: Evaluate, few: Dataset) -> None:
     """A pipeline that is configured and not installed is not what a figure rests on."""
     installed = find_spec("en_core_web_sm") is not None
-    engine = run_protocol("stream", few, limit=1).as_json()["engine"]
+    engine = run_protocol("cold", few, limit=1).as_json()["engine"]
     assert engine["spacy_model"] == ("en_core_web_sm" if installed else "rules")
 
 
@@ -407,4 +401,4 @@ def test_a_report_names_the_encoder_and_whose_weights_it_used(run_protocol: Eval
     other = replace(report, engine={**report.engine, "embedding_model": "mine"})
     said = f"Encoder: mine. The shipped ranking weights were fitted with {DEFAULT_MODEL}."
     assert said in other.markdown()
-    assert said not in replace(other, options=options("same", profile="paper")).markdown()
+    assert said not in replace(other, options=options("similar", profile="paper")).markdown()

@@ -135,19 +135,19 @@ def test_figures_that_the_weights_have_seen_are_marked(tmp_path: Path) -> None:
 
 
 def write_tables(folder: Path, protocol: str, dataset: str, title: str = "") -> None:
-    """A report of a protocol that ingests nothing."""
+    """A report of a protocol with tables of its own."""
     grid = Grid(["policy", "F1"], [["rules", "0.500"]])
     command = f"engram evaluate {dataset} --protocol {protocol}"
     TableReport(protocol, dataset, command, {title: grid}, "F1: of <words>.", [{"f1": 0.5}]).write(folder, protocol)
 
 
-def test_protocols_that_ingest_nothing_stand_below_the_others(tmp_path: Path) -> None:
+def test_protocols_with_tables_of_their_own_stand_below_the_others(tmp_path: Path) -> None:
     write(tmp_path, "musique", "cold", cold(0.5))
-    write_tables(tmp_path, "agent", "2wiki")
-    write_tables(tmp_path, "streamed", "musique", "small, 1 questions")
-    page = gather([tmp_path])
-    assert re.findall("^## (.*)$", page, re.MULTILINE) == ["cold", "agent", "streamed"]
-    assert "```\nengram evaluate 2wiki --protocol agent\n```\n\nF1: of <words>." in page
+    write_tables(tmp_path / "one", "absent", "2wiki")
+    write_tables(tmp_path / "two", "absent", "musique", "small, 1 questions")
+    page = gather([tmp_path, tmp_path / "one", tmp_path / "two"])
+    assert re.findall("^## (.*)$", page, re.MULTILINE) == ["cold", "absent"]
+    assert "```\nengram evaluate 2wiki --protocol absent\n```\n\nF1: of <words>." in page
     assert cells(page, "2wiki: policy") == [["F1"]]
     assert cells(page, "musique: small, 1 questions: policy") == [["F1"]]
     assert cells(page, "rules") == [["0.500"]] * 2
@@ -160,9 +160,9 @@ def test_a_protocol_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_page_of_such_protocols_alone_has_no_corpora(tmp_path: Path) -> None:
-    write_tables(tmp_path, "agent", "2wiki")
+    write_tables(tmp_path, "absent", "2wiki")
     page = gather([tmp_path])
-    assert "passages" not in page.split("## agent")[1]
+    assert "passages" not in page.split("## absent")[1]
     assert "Made by" not in page
 
 
@@ -247,7 +247,7 @@ def test_the_command_writes_or_prints_the_page(tmp_path: Path) -> None:
     assert (tmp_path / "docs" / "measured.md").read_text(encoding="utf-8") == page
     assert "there is no JSON report" in cli.fails("report", "nowhere")
     assert "--freeze must be one of task, time, recall, weights" in cli.fails(
-        "evaluate", "sample", "--protocol", "same", "--freeze", "tsk"
+        "evaluate", "sample", "--protocol", "similar", "--freeze", "tsk"
     )
     assert "--fractions must be numbers separated by commas, not 'half'." in cli.fails(
         "evaluate", "sample", "--protocol", "adapt", "--fractions", "half"

@@ -33,6 +33,7 @@ from tests.faults.kills import Kills
 from tests.faults.races import Races
 from tests.faults.replicas import Replicas
 from tests.support import encoder
+from tests.support.constants import SWEEP_SECONDS
 
 MEMORY_MB = 128
 
@@ -82,8 +83,7 @@ def _faults(seed: int) -> Iterator[dict[str, Callable[[Tally], None]]]:
             "DATABASE_URL": postgres.url,
             "REDIS_URL": redis.url,
             "ENGRAM_DATA_DIR": str(settings.data_dir),
-            "ENGRAM_FEEDBACK_SWEEP_SECONDS": "0.2",
-            "ENGRAM_MAINTENANCE_INTERVAL_SECONDS": "0",
+            SWEEP_SECONDS: "0.2",
         }
         site = Installation(application, env, folder)
         killing = Kills(site, str(second), random.Random(seed), stack)

@@ -1,5 +1,6 @@
 """Servers that a test may kill: a Postgres and a Redis for each module, with Engram's own processes on them."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from engram.runtime.api_process import create_app
 from engram.storage.schema_revision import migrate
 from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from tests.conftest import PAGES_MB, Heavy
+from tests.support.constants import SWEEP_SECONDS, set_constants
 from tests.support.processes import Process
 from tests.support.strict_client import TestClient
 from tests.support.workers import run_in_thread
@@ -99,8 +101,7 @@ def env(settings: Settings, places: Servers) -> Mapping[str, str]:
         "DATABASE_URL": places.database_url,
         "REDIS_URL": places.redis_url,
         "ENGRAM_DATA_DIR": str(settings.data_dir),
-        "ENGRAM_FEEDBACK_SWEEP_SECONDS": "0.2",
-        "ENGRAM_MAINTENANCE_INTERVAL_SECONDS": "0",
+        SWEEP_SECONDS: "0.2",
     }
 
 
@@ -127,10 +128,11 @@ def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pyte
     monkeypatch.setattr("engram.runtime.worker.BLOCK_MS", 50)
     monkeypatch.setattr("engram.runtime.worker.RETRY_SECONDS", 0.1)
     monkeypatch.setattr("engram.runtime.worker.JOB_POLL_SECONDS", 0.05)
+    monkeypatch.setattr("engram.runtime.worker.Worker._maintain", lambda _: time.sleep(0.05))
 
     @contextmanager
-    def run(**changed: object) -> Iterator[Application]:
-        changed = {"feedback_sweep_seconds": 0.1, "maintenance_interval_seconds": 0, **changed}
+    def run(constants: Mapping[str, object] | None = None, **changed: object) -> Iterator[Application]:
+        set_constants(monkeypatch, {SWEEP_SECONDS: 0.1} | dict(constants or {}))
         app = _application(settings.model_copy(update=changed), places, heavy)
         with run_in_thread(app):
             yield app

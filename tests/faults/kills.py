@@ -19,11 +19,12 @@ from engram.wings.upkeep.services import backup_service
 from engram.wings.upkeep.storage import schema_drift
 from tests.faults.installation import Installation, RestorePlace, Tally, alike, contents, different
 from tests.support import state, undo
+from tests.support.constants import EMBEDDING_BATCH, INGEST_BATCH, LEASE_SECONDS
 from tests.support.processes import eventually
 from tests.support.threads import make_thread
 
 PASSAGES = 40
-QUICK = {"ENGRAM_JOB_LEASE_SECONDS": "1", "ENGRAM_INGEST_BATCH_SIZE": "2", "ENGRAM_EMBEDDING_BATCH_SIZE": "2"}
+QUICK = {LEASE_SECONDS: "1", INGEST_BATCH: "2", EMBEDDING_BATCH: "2"}
 OPEN = ("queued", "running")
 SOONER, LATER = 0.7, 1.1
 KEPT_TABLES = (*state.GRAPH, *state.LEXICAL)

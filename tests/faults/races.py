@@ -17,6 +17,7 @@ import httpx
 
 from tests.faults.installation import Installation, RestorePlace, Tally, contents, different, passages
 from tests.support import state
+from tests.support.constants import FEEDBACK_BATCH
 from tests.support.processes import PATIENCE_SECONDS, Process, eventually
 from tests.support.threads import ThreadPoolExecutor
 
@@ -62,7 +63,7 @@ class Races:
 
     def _stand_up_workers(self) -> None:
         while len(self.workers) < 2:
-            self.workers.append(self.stack.enter_context(self.site.start("worker", ENGRAM_FEEDBACK_BATCH_SIZE="4")))
+            self.workers.append(self.stack.enter_context(self.site.start("worker", **{FEEDBACK_BATCH: "4"})))
 
     def _collection(self) -> str:
         name = f"raced-{uuid4().hex[:12]}"

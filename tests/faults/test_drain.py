@@ -16,6 +16,7 @@ from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION, Start, Working, count_paused, pause_applying, post_verdict
 from tests.faults.test_killed_api import BODY, NDJSON, PADDING, list_statuses
 from tests.support import state, undo
+from tests.support.constants import INGEST_BATCH, STATEMENT_TIMEOUT
 from tests.support.orphans import orphans
 from tests.support.processes import PATIENCE_SECONDS, Process, eventually
 
@@ -90,7 +91,7 @@ def test_a_request_that_outlives_the_grace_is_cut_off_and_can_be_repeated(
     application: Application, postgres: EmbeddedPostgres, curie: str, start: Start, working: Working
 ) -> None:
     # Its statement would wait for hours.
-    api = start("serve", ENGRAM_SHUTDOWN_GRACE_SECONDS="1", ENGRAM_STATEMENT_TIMEOUT_SECONDS="36000").ready()
+    api = start("serve", ENGRAM_SHUTDOWN_GRACE_SECONDS="1", **{STATEMENT_TIMEOUT: "36000"}).ready()
     with client_of(api) as http, ThreadPoolExecutor(1) as pool:
         with pause_applying(postgres):
             verdict = pool.submit(post_verdict, http, curie, "waited", wait=True)
@@ -143,7 +144,7 @@ def test_terminated_worker_ingests_its_batch_and_resumes_after_restart(
 ) -> None:
     with unwritten(postgres):
         job = state.stage_passages(application, collection, *CURIE)
-        worker = start("worker", ENGRAM_INGEST_BATCH_SIZE="2")
+        worker = start("worker", **{INGEST_BATCH: "2"})
         eventually(lambda: count_paused(application) == 1)
         worker.terminate()
         time.sleep(1.0)  # until a busy machine has told the worker

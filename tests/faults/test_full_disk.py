@@ -17,6 +17,7 @@ from tests.api import operations
 from tests.api.operations import OPERATIONS, assert_problem
 from tests.faults.conftest import Working
 from tests.support import state, undo
+from tests.support.constants import APPLY_ATTEMPTS
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
@@ -200,7 +201,7 @@ def test_a_worker_waits_for_room_and_counts_no_try(
 
     for sequence in REFUSED:
         bystander.execute(f"ALTER SEQUENCE {sequence} RESTART")
-    with working(feedback_max_attempts=1):
+    with working({APPLY_ATTEMPTS: 1}):
         with unwritable(bystander, STATES[failing], "memory_audit", "passage", at_commit=at_commit):
             eventually(lambda: min(count_refusals(bystander)) > 2, "trying")
             assert set(state.event_statuses(application, curie).values()) == {"pending"}

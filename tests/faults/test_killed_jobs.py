@@ -22,12 +22,13 @@ from engram.wings.sessions.services.session_state import SessionRequest
 from tests.conftest import CURIE
 from tests.faults.conftest import Start, Working
 from tests.support import state, undo
+from tests.support.constants import INGEST_BATCH, LEASE_SECONDS
 from tests.support.jobs import make_due
 from tests.support.openai_server import OpenAiServer
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
 
-SMALL_BATCHES = {"ENGRAM_INGEST_BATCH_SIZE": "2"}
+SMALL_BATCHES = {INGEST_BATCH: "2"}
 INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at", "text_since")
 NEW_PASSAGES = [
     {"id": f"p{n}", "title": f"Bridge {n}", "text": f"Bridge {n} was opened by Ada Lund."} for n in range(6)
@@ -72,7 +73,7 @@ def killed_and_made_good(application: Application, start: Start, working: Workin
         left = row(application, collection, job)
         assert (left["status"], left["attempts"], left["error"]) == ("running", 0, None)
         make_due(application)
-        with working(ingest_batch_size=2, **settings):
+        with working({INGEST_BATCH: 2}, **settings):
             eventually(lambda: row(application, collection, job)["status"] not in {"running", "queued"})
         done = row(application, collection, job)
         assert (done["status"], done["error"], done["claimant"]) == ("succeeded", None, None)
@@ -178,7 +179,7 @@ def test_two_workers_do_each_job_once_also_when_one_is_killed(
     """One collection has many jobs, others one each; the worker that is killed has some in hand."""
     names = [collection, *(f"{collection}-{n}" for n in range(3))]
     # Long enough for workers on a busy machine; the jobs of the dead one wait for as long.
-    settings = SMALL_BATCHES | {"ENGRAM_JOB_LEASE_SECONDS": "5"}
+    settings = SMALL_BATCHES | {LEASE_SECONDS: "5"}
     workers = [start("worker", **settings) for _ in range(2)]
     dying = start("worker", "engram.storage.jobs.job_claims:advance", "after", "3", **settings)
     for worker in (*workers, dying):

@@ -36,7 +36,7 @@ def model() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def reasoning(settings: Settings, places: Servers, heavy: Heavy, model: str) -> Iterator[Application]:
     """An application with that model."""
-    app = Application(settings.model_copy(update={"llm_base_url": model, "llm_max_attempts": 1}), places)
+    app = Application(settings.model_copy(update={"llm_base_url": model}), places)
     app.models.embedder, app.models.language = heavy
     yield app
     app.close()
@@ -65,14 +65,14 @@ def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     new = NewSession(question=MOTHER, planner=planner, request=asked, budget=BUDGET)
     whole = sessions.wait(scope, sessions.start(scope, new))
     session = sessions.start(scope, new)
-    settings = {"ENGRAM_LLM_BASE_URL": model, "ENGRAM_LLM_MAX_ATTEMPTS": "1"}
+    settings = {"ENGRAM_LLM_BASE_URL": model}
     dying = start("worker", *where, **settings)
     assert dying.wait_for_end() == -signal.SIGKILL, dying.output
     left = sessions.read(scope, session)
     assert len(left.rounds) == (1 if where == AFTER_WRITE else 2)
 
     make_due(reasoning)
-    with working(llm_base_url=model, llm_max_attempts=1):
+    with working(llm_base_url=model):
         eventually(lambda: sessions.read(scope, session).stored.status == "stopped")
 
     read = sessions.read(scope, session)

@@ -9,6 +9,7 @@ import redis
 from engram.composition.container import Application
 from tests.faults.conftest import Start, Working
 from tests.support import state, twins, undo
+from tests.support.constants import FEEDBACK_BATCH, SWEEP_SECONDS, WAITING_KEY_EVENTS
 from tests.support.orphans import KEPT_BY, OUTLIVING, SEARCHES, list_unguarded, orphans
 from tests.support.processes import eventually
 
@@ -69,7 +70,7 @@ def kill_and_recover(
 def test_killed_while_it_applies(
     application: Application, curie: str, twin: str, start: Start, working: Working, step: str
 ) -> None:
-    env: Mapping[str, str] = {"ENGRAM_FEEDBACK_BATCH_SIZE": str(BATCH), "ENGRAM_FEEDBACK_SWEEP_SECONDS": "3600"}
+    env: Mapping[str, str] = {FEEDBACK_BATCH: str(BATCH), SWEEP_SECONDS: "3600"}
     kill_and_recover(application, curie, twin, start, working, *STEPS[step], **env)
 
 
@@ -77,7 +78,7 @@ def test_killed_while_it_applies(
 def test_killed_while_keys_evolve(
     application: Application, curie: str, twin: str, start: Start, working: Working, step: str
 ) -> None:
-    env: Mapping[str, str] = {"ENGRAM_PASSAGE_KEY_MAX_PENDING": "1", "ENGRAM_FEEDBACK_SWEEP_SECONDS": "3600"}
+    env: Mapping[str, str] = {WAITING_KEY_EVENTS: "1", SWEEP_SECONDS: "3600"}
     kill_and_recover(application, curie, twin, start, working, *EVOLVING[step], **env)
     assert [row["number"] for row in state.rows(application, curie, "key_generation")] == [1]
 
@@ -91,12 +92,10 @@ def test_events_of_a_killed_worker_are_taken_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     events = undo.stream(application, curie, 4, seed=8)
-    dying = start(
-        "worker", "engram.storage.corpus.collections:lock_learning", "before", ENGRAM_FEEDBACK_SWEEP_SECONDS="3600"
-    )
+    dying = start("worker", "engram.storage.corpus.collections:lock_learning", "before", **{SWEEP_SECONDS: "3600"})
     assert dying.wait_for_end() == -signal.SIGKILL, dying.output
     monkeypatch.setattr("engram.storage.wake_stream.CLAIM_IDLE_MS", 0)
-    with working(feedback_sweep_seconds=3600.0):
+    with working({SWEEP_SECONDS: 3600.0}):
         eventually(lambda: set(state.event_statuses(application, curie).values()) == {"applied"})
         eventually(lambda: stream.xlen("engram:feedback") == 0)
     assert sorted(state.list_applied_order(application, curie)) == events

@@ -59,8 +59,7 @@ class Up:
 
 @pytest.fixture
 def up(env: Mapping[str, str], tmp_path: Path) -> Iterator[Up]:
-    own = {"ENGRAM_DATA_DIR": str(tmp_path / "data"), "ENGRAM_FEEDBACK_BATCH_SIZE": "4"}
-    run = Up(tmp_path, {**env, **own})
+    run = Up(tmp_path, {**env, "ENGRAM_DATA_DIR": str(tmp_path / "data")})
     yield run
     run.process.kill()
     run.process.wait()

@@ -10,6 +10,7 @@ import structlog
 from engram.composition.container import Application
 from tests.faults.conftest import Working
 from tests.support import state, undo
+from tests.support.constants import APPLY_ATTEMPTS, SWEEP_SECONDS
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
@@ -66,7 +67,7 @@ def test_poisoned_verdict_blocks_no_others_and_is_applied_after_repair(
     poison("careless")
     events = add_verdicts(application, curie, ["careful", "careless", "careful", "careless", "careful"])
     sound, poisoned = events[::2], events[1::2]
-    with working(feedback_max_attempts=MOST_TRIES), structlog.testing.capture_logs() as said:
+    with working({APPLY_ATTEMPTS: MOST_TRIES}), structlog.testing.capture_logs() as said:
         eventually(lambda: "pending" not in state.event_statuses(application, curie).values())
         assert state.event_statuses(application, curie) == dict.fromkeys(sound, "applied") | dict.fromkeys(
             poisoned, "parked"
@@ -115,7 +116,7 @@ def test_a_retry_wakes_a_worker(
     while state.event_statuses(application, curie)[event] == "pending":
         assert application.learning.learner.apply(target, [event]) == 0
     drop_trigger(bystander)
-    with working(feedback_sweep_seconds=3600.0):  # the first sweep comes at once, and must be over
+    with working({SWEEP_SECONDS: 3600.0}):  # the first sweep comes at once, and must be over
         sweeps = state.add_episode(application, curie, QUESTION, [])
         swept = state.judge(application, curie, sweeps).event.id
         eventually(lambda: state.event_statuses(application, curie)[swept] == "applied")

@@ -23,6 +23,7 @@ from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from engram.wings.upkeep.parts import upkeep_of
 from tests.conftest import CURIE, Heavy
 from tests.support import standby, state
+from tests.support.constants import READ_LAG, READ_WAIT, set_constants
 from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
 
@@ -52,9 +53,13 @@ def make(
     """Makes applications, as of processes of their own, which read on the replica."""
     made: list[Application] = []
 
-    def open_application(url: str = primary.url, **changed: Any) -> Application:
-        told = {"read_database_url": SecretStr(second.url), "read_lag_seconds": 300.0, **changed}
-        app = Application(settings.model_copy(update=told), Servers(url, own_redis.url), consumer="tests")
+    def open_application(
+        url: str = primary.url, *, lag: float = 300.0, wait: float = 0.25, **changed: Any
+    ) -> Application:
+        told = settings.model_copy(update={"read_database_url": SecretStr(second.url), **changed})
+        with pytest.MonkeyPatch.context() as patch:
+            set_constants(patch, {READ_LAG: lag, READ_WAIT: wait})
+            app = Application(told, Servers(url, own_redis.url), consumer="tests")
         app.models.embedder, app.models.language = heavy
         if app.database.replica is not None:
             app.database.replica.start()
@@ -195,7 +200,7 @@ def test_a_verdict_that_was_waited_for_is_seen_through_every_process(
 
 
 def test_a_query_waits_for_what_it_has_to_see(make: Make, second: EmbeddedPostgres, curie: str) -> None:
-    patient = make(read_wait_seconds=20.0, read_lag_seconds=60.0)
+    patient = make(wait=20.0, lag=60.0)
     (client,) = clients(patient)
     query = post_query(client, curie)["query_id"]
     with pause_replay(second) as connection:
@@ -231,7 +236,7 @@ def test_positions_that_redis_lost_are_not_missed(
 def test_a_replica_that_stands_still_grows_stale_and_the_doctor_says_so(
     make: Make, second: EmbeddedPostgres, curie: str
 ) -> None:
-    application = make(read_lag_seconds=LAG_SECONDS)
+    application = make(lag=LAG_SECONDS)
     (client,) = clients(application)
     caught_up(application)
     assert client.get("/readyz").json()["replica"] == "ok"

@@ -11,6 +11,7 @@ from engram.wings.local.servers import EmbeddedPostgres
 from tests.conftest import CURIE, Ingest
 from tests.faults.conftest import Start, count_paused, pause_applying
 from tests.support import state, twins, undo
+from tests.support.constants import FEEDBACK_BATCH, GATHER_SECONDS, SWEEP_SECONDS
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
 from tests.support.threads import ThreadPoolExecutor
@@ -60,9 +61,9 @@ def test_two_workers_share_a_stream_that_stutters(
     stream.flushall()
     target = state.collection_id(application, curie)
     by_stream = {
-        "ENGRAM_FEEDBACK_BATCH_SIZE": "3",
-        "ENGRAM_FEEDBACK_GATHER_SECONDS": "0",
-        "ENGRAM_FEEDBACK_SWEEP_SECONDS": "3600",  # else whoever sweeps first applies all that wait
+        FEEDBACK_BATCH: "3",
+        GATHER_SECONDS: "0",
+        SWEEP_SECONDS: "3600",  # else whoever sweeps first applies all that wait
     }
     workers = [start("worker", **by_stream) for _ in range(2)]
     for worker in workers:

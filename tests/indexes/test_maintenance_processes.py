@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from engram.composition.container import Application, Servers
+from engram.composition.servers import HNSW_EF_SEARCH
 from engram.config.settings import Settings
 from engram.storage.corpus import collections
 from engram.storage.maintenance import vector_indexes
 from tests.support.command import UNREACHABLE_URL, Cli
+from tests.support.constants import DEAD_ROWS, DEAD_SHARE, EXACT_SEARCH_LIMIT
 from tests.support.databases import index_all
 from tests.support.processes import Process, eventually
 
@@ -25,9 +27,9 @@ def env(env: dict[str, str], own: Servers) -> dict[str, str]:
     """As everywhere, but every collection is large and every dead row one too many."""
     return env | {
         "DATABASE_URL": own.database_url,
-        "ENGRAM_EXACT_SEARCH_LIMIT": "0",
-        "ENGRAM_MAINTENANCE_DEAD_ROWS": "1",
-        "ENGRAM_MAINTENANCE_DEAD_SHARE": "0.000001",
+        EXACT_SEARCH_LIMIT: "0",
+        DEAD_ROWS: "1",
+        DEAD_SHARE: "0.000001",
     }
 
 
@@ -76,7 +78,7 @@ def test_the_command_heals_and_reports(cli: Cli, application: Application, curie
     assert report["healed"]
     assert report["dead"] >= 5
     assert dead_passages(application) == 0
-    assert (report["recall"], report["breadth"]) == (1.0, application.settings.hnsw_ef_search)
+    assert (report["recall"], report["breadth"]) == (1.0, HNSW_EF_SEARCH)
 
     left = cli("maintain", **env).stdout.splitlines()
     headings = "index live dead share MiB before MiB after seconds recall breadth"
@@ -107,8 +109,8 @@ def test_the_command_says_in_one_line_why_it_cannot(
         with application.database.write() as writer:
             writer.execute("REVOKE pg_read_all_data, pg_write_all_data FROM stranger")
             writer.execute("DROP ROLE stranger")
-    said = cli.fails("maintain", **(env | {"ENGRAM_MAINTENANCE_DEAD_SHARE": "1.5"}))
-    assert said.startswith("engram: setting ENGRAM_MAINTENANCE_DEAD_SHARE: ")
+    said = cli.fails("maintain", **(env | {"ENGRAM_MAINTENANCE_MEMORY_MB": "0"}))
+    assert said.startswith("engram: setting ENGRAM_MAINTENANCE_MEMORY_MB: ")
 
 
 def test_a_worker_heals(application: Application, curie: str, env: dict[str, str], tmp_path: Path) -> None:
@@ -116,7 +118,7 @@ def test_a_worker_heals(application: Application, curie: str, env: dict[str, str
     outdate(application, curie)
     index = find_passage_index(application, curie)
     before = identity(application, index)
-    with Process("worker", tmp_path, env | {"ENGRAM_MAINTENANCE_INTERVAL_SECONDS": "3600"}):
+    with Process("worker", tmp_path, env):
         eventually(lambda: identity(application, index) != before and not leftovers(application))
 
 

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engram.composition.container import Application
+from engram.composition.servers import HNSW_EF_SEARCH
 from engram.services.key_search.dense_search import EXACT
 from engram.services.maintenance import index_recall_guard
 from engram.services.maintenance.index_maintenance import IndexHealth, IndexMaintenanceService, Thresholds
@@ -114,13 +115,13 @@ class TestRecallMeasurement:
         report = maintain(application, least=0.75)[name_index(application, poor)]
         measured = read(application, poor).index_recall["passage"]
         assert (report.recall, report.breadth) == (measured.recall, measured.breadth)
-        assert measured.configured == application.settings.hnsw_ef_search < measured.breadth
+        assert measured.configured == HNSW_EF_SEARCH < measured.breadth
         assert measured.recall >= 0.75
         assert measured.rows == ROWS
 
     def test_an_index_that_finds_enough_is_searched_as_before(self, application: Application, poor: str) -> None:
         report = maintain(application, least=0.01)[name_index(application, poor)]
-        assert report.breadth == application.settings.hnsw_ef_search
+        assert report.breadth == HNSW_EF_SEARCH
         assert report.recall is not None
         assert 0.01 <= report.recall < 0.75  # or the other tests would show nothing
 
@@ -165,7 +166,7 @@ class TestSearchBreadth:
         maintain(application, least=0.75)
         with application.database.read() as reader:
             after = measure_recall(reader, collections.find(reader, poor))
-            assert reader.scalar("SHOW hnsw.ef_search") == str(application.settings.hnsw_ef_search)
+            assert reader.scalar("SHOW hnsw.ef_search") == str(HNSW_EF_SEARCH)
         assert before < 0.65
         assert after > 0.7
 

@@ -16,6 +16,7 @@ from engram.wings.upkeep.parts import upkeep_of
 from tests.conftest import Heavy
 from tests.readers.leaks import REQUESTS, SEED, Caller, World, explore, tokens_of
 from tests.support import standby
+from tests.support.constants import READ_LAG, set_constants
 from tests.support.databases import open_migrated
 from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
@@ -43,8 +44,10 @@ def own(primary: EmbeddedPostgres, addresses: Servers) -> Servers:
 @pytest.fixture(scope="module")
 def keyed(settings: Settings, own: Servers, second: EmbeddedPostgres, heavy: Heavy) -> Iterator[Application]:
     """An application that reads on the replica."""
-    told = {"access": "keys", "read_database_url": SecretStr(second.url), "read_lag_seconds": 300.0}
-    services = Application(settings.model_copy(update=told), own, consumer="replica-readers")
+    told = {"access": "keys", "read_database_url": SecretStr(second.url)}
+    with pytest.MonkeyPatch.context() as patch:
+        set_constants(patch, {READ_LAG: 300.0})
+        services = Application(settings.model_copy(update=told), own, consumer="replica-readers")
     services.models.embedder, services.models.language = heavy
     assert services.database.replica is not None
     with pytest.MonkeyPatch.context() as patch:

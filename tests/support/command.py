@@ -20,6 +20,7 @@ class Cli:
     """Runs the command in a folder without a .env file, told about the service only.
 
     Attributes:
+        module: what Python runs.
         constants: MODULE:NAME -> value that this constant of Engram has in the command, such as a shorter wait.
     """
 
@@ -27,14 +28,15 @@ class Cli:
     service: str
     data: Path
     constants: Mapping[str, float] = field(default_factory=dict)
+    module: str = "engram.cli"
 
     def __call__(self, *arguments: str | bytes, **env: str) -> "subprocess.CompletedProcess[str]":
-        command = ["-m", "engram.cli", *map(os.fsdecode, arguments)]
+        command = ["-m", self.module, *map(os.fsdecode, arguments)]
         return forks.run(command, cwd=self.folder, env=self.environment() | env, timeout=240)
 
     def begin(self, *arguments: str, output: IO[bytes]) -> forks.ForkedProcess:
         """Start the command and return while it runs; everything it prints goes to ``output``."""
-        command = ["-m", "engram.cli", *arguments]
+        command = ["-m", self.module, *arguments]
         return forks.ForkedProcess(command, cwd=self.folder, env=self.environment(), stdout=output, stderr=output)
 
     def environment(self) -> dict[str, str]:
@@ -43,7 +45,7 @@ class Cli:
             "PYTHONPATH": str(ROOT),
             "ENGRAM_URL": self.service,
             "ENGRAM_DATA_DIR": str(self.data),
-            forks.CONSTANTS: json.dumps(dict(self.constants)),
+            **{place: json.dumps(value) for place, value in self.constants.items()},
         }
 
     def fails(self, *arguments: str | bytes, **env: str) -> str:

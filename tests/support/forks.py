@@ -27,8 +27,6 @@ from typing import IO, NoReturn
 ROOT = Path(__file__).resolve().parents[2]
 WIDE = {"COLUMNS": "300"}
 """Consoles are as wide as they were told to be when they were imported."""
-CONSTANTS = "TEST_CONSTANTS"
-"""Variable of the environment with values, as JSON, that constants of modules have in the process: MODULE:NAME."""
 _NUMBER = Struct("i")
 
 
@@ -168,9 +166,9 @@ def _run_child(told: int, reports: int, out: int, err: int) -> list[str]:
     os.chdir(order["cwd"])
     os.environ.clear()
     os.environ.update(order["env"])
-    for place, value in json.loads(os.environ.pop(CONSTANTS, "{}")).items():
-        module, _, name = place.partition(":")
-        setattr(importlib.import_module(module), name, value)
+    for variable in [name for name in os.environ if ":" in name]:  # of a constant: MODULE:NAME
+        module, _, name = variable.partition(":")
+        setattr(importlib.import_module(module), name, json.loads(os.environ.pop(variable)))
     arguments: list[str] = order["arguments"]
     return arguments
 

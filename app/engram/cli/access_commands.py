@@ -197,7 +197,7 @@ def set_tenant(
     facts: Annotated[int | None, typer.Option(min=0, help="Facts that it may state a day.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a tenant, or set its quotas anew: what is left out is as ENGRAM_TENANT_... say, else not bounded."""
+    """Make a tenant, or set its quotas anew: what is left out is as docs/access.md says, else not bounded."""
     from engram.storage.auth.tenants import Quotas
 
     quotas = Quotas(passages, queries, verdicts, llm_tokens, jobs, judges, collections, keys, sessions, facts)

@@ -16,6 +16,7 @@ def distribute(
 ) -> None:
     """Distribute a migrated database by collection over the nodes of its Citus cluster; again, it does nothing."""
     from engram.composition.container import servers
+    from engram.composition.servers import HNSW_EF_SEARCH
     from engram.composition.wings import load_tables
     from engram.storage import citus_distribution
     from engram.storage.database import Database, describe_address
@@ -24,7 +25,7 @@ def distribute(
     load_tables()
     with servers(configured, make=False) as addresses, closing(Database(addresses.database_url)) as database:
         with tenancy.allow_all_tenants(), database.write_long() as writer:
-            spread = citus_distribution.distribute(writer, hnsw_ef_search=configured.hnsw_ef_search)
+            spread = citus_distribution.distribute(writer, hnsw_ef_search=HNSW_EF_SEARCH)
         where = describe_address(addresses.database_url)
     if as_json:
         say_json({"database": where, **asdict(spread)})

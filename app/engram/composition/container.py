@@ -168,7 +168,7 @@ class Application:
             )
             self._closing.callback(exposed.close)
         if settings.otlp_endpoint:
-            self._closing.callback(tracing.start(settings.otlp_endpoint, role, __version__, settings.otlp_share))
+            self._closing.callback(tracing.start(settings.otlp_endpoint, role, __version__))
 
     def close(self) -> None:
         """Close everything that was opened, the latest first."""

@@ -31,8 +31,28 @@ from engram.services.effects.weight_effect import WeightEffect
 from engram.services.encoders.encoder import Encoder
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.passage_keys.attribution import KeyLearning
-from engram.services.passage_keys.expansion_validation import ExpansionValidation
+from engram.services.passage_keys.expansion_validation import (
+    GATE_TOP_K,
+    GENERATION_THRESHOLD,
+    ExpansionValidation,
+)
 from engram.storage.retrieval.query_focus import GraphLimits
+
+EMBEDDING_TIMEOUT_SECONDS = 30.0
+"""How long an embedding server may take for one batch of texts, with all of its tries."""
+EMBEDDING_BATCH_SIZE = 64
+"""Texts of a batch that an encoder reads."""
+LLM_ATTEMPTS = 3
+"""Tries of a request to the language model, the first included."""
+GRAPH_LIMITS = GraphLimits(hub_limit=1000, candidate_limit=2000)
+"""Sentences that a hop reads of one entity, and candidates that it scores, the most activated first."""
+NOISE = FilterConstants(
+    positive=0.5, negative=1.0, process=0.001, share=0.98, contested=0.1, comparisons=50, newcomers=0.2
+)
+"""Noises and caps of judges for whom `engram judges set` says nothing; R and Q as GAM-RAG has them (Appendix C)."""
+KEY_RULES = KeyRules(strength=0.7, term_strength=0.25, units=4, capacity=16)
+WAITING_KEY_EVENTS = 64
+"""Validated events that may wait; then passage keys evolve, saturated or not."""
 
 
 class Models:
@@ -74,8 +94,8 @@ class Models:
                 api_key=key.get_secret_value() if key else None,
                 prefixes=choose_prefixes(*prefixes, find_known_prefixes(model)),
                 dimension=settings.embedding_dimension,
-                timeout_seconds=settings.embedding_timeout_seconds,
-                batch_size=settings.embedding_batch_size,
+                timeout_seconds=EMBEDDING_TIMEOUT_SECONDS,
+                batch_size=EMBEDDING_BATCH_SIZE,
             )
         )
 
@@ -114,8 +134,8 @@ class Models:
                 api_key=choice.api_key(),
                 prefixes=choice.prefixes(model),
                 dimension=choice.dimension,
-                timeout_seconds=settings.embedding_timeout_seconds,
-                batch_size=settings.embedding_batch_size,
+                timeout_seconds=EMBEDDING_TIMEOUT_SECONDS,
+                batch_size=EMBEDDING_BATCH_SIZE,
             )
         )
 
@@ -132,7 +152,7 @@ class Models:
             settings.embedding_runtime,
             Path(settings.data_dir).resolve(),
             settings.embedding_threads,
-            settings.embedding_batch_size,
+            EMBEDDING_BATCH_SIZE,
             precision or settings.embedding_precision,
         )
 
@@ -180,8 +200,7 @@ class Models:
             api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else None,
             model=settings.llm_model,
             timeout_seconds=settings.llm_timeout_seconds,
-            max_attempts=settings.llm_max_attempts,
-            prices=(settings.llm_price_prompt, settings.llm_price_completion),
+            max_attempts=LLM_ATTEMPTS,
         )
         self._closing.callback(llm.close)
         return llm
@@ -221,47 +240,17 @@ class Models:
     @locked_property
     def limits(self) -> GraphLimits:
         """Bounds on what one SQL statement reads."""
-        settings = self.settings
-        return GraphLimits(settings.hub_limit, settings.candidate_limit)
+        return GRAPH_LIMITS
 
     @locked_property
     def noise(self) -> FilterConstants:
         """Noise and quotas by which verdicts move learned state."""
-        settings = self.settings
-        return FilterConstants(
-            settings.observation_noise_positive,
-            settings.observation_noise_negative,
-            settings.process_noise,
-            settings.judge_daily_share,
-            settings.judge_contested_share,
-            settings.judge_daily_comparisons,
-            newcomers=settings.judge_newcomer_share,
-        )
+        return NOISE
 
     @locked_property
     def key_learning(self) -> KeyLearning:
-        """Constants by which verdicts move passage keys.
-
-        Raises:
-            ConfigurationError: the settings of passage keys contradict each other.
-        """
-        settings = self.settings
-        try:
-            rules = KeyRules(
-                settings.passage_key_strength,
-                settings.passage_key_term_strength,
-                settings.passage_key_units,
-                settings.passage_key_capacity,
-            )
-        except ValueError as error:
-            raise ConfigurationError(f"ENGRAM_PASSAGE_KEY_UNITS, ENGRAM_PASSAGE_KEY_CAPACITY: {error}") from error
-        return KeyLearning(
-            rules,
-            batch_events=settings.passage_key_batch_events,
-            patience=settings.passage_key_patience,
-            margin=settings.passage_key_margin,
-            most_waiting=settings.passage_key_max_pending,
-        )
+        """Constants by which verdicts move passage keys."""
+        return KeyLearning(KEY_RULES, batch_events=8, patience=3, margin=0.1, most_waiting=WAITING_KEY_EVENTS)
 
     @locked_property
     def learning_rule(self) -> LearningRule:
@@ -276,8 +265,7 @@ class Models:
     @locked_property
     def expansion_validation(self) -> ExpansionValidation:
         """Validation of the expansions that verdicts bring."""
-        settings = self.settings
-        return ExpansionValidation(settings.passage_key_gate_top_k, settings.passage_key_generation_threshold)
+        return ExpansionValidation(GATE_TOP_K, GENERATION_THRESHOLD)
 
     def close(self) -> None:
         """Close the connections of the LLM and of embedding servers, if there are any."""

@@ -11,6 +11,15 @@ from engram.storage.rate_buckets import Buckets
 from engram.storage.read_positions import Positions
 from engram.storage.wake_stream import WakeStream
 
+STATEMENT_TIMEOUT_SECONDS = 30.0
+"""Longest time of one SQL statement; index maintenance and migrations have no limit."""
+HNSW_EF_SEARCH = 100
+"""Breadth of a search by a vector index."""
+READ_LAG_SECONDS = 10.0
+"""A replica that is further behind is not read."""
+READ_WAIT_SECONDS = 0.25
+"""How long a read waits for the replica to have what it must see; then it goes to the primary."""
+
 
 @dataclass(frozen=True, slots=True)
 class Servers:
@@ -37,12 +46,12 @@ class Connections:
             self.database = Database(
                 addresses.database_url,
                 pool_size=settings.database_pool_size,
-                statement_timeout_seconds=settings.statement_timeout_seconds,
-                hnsw_ef_search=settings.hnsw_ef_search,
+                statement_timeout_seconds=STATEMENT_TIMEOUT_SECONDS,
+                hnsw_ef_search=HNSW_EF_SEARCH,
                 row_security=settings.row_security,
                 replica_url=None if replica_url is None else replica_url.get_secret_value(),
-                replica_lag_seconds=settings.read_lag_seconds,
-                replica_wait_seconds=settings.read_wait_seconds,
+                replica_lag_seconds=READ_LAG_SECONDS,
+                replica_wait_seconds=READ_WAIT_SECONDS,
             )
             opened.callback(self.database.close)
             self.stream = WakeStream(addresses.redis_url, consumer)

@@ -15,28 +15,13 @@ class OperationSettings(BaseSettings):
         ge=0,
         description=(
             "Requests a second that a principal, or an address where nobody is known, may go on to send; 0: any "
-            "number. Unset: any number where the API listens on loopback only, else 20."
-        ),
-    )
-    rate_burst: int = Field(default=100, ge=1, description="Requests it may send at once.")
-    principal_concurrency: int | None = Field(
-        default=None,
-        ge=0,
-        description=(
-            "Requests of one principal that a process has in hand at once; 0: any number. Unset: any number on "
-            "loopback, else 16."
+            "number. Unset: any number where the API listens on loopback only, else 20. 100 may come at once."
         ),
     )
     max_concurrent_requests: int = Field(
         default=64,
         ge=0,
         description="Requests that a process works on at once, but for streamed passages; 0: any number.",
-    )
-    max_queued_requests: int = Field(
-        default=400, ge=0, description="Requests that wait for one of these to end; one more is answered 503."
-    )
-    queue_timeout_seconds: float = Field(
-        default=10.0, gt=0, description="How long they wait before they are answered 503."
     )
 
     max_concurrent_queries: int = Field(
@@ -48,33 +33,14 @@ class OperationSettings(BaseSettings):
         ),
     )
 
-    # Quotas of tenants other than `local`, where `engram access tenant` sets no others
-    tenant_passages: int = Field(
-        default=1_000_000, ge=0, description="Passages that a tenant may hold; 0: any number."
-    )
-    tenant_collections: int = Field(
-        default=1_000, ge=0, description="Collections that a tenant may have; 0: any number."
-    )
-    tenant_keys: int = Field(
-        default=1_000, ge=0, description="Access keys that a tenant may have at a time; 0: any number."
-    )
-    tenant_sessions: int = Field(
-        default=10_000, ge=0, description="Sessions that a tenant may start on a day (UTC); 0: any number."
-    )
-    tenant_facts: int = Field(
-        default=100_000,
-        ge=0,
-        description="Facts that a tenant may state on a day (UTC) by `POST /facts`; 0: any number.",
-    )
-
     # Documents
-    document_max_bytes: int = Field(
+    importing_max_bytes: int = Field(
         default=32 * 1024 * 1024,
         ge=1,
         le=512 * 1024 * 1024,
         description="Size of a file sent to `POST /documents`.",
     )
-    document_timeout_seconds: float = Field(
+    importing_timeout_seconds: float = Field(
         default=60.0, gt=0, le=3600, description="How long its conversion into passages may take."
     )
 
@@ -97,12 +63,9 @@ class OperationSettings(BaseSettings):
             "extra `engram[otel]`. Unset: no traces."
         ),
     )
-    otlp_share: float = Field(
-        default=1.0, ge=0, le=1, description="Share of traces that are sent; a caller's `traceparent` goes before."
-    )
 
     # Backups
-    postgres_programs: Path | None = Field(
+    upkeep_postgres_programs: Path | None = Field(
         default=None,
         description=(
             "Folder of the `pg_dump` and `pg_restore` that backups are made with. Unset: those of the embedded "
@@ -111,33 +74,9 @@ class OperationSettings(BaseSettings):
     )
 
     # Worker
-    feedback_batch_size: int = Field(default=300, ge=1, le=5000, description="Events applied per batch.")
-    feedback_gather_seconds: float = Field(
-        default=0.5,
-        ge=0,
-        le=60,
-        description="How long after it took a batch that was not full a worker takes the next one: verdicts that "
-        "come in a stream are applied together, one that comes after a pause at once.",
-    )
-    ingest_batch_size: int = Field(default=128, ge=1, le=2000, description="Passages ingested per batch.")
     worker_heartbeat_file: Path | None = Field(
         default=None,
         description="File that a worker touches every few seconds while it lives, for `engram worker --check`.",
-    )
-    feedback_sweep_seconds: float = Field(
-        default=5.0, gt=0, description="How often events whose wake-up was lost are looked for."
-    )
-    job_lease_seconds: float = Field(
-        default=15.0,
-        gt=0,
-        le=3600,
-        description=(
-            "How long after a worker was killed, hangs or lost its machine another one takes its job over. A "
-            "worker that is told to end hands its job over at once."
-        ),
-    )
-    feedback_max_attempts: int = Field(
-        default=5, ge=1, description="Failed applications after which an event is parked."
     )
 
     # Retention
@@ -153,15 +92,6 @@ class OperationSettings(BaseSettings):
     )
     keep_jobs_days: int = Field(
         default=30, ge=0, le=36_500, description="Days that jobs are kept once they ended; 0 is for ever."
-    )
-    keep_idempotency_days: int = Field(
-        default=7,
-        ge=0,
-        le=36_500,
-        description=(
-            "Days within which a write repeated under its Idempotency-Key is answered as it was first; 0 is for "
-            "ever. Feedback is recognised for ever."
-        ),
     )
     keep_audit_bodies_days: int = Field(
         default=365,
@@ -184,30 +114,6 @@ class OperationSettings(BaseSettings):
     )
 
     # Index maintenance
-    maintenance_interval_seconds: float = Field(
-        default=600.0,
-        ge=0,
-        le=31_536_000,
-        description="How often a worker looks whether vector indexes need to be built anew; 0 is never.",
-    )
-    maintenance_dead_share: float = Field(
-        default=0.3,
-        gt=0,
-        lt=1,
-        description="Share of an index's entries whose rows are gone from which on it is built anew.",
-    )
-    maintenance_dead_rows: int = Field(
-        default=1000, ge=1, description="An index with fewer dead entries than this is left alone."
-    )
-    maintenance_recall: float = Field(
-        default=0.98,
-        ge=0,
-        lt=1,
-        description=(
-            "Share of the ten nearest that a vector index is to find, measured with the questions that were asked; "
-            "one that finds less is searched more broadly. 0: nothing is measured."
-        ),
-    )
     maintenance_memory_mb: int = Field(
         default=512,
         ge=1,

@@ -37,18 +37,6 @@ class Settings(RetrievalSettings, OperationSettings):
             "it is up to date. Unset: all is read on the one."
         ),
     )
-    read_lag_seconds: float = Field(
-        default=10.0, gt=0, le=3600, description="A replica that is further behind than this is not read on."
-    )
-    read_wait_seconds: float = Field(
-        default=0.25,
-        ge=0,
-        le=60,
-        description=(
-            "How long a read waits for the replica to have what it must see, such as a verdict that was waited "
-            "for; then it goes to the primary."
-        ),
-    )
     redis_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("REDIS_URL", "ENGRAM_REDIS_URL"),
@@ -69,11 +57,11 @@ class Settings(RetrievalSettings, OperationSettings):
         default=None,
         description="Base URL of the service that the command line talks to. Unset: http://HOST:PORT.",
     )
-    embedded_user: str = Field(
+    local_user: str = Field(
         default="nobody",
         description="System user the embedded Postgres runs as when Engram itself runs as root.",
     )
-    embedded_memory_mb: int | None = Field(
+    local_memory_mb: int | None = Field(
         default=None,
         ge=16,
         description=(
@@ -112,18 +100,6 @@ class Settings(RetrievalSettings, OperationSettings):
             "if there is none, it is answered 503."
         ),
     )
-    head_timeout_seconds: float = Field(
-        default=10.0, gt=0, le=3600, description="How long a request's line and headers may take to arrive."
-    )
-    body_timeout_seconds: float = Field(
-        default=30.0,
-        gt=0,
-        le=3600,
-        description=(
-            "Within so long at least 4 KiB of a request's body must arrive, or its end, and what stands in the way "
-            "of the rest of an answer be taken."
-        ),
-    )
 
     allowed_hosts: str = Field(
         default="",
@@ -147,12 +123,6 @@ class Settings(RetrievalSettings, OperationSettings):
             "Whether requests need an access key: 'auto' for none on loopback, and else for keys, at least one of "
             "which must be there at the start; 'keys' always; 'open' never."
         ),
-    )
-    access_cache_seconds: float = Field(
-        default=5.0,
-        ge=0,
-        le=300,
-        description="How long a process goes by what it knows of an access key: a revoked one works no longer.",
     )
     jwt_issuer: str | None = Field(
         default=None,
@@ -188,11 +158,6 @@ class Settings(RetrievalSettings, OperationSettings):
         ge=1,
         le=200,
         description="Connections kept in each of a process's two pools, for reading and for writing.",
-    )
-    statement_timeout_seconds: float = Field(
-        default=30.0,
-        gt=0,
-        description="Longest time one SQL statement may run; index maintenance and migrations have no limit.",
     )
 
     # Embedding
@@ -231,12 +196,6 @@ class Settings(RetrievalSettings, OperationSettings):
     embedding_passage_prefix: str | None = Field(
         default=None, description="Text put before every passage, sentence and name. Unset: as for questions."
     )
-    embedding_timeout_seconds: float = Field(
-        default=30.0,
-        gt=0,
-        le=600,
-        description="How long the embedding server may take for one batch of texts, with all of its tries.",
-    )
     secondary_embedding_model: str | None = Field(
         default=None,
         description=(
@@ -271,7 +230,6 @@ class Settings(RetrievalSettings, OperationSettings):
     embedding_threads: int = Field(
         default=0, ge=0, description="Threads of the encoder; 0 lets the runtime decide."
     )
-    embedding_batch_size: int = Field(default=64, ge=1, le=1024, description="Texts per encoder batch.")
 
     wings: str = Field(
         default="all",
@@ -298,30 +256,17 @@ class Settings(RetrievalSettings, OperationSettings):
     llm_api_key: SecretStr | None = Field(default=None, description="Bearer token of the endpoint.")
     llm_model: str = Field(default="gpt-4o-mini", description="Model name sent to the endpoint.")
     llm_timeout_seconds: float = Field(default=30.0, gt=0, description="Longest wait for one answer.")
-    llm_max_attempts: int = Field(default=3, ge=1, le=10, description="Tries per request, the first included.")
     llm_time_extraction: bool = Field(
         default=False, description="Let the LLM extract time constraints instead of the built-in rules."
     )
 
-    llm_price_prompt: float = Field(
-        default=0.0, ge=0, description="Price of a million prompt tokens, for the metric of what the LLM costs."
-    )
-    llm_price_completion: float = Field(default=0.0, ge=0, description="The same of completion tokens.")
-
     # Judge
-    judge_name: str = Field(default="llm-judge", description="Judge name recorded on the judge's feedback.")
     judge_exam: bool = Field(
         default=True,
         description=(
             "Have the LLM answer six control questions before its first verdict, or its first conclusion of a "
             "session with `learn`. A model that fails teaches nothing."
         ),
-    )
-    judge_interval_seconds: float = Field(
-        default=10.0, gt=0, description="How often `engram judge` looks for unjudged episodes."
-    )
-    judge_window_hours: float = Field(
-        default=24.0, gt=0, description="Episodes older than this are not judged any more."
     )
 
     # Logs

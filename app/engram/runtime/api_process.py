@@ -126,19 +126,19 @@ def create_app(application: Application | None) -> FastAPI:
 
 
 EACH_ELSEWHERE = 16
-"""Requests of each in hand, where nothing is configured and others can reach the API."""
+"""Requests of one principal that a process has in hand at once, where other machines can reach the API."""
+QUEUED_REQUESTS = 400
+"""Requests that wait for others to end; one more is answered 503."""
+QUEUE_TIMEOUT_SECONDS = 10.0
+"""How long they wait before they are answered 503."""
 CONNECTIONS_BY_REFUSAL = 4
 """Connections that a process may have for each refusal that it holds back."""
 
 
 def _throttle(app: FastAPI, settings: Settings, rates: Rates | None, refusals: Refusals) -> None:
     """Put limits around the routes."""
-    limit = settings.principal_concurrency
-    if limit is None:
-        limit = 0 if settings.on_loopback else EACH_ELSEWHERE
-    bounds = Bounds(
-        limit, settings.max_concurrent_requests, settings.max_queued_requests, settings.queue_timeout_seconds
-    )
+    limit = 0 if settings.on_loopback else EACH_ELSEWHERE
+    bounds = Bounds(limit, settings.max_concurrent_requests, QUEUED_REQUESTS, QUEUE_TIMEOUT_SECONDS)
     app.add_middleware(Throttle, bounds=bounds, rates=rates, refusals=refusals)
 
 

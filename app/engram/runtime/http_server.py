@@ -14,6 +14,10 @@ from fastapi import FastAPI
 from engram.config.settings import Settings
 from engram.runtime.connections import ConnectionLimits, LimitedConnection
 
+HEAD_TIMEOUT_SECONDS = 10.0
+"""How long a request's line and headers may take to arrive."""
+BODY_TIMEOUT_SECONDS = 30.0
+"""Time within which 4 KiB of a request's body, or its end, must arrive, or a part of the answer be taken."""
 SWITCH_SECONDS = 0.0005
 """How long a thread may compute while others wait for the interpreter. A query waits for it a dozen times; behind
 requests that are quick themselves, the default of 5 ms would double what it takes."""
@@ -28,9 +32,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI, settings: Settings) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
-        limits = ConnectionLimits(
-            settings.max_connections, settings.head_timeout_seconds, settings.body_timeout_seconds
-        )
+        limits = ConnectionLimits(settings.max_connections, HEAD_TIMEOUT_SECONDS, BODY_TIMEOUT_SECONDS)
         super().__init__(
             uvicorn.Config(
                 app,

@@ -23,6 +23,14 @@ log = structlog.get_logger(__name__)
 BLOCK_MS = 1_000
 LEFT_MS = 50
 """The same while verdicts on a collection wait that another worker learns."""
+BATCH_SIZE = 300
+"""Verdicts that are applied together at most."""
+GATHER_SECONDS = 0.5
+"""Time from a batch that was not full to the next: verdicts that come in a stream are applied together."""
+SWEEP_SECONDS = 5.0
+"""How often verdicts are looked for whose wake-up was lost."""
+MAINTENANCE_SECONDS = 600.0
+"""How often vector indexes are looked at."""
 JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
 NAMES_SECONDS = 1.0
@@ -65,9 +73,8 @@ class Worker:
             "names": self._name,
             "kinds": self._tell_kinds,
             "closing": self._remove_closed,
+            "maintenance": self._maintain,
         }
-        if self._app.settings.maintenance_interval_seconds:
-            beside["maintenance"] = self._maintain
         threads = [
             threading.Thread(target=self._repeat_forever, args=loop, name=loop[0]) for loop in beside.items()
         ]
@@ -118,23 +125,20 @@ class Worker:
 
     def _learn(self) -> None:
         self._heart.turn("feedback")
-        settings = self._app.settings
         if self._stopping.wait(max(0.0, self._learn_due - time.monotonic())):
             return
         try:
-            wakes = self._app.stream.receive(
-                settings.feedback_batch_size, LEFT_MS if self._postponed_wakes else BLOCK_MS
-            )
+            wakes = self._app.stream.receive(BATCH_SIZE, LEFT_MS if self._postponed_wakes else BLOCK_MS)
         except redis.RedisError:  # the stream tells of it
             self._sweep()
             self._stopping.wait(RETRY_SECONDS)
             return
         if self._stopping.is_set():  # what came after that is for others, or for the next start
             return
-        if wakes and len(wakes) < settings.feedback_batch_size:
-            self._learn_due = time.monotonic() + settings.feedback_gather_seconds
+        if wakes and len(wakes) < BATCH_SIZE:
+            self._learn_due = time.monotonic() + GATHER_SECONDS
         self._apply(wakes)
-        if time.monotonic() - self._swept >= settings.feedback_sweep_seconds:
+        if time.monotonic() - self._swept >= SWEEP_SECONDS:
             self._sweep()
 
     def _apply(self, wakes: Sequence[Wake]) -> None:
@@ -156,16 +160,13 @@ class Worker:
 
     def _sweep(self) -> None:
         """Apply what has waited for longer than a wake-up takes."""
-        settings = self._app.settings
         self._swept = time.monotonic()
         applied = 0
         while not self._stopping.is_set():
             self._heart.turn("feedback")
-            batch = self._app.learning.learner.apply_overdue(
-                settings.feedback_sweep_seconds, settings.feedback_batch_size
-            )
+            batch = self._app.learning.learner.apply_overdue(SWEEP_SECONDS, BATCH_SIZE)
             applied += batch
-            if batch < settings.feedback_batch_size:
+            if batch < BATCH_SIZE:
                 break
         if applied:
             log.info("sweep applied overdue feedback", events=applied)
@@ -213,5 +214,5 @@ class Worker:
         if self._stopping.wait(max(0.0, self._maintenance_due - time.monotonic())):
             return
         # Set before the run: one that fails is not tried again at once, as a build takes much of a machine.
-        self._maintenance_due = time.monotonic() + self._app.settings.maintenance_interval_seconds
+        self._maintenance_due = time.monotonic() + MAINTENANCE_SECONDS
         self._app.maintenance.indexes.run(should_stop=self._stopping.is_set)

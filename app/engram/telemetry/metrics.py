@@ -123,7 +123,6 @@ LLM_SECONDS = _histogram(
     "llm_seconds", "From a question to the model to its usable reply, tries included.", _SECONDS
 )
 LLM_TOKENS = _counter("llm_tokens", "Tokens that the endpoint counted.", "kind")
-LLM_COST = _counter("llm_cost", "What they cost at the configured prices.")
 
 if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
     ProcessCollector(namespace="engram", registry=_registry)
@@ -135,11 +134,10 @@ def count_ended_verdicts(outcomes: Iterable[tuple[str, int]]) -> None:
         VERDICTS.labels(outcome).inc(count)
 
 
-def tokens(prompt: int, completion: int, prices: tuple[float, float]) -> None:
-    """Count one completion's tokens and, at prices for a million of each, what they cost."""
+def tokens(prompt: int, completion: int) -> None:
+    """Count the tokens of one completion."""
     LLM_TOKENS.labels("prompt").inc(prompt)
     LLM_TOKENS.labels("completion").inc(completion)
-    LLM_COST.inc((prompt * prices[0] + completion * prices[1]) / 1e6)
 
 
 class ScrapedMetrics(Collector):

@@ -18,12 +18,13 @@ FLUSH_SECONDS = 5
 _tracer: "Tracer | None" = None
 
 
-def start(endpoint: str, role: str, version: str, share: float) -> Callable[[], None]:
+def start(endpoint: str, role: str, version: str) -> Callable[[], None]:
     """Send spans to ``endpoint``, an OTLP receiver over HTTP; returns what ends that and sends what is left.
+
+    OpenTelemetry's own variables, such as ``OTEL_TRACES_SAMPLER``, say which traces are sent; by default all are.
 
     Args:
         role: the kind of process.
-        share: of the traces that begin here, how many are sent, in [0, 1]. What begins elsewhere says so itself.
 
     Raises:
         ConfigurationError: the packages are not installed.
@@ -34,13 +35,10 @@ def start(endpoint: str, role: str, version: str, share: float) -> Callable[[], 
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
-        from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
     except ImportError as error:
         raise ConfigurationError("ENGRAM_OTLP_ENDPOINT needs the extra engram[otel] to be installed.") from error
     named = {"service.name": "engram", "service.version": version, "engram.role": role}
-    provider = TracerProvider(
-        resource=Resource.create(named), sampler=ParentBased(TraceIdRatioBased(share)), shutdown_on_exit=False
-    )
+    provider = TracerProvider(resource=Resource.create(named), shutdown_on_exit=False)
     address = endpoint.rstrip("/") + "/v1/traces"
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=address, timeout=FLUSH_SECONDS)))
     _tracer = provider.get_tracer("engram", version)

@@ -44,7 +44,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an access key
-         * @description Revoke an access key. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS.
+         * @description Revoke an access key. Each process notices within 5 seconds.
          *
          *     Scope: `admin`.
          */
@@ -2144,7 +2144,7 @@ export interface components {
             as?: string[] | null;
             /**
              * Collapse Duplicates
-             * @description Whether passages with nearly the text of a better one are left out and named on that one. Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'.
+             * @description Whether passages with nearly the text of a better one are left out and named on that one. Null: they are, but not in profile 'paper'.
              */
             collapse_duplicates?: boolean | null;
             /**
@@ -2196,7 +2196,7 @@ export interface components {
             top_k?: number;
             /**
              * Trace Id
-             * @description Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+             * @description Your id of the trace or the message that this is for, by which scores find it (integrations/pull). Absent: the trace id of the `traceparent` header, if there is one.
              */
             trace_id?: string | null;
             /**
@@ -2276,7 +2276,7 @@ export interface components {
             arm: string | null;
             /** @description Of the passages that the verdict supports or calls missed, the share that was in the answer. */
             evidence_recall: components["schemas"]["FigureOut"];
-            /** @description The verdict's word, else whether its score reaches ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD. */
+            /** @description The verdict's word, else whether its score reaches 0.5. */
             generation_success: components["schemas"]["FigureOut"];
             /** @description Of all queries, judged or not. */
             hops: components["schemas"]["FigureOut"];
@@ -4579,7 +4579,7 @@ export interface components {
             expansions?: components["schemas"]["ExpansionIn"][];
             /**
              * Generation Score
-             * @description Quality of the answer, used where `generation_success` is null. The answer counts as right from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on.
+             * @description Quality of the answer, used where `generation_success` is null. The answer counts as right from 0.5 on.
              */
             generation_score?: number | null;
             /**
@@ -4626,7 +4626,7 @@ export interface components {
             rejected?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Retrieval Success
-             * @description True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
+             * @description True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first 50 of the expanded question validates them.
              */
             retrieval_success?: boolean | null;
             /**
@@ -4824,7 +4824,7 @@ export interface components {
             passages: number;
             /**
              * Reason
-             * @description saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_PASSAGE_KEY_MAX_PENDING verdicts waited; requested: by POST /collections/{name}/evolve.
+             * @description saturated: several batches of verdicts in a row brought nothing better; pending: 64 verdicts waited; requested: by POST /collections/{name}/evolve.
              */
             reason: string;
             /**
@@ -6764,7 +6764,7 @@ export interface components {
             as?: string[] | null;
             /**
              * Collapse Duplicates
-             * @description Whether passages with nearly the text of a better one are left out and named on that one. Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'.
+             * @description Whether passages with nearly the text of a better one are left out and named on that one. Null: they are, but not in profile 'paper'.
              */
             collapse_duplicates?: boolean | null;
             /**
@@ -6816,7 +6816,7 @@ export interface components {
             top_k?: number;
             /**
              * Trace Id
-             * @description Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: the trace id of the `traceparent` header, if there is one.
+             * @description Your id of the trace or the message that this is for, by which scores find it (integrations/pull). Absent: the trace id of the `traceparent` header, if there is one.
              */
             trace_id?: string | null;
             /**
@@ -8036,7 +8036,7 @@ export interface components {
             expansions?: components["schemas"]["ExpansionIn"][];
             /**
              * Generation Score
-             * @description Quality of the answer, used where `generation_success` is null. The answer counts as right from ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on.
+             * @description Quality of the answer, used where `generation_success` is null. The answer counts as right from 0.5 on.
              */
             generation_score?: number | null;
             /**
@@ -8067,7 +8067,7 @@ export interface components {
             rejected?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Retrieval Success
-             * @description True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded question validates them.
+             * @description True: the evidence was retrieved, which validates the expansions. False: the generation score decides. Null: a supported passage among the first 50 of the expanded question validates them.
              */
             retrieval_success?: boolean | null;
             /**

@@ -1,10 +1,10 @@
 """The protocol ``clicks``: nobody judges, people click, and mostly on what stands first.
 
-Questions arrive as in ``stream``. Who asks looks at the result of rank r with probability (1 / r)^eta, and clicks
-on what is looked at and relevant, and now and then on what is not (the position-based model of unbiased learning to
-rank: Joachims, Swaminathan & Schnabel, 2017). A click supports what was shown of the passage. Three ways to take
-silence about the others are compared with no memory at all: as a rejection in full, as one of so much weight as the
-result was looked at, and as nothing.
+Questions arrive with Zipf repetition. Who asks looks at the result of rank r with probability (1 / r)^eta, and
+clicks on what is looked at and relevant, and now and then on what is not (the position-based model of unbiased
+learning to rank: Joachims, Swaminathan & Schnabel, 2017). A click supports what was shown of the passage. Three
+ways to take silence about the others are compared with no memory at all: as a rejection in full, as one of so much
+weight as the result was looked at, and as nothing.
 """
 
 import random
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from engram.services.auth.scope import Scope
 from engram.services.question.answer import Answer
 from engram.services.verdict.verdict import NamedSentence, Verdict
+from engram_evaluation.arrivals import ARRIVALS, arrivals
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.harness import Harness, QueryArm, list_shown_sentences
@@ -21,7 +22,6 @@ from engram_evaluation.learning_turns import build_harness
 from engram_evaluation.learning_variations import FULL
 from engram_evaluation.protocols import MEMORY_OFF, Run
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
-from engram_evaluation.stream_protocol import ARRIVALS, arrivals
 from engram_evaluation.verdict_givers import ShownSentence
 
 ETA = 1.0

@@ -14,53 +14,27 @@ from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
 from engram.core.ranking.profiles import PROFILES
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
 from engram.providers.ranking_prior import RankingPriors
-from engram_evaluation import model_paraphrases, verdict_givers, worded_answers
+from engram_evaluation import verdict_givers
 from engram_evaluation.adapt_protocol import adapt
 from engram_evaluation.answers_protocol import answers
 from engram_evaluation.clicks_protocol import clicks
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.expand_protocol import check, expand
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import EvaluatedServices, open_harness
 from engram_evaluation.human_protocol import run_human
 from engram_evaluation.learning_turns import run_learning
 from engram_evaluation.learning_variations import Variation, list_variations
 from engram_evaluation.needs_protocol import run_needs
-from engram_evaluation.plots import draw
 from engram_evaluation.protocols import Run, run_cold
 from engram_evaluation.report_table import FITTED_NOTE
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_progress import progress, steps, ticks
 from engram_evaluation.run_report import IndexingCost, RunReport
 from engram_evaluation.session_protocol import sessions
-from engram_evaluation.stream_protocol import stream
-from engram_evaluation.sweep_protocol import sweep
 from engram_evaluation.thumbs_protocol import thumbs
 
 # Settings that can change a figure.
-ENGINE = (
-    "embedding_model",
-    "embedding_precision",
-    "spacy_model",
-    "hub_limit",
-    "candidate_limit",
-    "exact_search_limit",
-    "observation_noise_positive",
-    "observation_noise_negative",
-    "process_noise",
-    "judge_daily_share",
-    "judge_contested_share",
-    "judge_daily_comparisons",
-    "judge_newcomer_share",
-)
-# Those that can change a figure of ``adapt`` and ``expand`` alone.
-KEYS = (
-    "passage_key_strength",
-    "passage_key_term_strength",
-    "passage_key_units",
-    "passage_key_capacity",
-    "passage_key_gate_top_k",
-)
+ENGINE = ("embedding_model", "embedding_precision", "spacy_model")
 
 DIGITS = 16
 """Of the encoder's fingerprint that a report shows."""
@@ -99,15 +73,8 @@ def evaluate(
         )
     if options.protocol == "answers" and services.models.llm is None:
         raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
-    if options.protocol == "expand":
-        check(dataset, options, services.models.llm)
-    elif options.answered:
-        worded_answers.check(dataset.name, dataset.questions, services.models.llm)
-    if options.paraphrases == "model" and services.models.llm is None:
-        raise LlmNotConfiguredError("--paraphrases model needs ENGRAM_LLM_BASE_URL to be set.")
     judge = verdict_givers.choose(options.judge, options.verdicts, services.models.llm)
-    names = ENGINE + KEYS if options.protocol in {"adapt", "expand"} else ENGINE
-    engine = {name: getattr(services.settings, name) for name in names}
+    engine = {name: getattr(services.settings, name) for name in ENGINE}
     engine["embedding_model"] = (
         services.models.embedder.model
     )  # of a folder its name, which says nothing of its weights
@@ -115,17 +82,9 @@ def evaluate(
     if pipeline_folder(services.settings.spacy_model) is None:
         engine["spacy_model"] = RULES  # what is not installed found no names
     engine["ranking_prior"] = [services.models.priors.name, *services.models.priors.fitted]
-    asks = (
-        options.protocol == "answers"
-        or options.live
-        or options.answered
-        or options.paraphrases == "model"
-        or (options.protocol == "session" and services.models.llm is not None)
-    )
+    asks = options.protocol == "answers" or (options.protocol == "session" and services.models.llm is not None)
     if asks or "llm" in {options.judge, options.stop_rule}:
         engine["llm_model"] = services.settings.llm_model
-    if options.stop_rule == "learned":
-        engine["sufficiency_threshold"] = services.settings.sufficiency_threshold
     fitted = options.weighted and dataset.name in services.models.priors.fitted
     if fitted:
         _warn(console, dataset, services.models.priors)
@@ -144,9 +103,6 @@ def evaluate(
             vary=cache(vary),  # several seeds share its connections
             engine=engine,
         )
-        rewording = None
-        if options.paraphrases == "model" and services.models.llm is not None:
-            run.dataset, rewording = model_paraphrases.reword(run, services.models.llm, services.models.language)
         phases = _run(run)
     seconds = time.perf_counter() - began
     report = RunReport(
@@ -155,10 +111,8 @@ def evaluate(
         engine,
         phases,
         seconds,
-        run.trajectories,
         indexing,
         fitted,
-        rewording,
         tuple(run.drift),
     )
     write(report, folder)
@@ -191,15 +145,12 @@ def _tokens_read(services: EvaluatedServices) -> int | None:
 def _run(run: Run) -> list[Phase]:
     alone: Mapping[str, Callable[[Run], list[Phase]]] = {
         "cold": run_cold,
-        "stream": stream,
         "clicks": clicks,
         "thumbs": thumbs,
         "adapt": adapt,
-        "expand": expand,
         "human": run_human,
         "needs": run_needs,
         "answers": answers,
-        "sweep": sweep,
         "session": sessions,
     }
     protocol = run.options.protocol
@@ -215,5 +166,5 @@ def write(report: RunReport, folder: Path) -> list[Path]:
     slug = report.options.slug(report.dataset.name)
     as_json, as_markdown = folder / f"{slug}.json", folder / f"{slug}.md"
     as_json.write_text(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    as_markdown.write_text(report.markdown(draw(report, folder)), encoding="utf-8")
+    as_markdown.write_text(report.markdown(), encoding="utf-8")
     return [as_json, as_markdown]

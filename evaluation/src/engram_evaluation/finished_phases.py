@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import engram
-from engram_evaluation.memory_trajectories import Trajectories
 from engram_evaluation.retrieval_metrics import QuestionScores
 
 SERVICE = Path(engram.__file__).resolve().parent
-FOLDERS = ("core", "providers", "services", "storage", "wings")
+FOLDERS = ("composition", "core", "providers", "services", "storage", "wings")
 CODE = (*(SERVICE / folder for folder in FOLDERS), Path(__file__).resolve().parent)
 """Folders of code that can change a figure."""
 
@@ -61,18 +60,6 @@ class Phases:
         path = self._path(phase.arm, phase.group, phase.turn, phase.seed)
         self._write(path, {"questions": [row.as_json() for row in phase.rows]})
 
-    def get_trajectories(self, arm: str, seed: int) -> Trajectories | None:
-        """Return the stored memories of a run; an unreadable file counts as none."""
-        try:
-            document = json.loads(self._path(arm, "trajectories", None, seed).read_text(encoding="utf-8"))
-            return Trajectories.from_json(document["trajectories"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def put_trajectories(self, arm: str, seed: int, trajectories: Trajectories) -> None:
-        """Store the few memories that were followed through a run."""
-        self._write(self._path(arm, "trajectories", None, seed), {"trajectories": trajectories.as_json()})
-
     def _write(self, path: Path, content: Mapping[str, Any]) -> None:
         """Write the content and the parameters to a file, all of it or nothing."""
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +67,7 @@ class Phases:
         draft.write_text(json.dumps({"parameters": json.loads(self._parameters), **content}), encoding="utf-8")
         os.replace(draft, path)
 
-    def _path(self, arm: str, group: str, turn: int | None, seed: int | None) -> Path:
+    def _path(self, arm: str, group: str, turn: int, seed: int | None) -> Path:
         name = "-".join(str(part) for part in (arm, group, turn, seed) if part is not None)
         return self._folder / f"{''.join(c if c.isalnum() or c == '-' else '_' for c in name)}.json"
 

@@ -67,20 +67,13 @@ class EvaluatedServices(WingHolder, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueryArm:
-    """Options that questions are asked with.
-
-    Attributes:
-        sentences, entities: K_S and K_E, see ``core.ranking.profiles``; None for the profile's own.
-    """
+    """Options that questions are asked with."""
 
     profile: ProfileName
     memory: Memory
     stop_rule: HopStopRule | None = None
     ungated: bool = False
-    timeless: bool = False
     strategy: Strategy = "graph"
-    sentences: int | None = None
-    entities: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +142,9 @@ class Harness:
             strategy=arm.strategy,
             stop_rule=arm.stop_rule,
             include=frozenset({"trace", "sentences"} if read else {"trace"}),
-            time_constraint="" if arm.timeless else None,
             expansions=expansions,
         )
         profile = PROFILES[arm.profile]
-        if arm.sentences is not None:
-            profile = replace(profile, sentences_per_hop=arm.sentences)
-        if arm.entities is not None:
-            profile = replace(profile, entities_per_hop=arm.entities)
         if arm.ungated:
             profile = replace(profile, policy=replace(profile.policy, gated=False))
         began = time.perf_counter()

@@ -1,13 +1,11 @@
 """Turns of verdicts: measure, judge, measure again; once per seed and per way to learn."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice, product
-from typing import Any
 
 from engram.services.auth.scope import LOCAL, Principal
-from engram_evaluation import worded_answers
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
@@ -19,9 +17,7 @@ from engram_evaluation.learning_variations import (
     FlippingJudge,
     HostileJudge,
     Variation,
-    attacker,
 )
-from engram_evaluation.memory_trajectories import Trajectories, Watch
 from engram_evaluation.protocols import MEMORY_OFF, ProtocolPlan, Run, measure_arm, plan
 from engram_evaluation.retrieval_metrics import score
 from engram_evaluation.run_options import Options
@@ -79,15 +75,8 @@ class _FinishedTurns:
         """Keep what was answered with memory off after a turn."""
         self.learned.put(replace(phase, arm=f"{self.name}, {MEMORY_OFF}"))
 
-    def answers_key(self, group: str, turn: int) -> worded_answers.PhaseKey:
-        """Return the key of the answers of a group, which are made one by one."""
-        store, arm, seed = self.key(turn)
-        return store, f"{arm}, {group}", turn, seed
 
-
-def _open_finished_turns(
-    run: Run, way: Variation, name: str, plan_of: ProtocolPlan, seed: int, **more: Any
-) -> _FinishedTurns:
+def _open_finished_turns(run: Run, way: Variation, name: str, plan_of: ProtocolPlan, seed: int) -> _FinishedTurns:
     options = run.options
     variation = _freeze(run, way)
     measured = {group: [question.id for question in asked] for group, asked in plan_of.groups.items()}
@@ -98,13 +87,11 @@ def _open_finished_turns(
         judge=options.judge,
         judged=sorted(question.id for question in plan_of.judged),
         measured=measured,
-        **more,
     )
     unlearned = run.store(
         profile=options.profile,
-        asking=[variation.ungated, variation.timeless],
+        asking=[variation.ungated],
         measured=measured,
-        **more,
     )
     return _FinishedTurns(learned, unlearned, name, seed)
 
@@ -123,31 +110,21 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
     options = run.options
     name = options.profile if way == FULL else way.name
     variation = _freeze(run, way)
-    arm = QueryArm(
-        options.profile, "read", options.stop_rule, ungated=variation.ungated, timeless=variation.timeless
-    )
+    arm = QueryArm(options.profile, "read", options.stop_rule, ungated=variation.ungated)
     plan_of = plan(run.dataset, options, seed)
     finished = _open_finished_turns(run, way, name, plan_of, seed)
     drift = {group: finished.get_drift(group, options.turns) for group in plan_of.groups if _shows_drift(options)}
-    answers = _open_finished_turns(run, way, name, plan_of, seed, **worded_answers.parameters(options))
     turns = options.turns + variation.attacked
     measured = sorted({0, turns, *(options.at or range(turns))})
     phases_by_group = {
         (turn, group): finished.get(group, turn) for turn, group in product(measured, plan_of.groups)
     }
-
-    def is_unfinished(turn: int, group: str) -> bool:
-        answered = not options.answered or worded_answers.load_phase(answers.answers_key(group, turn))
-        return phases_by_group[turn, group] is None or not answered
-
-    missing = [turn for turn, group in phases_by_group if is_unfinished(turn, group)]
+    missing = [turn for (turn, _), phase in phases_by_group.items() if phase is None]
     missing += [turns for phase in drift.values() if phase is None]
     if not missing:
         run.drift += map(_require_phase, drift.values())
-        _keep(run, finished.learned, name, seed, None)
-        return _add_answer_marks(run, phases_by_group, answers)
+        return list(map(_require_phase, phases_by_group.values()))
     harness = build_harness(run, variation)
-    watch = Watch(harness, plan_of.judged)
     honest = ExpandingJudge(run.judge, run.dataset.expansions) if variation.expanded else run.judge
     judge: Judge = honest
     # Learned state is rebuilt from its first verdict: what is left in the collection may be another run's.
@@ -160,8 +137,7 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
         elif turn:
             if variation.flipped:
                 judge = FlippingJudge(honest, variation.flipped, f"{seed}/{turn}")
-            _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}", watch)
-            watch.look()
+            _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}")
             if variation.expanded:
                 harness.services.passage_keys.evolve.evolve(harness.scope)
         for group, questions in plan_of.groups.items() if turn in measured else ():
@@ -169,7 +145,6 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
                 rows = measure_arm(run, f"{label}: {group}", questions, harness, arm)
                 phases_by_group[turn, group] = phase = Phase(name, group, turn, seed, tuple(score(rows)))
                 finished.put(phase)
-            worded_answers.words(run, harness, answers.answers_key(group, turn), questions, arm)
     for group, questions in plan_of.groups.items() if _shows_drift(options) else ():
         if drift[group] is None:
             label = f"{name}, seed {seed}, {MEMORY_OFF}: {group}"
@@ -177,22 +152,7 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
             drift[group] = phase = Phase(name, group, options.turns, seed, tuple(score(rows)))
             finished.put_drift(phase)
     run.drift += map(_require_phase, drift.values())
-    _keep(run, finished.learned, name, seed, watch.trajectories())
-    return _add_answer_marks(run, phases_by_group, answers)
-
-
-def _add_answer_marks(
-    run: Run, phases_by_group: Mapping[tuple[int, str], Phase | None], answers: _FinishedTurns
-) -> list[Phase]:
-    """Return the phases, each row with the marks of its answer where answers were asked for."""
-    phases = [_require_phase(phase) for phase in phases_by_group.values()]
-    if not run.options.answered:
-        return phases
-    return [
-        replace(phase, rows=worded_answers.add_marks(phase.rows, worded_answers.marks_of(_require_phase(stored))))
-        for phase in phases
-        for stored in [worded_answers.load_phase(answers.answers_key(phase.group, phase.turn))]
-    ]
+    return list(map(_require_phase, phases_by_group.values()))
 
 
 def _teach(
@@ -203,12 +163,11 @@ def _teach(
     arm: QueryArm,
     label: str,
     order: str,
-    watch: Watch,
 ) -> None:
     """One turn: every judged question is asked and judged once, in an order of its own."""
     step = run.begin(label, len(judged))
     for question in random.Random(order).sample(judged, len(judged)):  # noqa: S311 - repeatable, not secret
-        watch.hear(question, harness.teach(question, arm, judge)[1])
+        harness.teach(question, arm, judge)
         step()
 
 
@@ -228,8 +187,8 @@ def _attack(
 def _flood(
     run: Run, harness: Harness, judged: Sequence[Question], arm: QueryArm, label: str, way: Variation
 ) -> None:
-    """Each judged question is asked once, and all new names attack its answer; keys then evolve if poisoned."""
-    step, hostile = run.begin(label, len(judged)), attacker(way.attack, run.judge)
+    """Each judged question is asked once, and all new names contradict its answer."""
+    step, hostile = run.begin(label, len(judged)), HostileJudge(run.judge)
     named = [
         Principal(f"sybil-{n}", LOCAL.tenant, judges_as=f"sybil-{n}", trusted=way.trusted)
         for n in range(way.sybils)
@@ -237,18 +196,6 @@ def _flood(
     for question in judged:
         harness.flood(question, replace(arm, memory="off"), hostile, named)
         step()
-    if way.attack == "expansions":
-        harness.services.passage_keys.evolve.evolve(harness.scope)
-
-
-def _keep(run: Run, store: Phases, name: str, seed: int, trajectories: Trajectories | None) -> None:
-    """Keep the memories that were followed, of an earlier and longer run if there was one, and show the first."""
-    stored = store.get_trajectories(name, seed)
-    if trajectories is not None and (stored is None or trajectories.turns >= stored.turns):
-        store.put_trajectories(name, seed, trajectories)
-        stored = trajectories
-    if run.trajectories is None and stored is not None:
-        run.trajectories = stored.cut_turns(run.options.turns)
 
 
 def _require_phase(phase: Phase | None) -> Phase:

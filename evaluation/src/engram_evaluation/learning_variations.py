@@ -1,9 +1,9 @@
-"""Variations of ``levels``, ``noise`` and ``time``: learning with parts left out, and judges that err."""
+"""Variations of ``levels``, ``noise`` and ``hostile``: learning with parts left out, and judges that err."""
 
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from engram.core.filter.logged_verdict import Expansion
@@ -18,10 +18,6 @@ FIXED_GAIN = 0.1
 LAST_GAIN = 0.999
 """Believes only the last verdict, but for a rest that keeps the filter's noise above 0."""
 FIXED_GAINS = (0.05, FIXED_GAIN, 0.3)
-Attack = Literal["opposite", "clicks", "expansions"]
-"""Verdicts of attackers: the opposite of the truth, clicks on wrong results, or poisoned expansions."""
-CLAIMED_EXAMINATION = 0.5
-"""Probability of a look that a click on a wrong result claims for the right ones."""
 FLIP_RATES = (0.0, 0.2)
 
 
@@ -35,12 +31,10 @@ class Variation:
         frozen: scopes that verdicts leave alone.
         flipped: the share of verdicts that say the opposite.
         ungated: what is learned counts in full, however uncertain it is.
-        timeless: the times that questions name are ignored, asking and learning.
         ungated_keys: a verdict's expansions are credited whether or not they were validated.
         attacked: after the last turn comes a hostile judge, who says the opposite of all (``HostileJudge``).
         uncapped: no cap holds a judge back.
-        sybils: after the last turn, so many judges of new names attack each judged question.
-        attack: what these judges say.
+        sybils: so many hostile judges of new names contradict each judged question, in place of the one.
         trusted: these names count in full, as if each were trusted.
         expanded: verdicts bring the data set's expansions, and passage keys evolve after each turn.
     """
@@ -50,12 +44,10 @@ class Variation:
     frozen: frozenset[str] = frozenset()
     flipped: float = 0.0
     ungated: bool = False
-    timeless: bool = False
     ungated_keys: bool = False
     attacked: bool = False
     uncapped: bool = False
     sybils: int = 0
-    attack: Attack = "opposite"
     trusted: bool = False
     expanded: bool = False
 
@@ -72,11 +64,6 @@ LEVELS = {
 }
 """Level -> the scopes that verdicts teach of it, but for passage keys, which verdicts with expansions teach."""
 PASSAGE_KEYS = "passage keys"
-TIME = (
-    FULL,
-    Variation("without time memory", frozen=frozenset({"time"})),
-    Variation("without time channel", timeless=True),
-)
 RULES = (
     Variation("Kalman gain"),
     *(Variation(f"fixed gain {gain}", fixed_gain=gain) for gain in FIXED_GAINS),
@@ -94,7 +81,6 @@ NOISE = tuple(
     for flipped in FLIP_RATES
     for rule in RULES
 )
-HOSTILE = (Variation("with caps", attacked=True), Variation("without caps", attacked=True, uncapped=True))
 HUMAN = (
     Variation("noise per rating"),
     Variation("noise per rating, without caps", uncapped=True),
@@ -106,20 +92,16 @@ ATTACKS = 500
 """Verdicts of the hostile judge."""
 SYBILS = 200
 """Names that one attacker judges each question under."""
-SYBIL = (
-    Variation("new judges", attacked=True, sybils=SYBILS),
-    Variation("all trusted", attacked=True, sybils=SYBILS, trusted=True),
-    Variation("without caps", attacked=True, sybils=SYBILS, trusted=True, uncapped=True),
+HOSTILE = (
+    Variation("with caps", attacked=True),
+    Variation("without caps", attacked=True, uncapped=True),
+    Variation(f"{SYBILS} new judges", attacked=True, sybils=SYBILS),
+    Variation(f"{SYBILS} trusted judges", attacked=True, sybils=SYBILS, trusted=True),
+    Variation(f"{SYBILS} judges without caps", attacked=True, sybils=SYBILS, trusted=True, uncapped=True),
 )
-SPAM = tuple(replace(way, attack="clicks") for way in SYBIL)
-POISON = tuple(replace(way, attack="expansions") for way in SYBIL)
 COMPARED_VARIATIONS = {
     "noise": NOISE,
     "hostile": HOSTILE,
-    "sybil": SYBIL,
-    "spam": SPAM,
-    "poison": POISON,
-    "time": TIME,
 }
 """Protocol -> the ways to learn that it compares, whatever the data set."""
 
@@ -218,51 +200,3 @@ class HostileJudge:
         """The verdict, or None where the other judge has none."""
         verdict = self._opposite.verdict(scope, query_id, question, sentences)
         return None if verdict is None else replace(verdict, judge="hostile")
-
-
-class ClickSpamJudge:
-    """Clicks on each wrong result, and on no right one; the clicks are a verdict as ``docs/feedback.md`` has it."""
-
-    def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
-    ) -> Verdict | None:
-        """Return the verdict, or None where no wrong result was shown."""
-        clicks = [NamedSentence(s.sentence_id) for s in sentences if s.selected and not _is_right(question, s)]
-        if not clicks:
-            return None
-        skipped = [
-            NamedSentence(s.sentence_id, examined=CLAIMED_EXAMINATION)
-            for s in sentences
-            if s.selected and _is_right(question, s)
-        ]
-        return Verdict(query_id=query_id, scope=scope, supporting=clicks, rejected=skipped, partial=True)
-
-
-class PoisoningJudge:
-    """Says that each wrong passage helped, and that the question itself, as an expansion, led to it."""
-
-    def verdict(
-        self, scope: Scope, query_id: UUID, question: Question, sentences: Sequence[ShownSentence]
-    ) -> Verdict | None:
-        """Return the verdict, or None where no wrong passage was shown."""
-        wrong = sorted({s.passage_id for s in sentences if not _is_right(question, s)})
-        if not wrong:
-            return None
-        return Verdict(
-            query_id=query_id,
-            scope=scope,
-            supporting_passages=wrong,
-            expansions=[Expansion("facet", question.text)],
-            retrieval_success=True,
-        )
-
-
-def _is_right(question: Question, sentence: ShownSentence) -> bool:
-    return sentence.passage_id in question.relevant
-
-
-def attacker(attack: Attack, honest: Judge) -> Judge:
-    """Return who makes the verdicts of an attack, given the honest judge."""
-    if attack == "clicks":
-        return ClickSpamJudge()
-    return PoisoningJudge() if attack == "expansions" else HostileJudge(honest)

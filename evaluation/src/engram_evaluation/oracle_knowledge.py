@@ -56,13 +56,6 @@ class Case:
             number: hop.answer for number, (hop, known) in enumerate(zip(self.hops, is_known, strict=True)) if known
         }
 
-    def find_next_hop(self, is_known: Sequence[bool]) -> int | None:
-        """Return the first hop that can be asked and is not known; None if there is nothing left to ask."""
-        for number, hop in enumerate(self.hops):
-            if not is_known[number] and all(is_known[before] for before in hop.after):
-                return number
-        return None
-
 
 class Knowledge:
     """All questions of a data set that it takes apart itself, by their words."""

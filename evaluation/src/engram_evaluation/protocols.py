@@ -12,7 +12,6 @@ from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases, code_fingerprint
 from engram_evaluation.harness import EvaluatedServices, Harness, QueryArm
 from engram_evaluation.learning_variations import Variation
-from engram_evaluation.memory_trajectories import Trajectories
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
 from engram_evaluation.run_options import Options
 from engram_evaluation.verdict_givers import Judge
@@ -47,7 +46,6 @@ class Run:
     """One run: the system, what is asked of it, where finished phases are kept.
 
     Attributes:
-        trajectories: memories followed through the first way to learn, and the first seed, that moved any.
         drift: groups asked with memory off after the last verdicts; what differs from before is no memory's doing.
     """
 
@@ -59,7 +57,6 @@ class Run:
     begin: Begin
     vary: Callable[[Variation], EvaluatedServices]
     engine: dict[str, Any] = field(default_factory=dict)
-    trajectories: Trajectories | None = None
     drift: list[Phase] = field(default_factory=list)
 
     def store(self, **parameters: Any) -> Phases:
@@ -78,12 +75,12 @@ class Run:
 def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     """Choose the questions that are judged and those that are measured.
 
-    ``different`` halves every type of question. All others judge the first questions in file order: of all
-    (``same``), of those with a paraphrase, or, where a data set has none of these, of its first half. Without
+    ``different`` halves every type of question. All others judge the first questions in file order: of those with
+    a paraphrase, or, where a data set has none of these, of its first half. Without
     paraphrases ``similar`` judges the first of those that share a relevant passage. ``levels`` judges as
     ``choose_teaching`` says, and draws at most ``MOST_BYSTANDERS`` of each group that is not judged.
 
-    Under ``same``, ``similar`` and ``levels`` the questions that share a relevant passage with a judged one are a
+    Under ``similar`` and ``levels`` the questions that share a relevant passage with a judged one are a
     group apart from the unjudged ones, under ``different`` a part of the other half.
 
     Raises:
@@ -92,14 +89,14 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
     if options.protocol == "different":
         return _halves(dataset, options.limit or DIFFERENT_LIMIT, seed)
     eligible = list(dataset.questions)
-    by_passage = options.protocol in {"same", "similar", "levels"}
+    by_passage = options.protocol in {"similar", "levels"}
     if options.protocol == "levels":
         eligible = choose_teaching(dataset)
     elif options.protocol == "similar" and not dataset.paraphrases:
         eligible = select_first_of_sharing(eligible)
-    elif options.protocol == "similar" or (options.protocol != "same" and dataset.paraphrases):
+    elif dataset.paraphrases:
         eligible = [question for question in eligible if question.id in dataset.paraphrases]
-    elif options.protocol != "same":
+    else:
         eligible = eligible[: max(1, len(eligible) // 2)]
     judged = eligible[: options.limit]
     chosen = {question.id for question in judged}
@@ -112,7 +109,7 @@ def plan(dataset: Dataset, options: Options, seed: int) -> ProtocolPlan:
         UNJUDGED: others,
     }
     near = PARAPHRASES if dataset.paraphrases else SHARING_GROUP
-    group_name = {"similar": near, "unrelated": UNJUDGED}.get(options.protocol, JUDGED_GROUP)
+    group_name = near if options.protocol == "similar" else JUDGED_GROUP
     if not groups[group_name]:
         raise InvalidRequestError(
             f"{dataset.name} has none of what --protocol {options.protocol} measures: {group_name}."

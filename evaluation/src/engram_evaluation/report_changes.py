@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from engram_evaluation import adapt_table, change_table, expand_table, ratings_table
+from engram_evaluation import adapt_table, change_table, ratings_table
 from engram_evaluation.change_table import GroupChange, compute_changes
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase
@@ -10,7 +10,7 @@ from engram_evaluation.learning_variations import HUMAN
 from engram_evaluation.report_table import Grid
 from engram_evaluation.run_options import Options
 
-UNCHANGED = frozenset({"cold", "stream", "clicks", "thumbs", "needs", "answers", "sweep", "session"})
+UNCHANGED = frozenset({"cold", "clicks", "thumbs", "needs", "answers", "session"})
 """Protocols without a state before and after the same verdicts."""
 
 
@@ -22,18 +22,17 @@ def list_changes(
 ) -> list[GroupChange]:
     """List the change of each group from before the first to after the last turn.
 
-    Of ``adapt`` and ``expand`` by base and by evolved keys; of ``human`` by the system as it is.
+    Of ``adapt`` by base and by evolved keys; of ``human`` by the system as it is.
     """
     if options.protocol in UNCHANGED:
         return []
     if options.protocol == "human":
         phases = [phase for phase in phases if phase.arm == HUMAN[0].name]
-    base = {"adapt": adapt_table.find_base_arm, "expand": expand_table.find_base_arm}
 
     def list_metrics(group: str) -> Sequence[str]:
         if options.protocol == "human":
             return ratings_table.list_change_metrics(group)
-        if options.protocol in base:
+        if options.protocol == "adapt":
             return ("ndcg@10",)
         # Of ways to learn side by side, one metric makes the table long enough.
         return tuple(change_table.METRICS) if drift else ("recall@5",)
@@ -44,7 +43,7 @@ def list_changes(
         1 if options.protocol == "human" else options.turns,
         list_metrics,
         {one.id: question for question, group in paraphrases.items() for one in group},
-        base.get(options.protocol, str),
+        adapt_table.find_base_arm if options.protocol == "adapt" else str,
     )
 
 

@@ -3,11 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram_evaluation import (
-    adapt_table,
-    expand_table,
-    robustness,
-)
+from engram_evaluation import adapt_table, robustness
 from engram_evaluation.change_table import GroupChange, write_change
 from engram_evaluation.learning_variations import FLIP_RATES
 from engram_evaluation.own_tables import OWN_TABLES
@@ -71,7 +67,6 @@ def _section(runs: Sequence[ReportExtract]) -> Section:
     remark = f"{FITTED_NOTE.capitalize()}: {', '.join(fitted)}." if fitted else None
     legends = {
         "adapt": adapt_table.LEGEND,
-        "expand": expand_table.LEGEND,
         "answers": legend("answers"),
     }
     legends |= {protocol: legend(protocol) for protocol in ("session", "clicks")}
@@ -83,8 +78,6 @@ def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
     match runs[0].protocol:
         case "adapt":
             return [*map(_build_worth_grid, runs), _prices(runs)]
-        case "expand":
-            return [grid for run in runs for grid in _methods(run)]
         case protocol if protocol in OWN_TABLES:
             own = [grid for run in runs for grid in _own(run)]
             return own + (_build_change_grids(runs) if protocol == "human" else [])
@@ -92,17 +85,7 @@ def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
             return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
         case protocol:
             main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
-            worded = [
-                _figures(heading, runs, write)
-                for heading, write in list(ANSWERS.items())[:2]
-                if any("em" in line.values for run in runs for line in run.lines)
-            ]
-            return [
-                *main,
-                *_build_change_grids(runs),
-                *worded,
-                *([_robustness(runs)] if protocol == "noise" else []),
-            ]
+            return [*main, *_build_change_grids(runs), *([_robustness(runs)] if protocol == "noise" else [])]
 
 
 def _figures(heading: str, runs: Sequence[ReportExtract], write: Callable[[TableLine], str]) -> Grid:
@@ -113,19 +96,6 @@ def _figures(heading: str, runs: Sequence[ReportExtract], write: Callable[[Table
 def _build_worth_grid(run: ReportExtract) -> Grid:
     heading, *groups = adapt_table.headings(adapt_table.METRIC)
     return Grid([f"{run.dataset}: {heading}", *groups], adapt_table.rows(run.lines, adapt_table.METRIC))
-
-
-def _build_widened_grid(run: ReportExtract, metric: str) -> Grid:
-    heading, *groups = expand_table.headings(metric)
-    return Grid([f"{run.dataset}: {heading}", *groups], expand_table.rows(run.lines, metric))
-
-
-def _methods(run: ReportExtract) -> list[Grid]:
-    answered = [
-        Grid([f"{run.dataset}, {grid.headings[0]}", *grid.headings[1:]], grid.rows)
-        for grid in expand_table.answers(run.lines)
-    ]
-    return [*(_build_widened_grid(run, metric) for metric in (expand_table.METRIC, "recall@5")), *answered]
 
 
 def _own(run: ReportExtract) -> list[Grid]:

@@ -62,11 +62,6 @@ all accepted answers). strict, lenient: the share that a language model finds ri
 some allowance. tokens in, out: of one answer; judge in, out: of marking it, both as the endpoint counts them.
 unusable: share of the questions of which the answer or its mark could not be used; such an answer counts as wrong.
 R@5: where passages are labelled. ms: median wall-clock time of the search and the answer."""
-WORDED_NOTE = """\
-Answers: a language model answers from the sentences of the first passages. EM, F1, contains: the answer is an
-accepted one, the words it shares with one, it holds one whole. strict, lenient: the share that a language model
-finds right. unusable: share of the questions of which the answer or its mark could not be used. Questions without
-an accepted answer are left out."""
 SESSIONS_NOTE = """\
 R@5, all@5: of the passages in the session's own order. read: passages that it read; all read: share of the
 questions of which all relevant passages are among these. pool: sentences in the evidence pool; gold in pool: share
@@ -93,8 +88,6 @@ COLUMNS = {
 
 FURTHER_COLUMNS = {"session": (*MARKS[:3], "answered", "llm_calls", *TOKENS[:2], "ms")}
 """What a second table shows, of protocols that measure more than one has room for."""
-ANSWER_COLUMNS = (*MARKS, "unusable")
-"""What a second table shows where the answers in words of a protocol with turns are marked."""
 
 
 def columns(protocol: str) -> tuple[str, ...]:
@@ -132,9 +125,9 @@ class Grid:
 
 def label(line: TableLine, protocol: str, *, several: bool) -> str:
     """Label a line; the arm is named where a run has ``several``."""
-    if protocol in {"cold", "answers", "sweep", "session"}:
+    if protocol in {"cold", "answers", "session"}:
         return line.arm
-    if protocol in {"stream", "clicks"}:
+    if protocol == "clicks":
         return f"{line.group}, {line.arm}"
     when = "before" if line.turn == 0 else f"turn {line.turn}"
     return f"{line.group}, {when}" + (f", {line.arm}" if several else "")

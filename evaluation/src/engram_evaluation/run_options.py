@@ -15,37 +15,23 @@ from engram_evaluation.verdict_givers import JudgeName, Verdicts
 
 Protocol = Literal[
     "cold",
-    "same",
     "similar",
     "different",
-    "unrelated",
     "levels",
     "noise",
     "hostile",
-    "sybil",
-    "spam",
-    "poison",
-    "time",
-    "stream",
     "clicks",
     "thumbs",
     "adapt",
-    "expand",
     "human",
     "needs",
     "answers",
     "absent",
-    "sweep",
-    "extraction",
-    "facts",
     "session",
-    "agent",
-    "streamed",
 ]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 Scope = Literal["task", "time", "recall", "weights"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-ParaphraseSource = Literal["data", "model"]
 Way = Literal["supported", "published", "ungated"]
 WAYS: tuple[Way, ...] = get_args(Way)
 PlannerName = Literal["pool", "socratic", "tree", "agent", "rfm-rag"]
@@ -60,10 +46,8 @@ LEARNING_OPTIONS = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
-EXPAND_OPTIONS = {"methods", "live", "answered"}
-"""Options of ``expand``."""
 ANSWER_OPTIONS = {"top_k"}
-"""Options of ``answers``, and of protocols that may have answers made."""
+"""Options of ``answers`` and ``session``."""
 REASONING = {
     "planners",
     "rounds",
@@ -77,52 +61,34 @@ REASONING = {
     "depth",
 }
 """Options of ``session``."""
-SERVERLESS = ("extraction", "facts", "agent", "streamed")
-"""Protocols in which no question is retrieved for, so that no profile means anything."""
 TURNLESS = {
     "cold",
     "clicks",
     "thumbs",
     "adapt",
-    "expand",
     "human",
     "needs",
     "answers",
     "absent",
-    "sweep",
     "session",
-    *SERVERLESS,
 }
 """Protocols without turns of verdicts."""
-TURNS: tuple[Protocol, ...] = tuple(one for one in PROTOCOLS if one not in {*TURNLESS, "stream"})
+TURNS: tuple[Protocol, ...] = tuple(one for one in PROTOCOLS if one not in TURNLESS)
 """Protocols that measure groups of questions before and after turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
     "adapt": LEARNING_OPTIONS | ANSWER_OPTIONS | REASONING,
-    "expand": LEARNING_OPTIONS - {"profile"} | {"fractions", "ways"} | REASONING - {"oracle_errors"},
     "clicks": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
     "thumbs": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
     "human": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
     "needs": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge", "freeze"},
     "answers": ADAPTING | REASONING | LEARNING_OPTIONS - {"profile"},
     "absent": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING | {"stop_rule"},
-    "sweep": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING,
     "session": ADAPTING | LEARNING_OPTIONS - {"profile"} | {"stop_rule"},
-    "extraction": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
-    "facts": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING,
-    "agent": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING - {"oracle_errors"} | {"stop_rule", "prior"},
-    "streamed": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING | {"seeds", "stop_rule", "prior"},
-    **dict.fromkeys(TURNS, ADAPTING | REASONING - {"oracle_errors"}),
+    **dict.fromkeys(TURNS, ADAPTING | ANSWER_OPTIONS | REASONING),
 }
-"""Options that mean nothing to a protocol, besides those of ``expand``; to those that are not named, those of
-particular protocols."""
+"""Options that mean nothing to a protocol; to those that are not named, those of particular protocols."""
 REWORDING_PROTOCOLS: tuple[Protocol, ...] = ("session", *(one for one in TURNS if one != "different"))
 """Protocols that ask questions again in other words."""
-SHARED_OPTIONS: Mapping[str, set[str]] = {"streamed": {"methods"}, **{one: {"answered"} for one in TURNS}}
-"""Options of ``expand`` that mean something to another protocol."""
-ANSWERING_PROTOCOLS: tuple[Protocol, ...] = ("expand", *TURNS)
-"""Protocols that may have answers in words made of what they find."""
-BOTH_PROFILES = frozenset({"cold", "sweep"})
-"""Protocols that measure both profiles."""
 ROUNDS = 3
 LLM_CALLS = 100
 ROLLOUTS, TREE_DEPTH = SearchLimits().rollouts, SearchLimits().depth
@@ -164,15 +130,14 @@ class Options:
 
     Attributes:
         protocol: what is measured; see ``docs/evaluation.md``.
-        profile: published constants or ours; ``cold`` and ``sweep`` measure both.
+        profile: published constants or ours; ``cold`` measures both.
         turns: rounds of verdicts.
         at: turns after which is measured, besides before the first and after the last; none: each.
         verdicts: whether the oracle names missed evidence.
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
-        limit: questions judged (``cold``, ``answers``, ``absent``, ``sweep``: asked, ``stream``, ``clicks``,
-            ``thumbs``: arrivals, ``human``: rated ones, and others, ``extraction``: whose facts are looked for) at
-            most; None: the protocol's own number.
+        limit: questions judged (``cold``, ``answers``, ``absent``: asked, ``clicks``, ``thumbs``: arrivals,
+            ``human``: rated ones, and others) at most; None: the protocol's own number.
         stop_rule: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
         prior: file with the ranking weights to start from; None for the shipped ones.
@@ -180,11 +145,7 @@ class Options:
         retrievers: what answers the questions.
         ways: how expansions are credited; the first at every fraction, the others at the middle one.
         key_building: what base keys are made of.
-        methods: to widen questions, each an arm of its own; none: all that the data set has. Of ``streamed``: ways
-            to answer from a stream; none: all.
-        live: whether units are made now instead of taken from the data set; then none: ``prf``. ``expand`` only.
-        answered: whether answers in words are made of what is found, and marked; ``ANSWERING_PROTOCOLS`` only.
-        top_k: passages whose sentences an answer in words is made of; ``answers``, ``session``, ``answered`` only.
+        top_k: passages whose sentences an answer in words is made of; ``answers`` and ``session`` only.
         planners: of sessions that are measured side by side; ``session`` only, as all below.
         rounds: of a session at most.
         llm_calls: of a session at most.
@@ -192,8 +153,6 @@ class Options:
         oracle_errors: how often an oracle errs that takes the place of the configured endpoint, in [0, 1]; None for
             that endpoint, or none.
         without: parts of sessions that are left out, one at a time.
-        paraphrases: where paraphrases come from: the data set, or the configured model; for
-            ``REWORDING_PROTOCOLS``.
         translations: names of the data set in other languages, whose questions are the paraphrases; for
             ``REWORDING_PROTOCOLS``.
         pooled: whether their passages join the collection.
@@ -217,9 +176,6 @@ class Options:
     retrievers: tuple[Strategy, ...] = RETRIEVERS
     ways: tuple[Way, ...] = WAYS
     key_building: KeyBuilding = "full"
-    methods: tuple[str, ...] = ()
-    live: bool = False
-    answered: bool = False
     top_k: int = TOP_K
     planners: tuple[PlannerName, ...] = ("pool",)
     rounds: int = ROUNDS
@@ -228,7 +184,6 @@ class Options:
     depth: int = TREE_DEPTH
     oracle_errors: float | None = None
     without: tuple[Part, ...] = ()
-    paraphrases: ParaphraseSource = "data"
     translations: tuple[str, ...] = ()
     pooled: bool = False
     paraphrased: bool = False
@@ -243,7 +198,6 @@ class Options:
             "judge": ("oracle", "llm"),
             "stop_rule": get_args(HopStopRule),
             "key_building": get_args(KeyBuilding),
-            "paraphrases": get_args(ParaphraseSource),
         }
         for name, allowed in choices.items():
             value = getattr(self, name)
@@ -271,17 +225,9 @@ class Options:
 
     def _check_foreign(self) -> None:
         foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWER_OPTIONS | REASONING)
-        if self.protocol != "expand":
-            foreign = foreign | EXPAND_OPTIONS - SHARED_OPTIONS.get(self.protocol, set())
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
-        if self.protocol in ANSWERING_PROTOCOLS and not self.answered:
-            for name, default in (("top_k", TOP_K), ("oracle_errors", None)):
-                if getattr(self, name) != default:
-                    raise InvalidRequestError(
-                        f"{_option(name)} means nothing to {self.protocol} without --answered."
-                    )
 
     def _check_paraphrases(self) -> None:
         if self.translations and self.protocol not in REWORDING_PROTOCOLS:
@@ -290,17 +236,6 @@ class Options:
             )
         if self.pooled and not self.translations:
             raise InvalidRequestError("--pooled means nothing without --translation.")
-        if self.translations and self.paraphrases == "model":
-            raise InvalidRequestError("--paraphrases model words paraphrases itself: leave out --translation.")
-        if self.paraphrases == "data":
-            return
-        if self.protocol not in REWORDING_PROTOCOLS or (self.protocol == "session" and not self.paraphrased):
-            raise InvalidRequestError(
-                "--paraphrases model goes with protocols that ask paraphrases: "
-                f"{', '.join(REWORDING_PROTOCOLS[1:])}, and session --paraphrased."
-            )
-        if self.oracle_errors is not None:
-            raise InvalidRequestError("--paraphrases model needs a model: --oracle-errors rewords nothing.")
 
     def _check_reasoning(self) -> None:
         if self.stop_rule == "learned" and self.profile == "paper":
@@ -332,8 +267,6 @@ class Options:
         for fraction in self.fractions:
             if not 0 < fraction <= 1:
                 raise InvalidRequestError(f"--fractions must lie above 0 and not above 1, unlike {fraction:g}.")
-        if len(set(self.methods)) != len(self.methods):
-            raise InvalidRequestError("--methods must be different.")
         for name in ("fractions", *lists):
             values = getattr(self, name)
             if not values or len(set(values)) != len(values):
@@ -342,9 +275,9 @@ class Options:
     @property
     def weighted(self) -> bool:
         """Whether any passage is ranked by the ranking weights: profile ``paper`` and flat searches have none."""
-        if self.protocol in {"adapt", "expand"} and "graph" not in self.retrievers:
+        if self.protocol == "adapt" and "graph" not in self.retrievers:
             return False
-        return self.protocol in BOTH_PROFILES or self.profile == "default"
+        return self.protocol == "cold" or self.profile == "default"
 
     @property
     def frozen(self) -> list[Scope]:
@@ -363,7 +296,7 @@ class Options:
     def command(self, dataset: str) -> str:
         """The command line of this run, options at their defaults left out."""
         words = ["engram", "evaluate", dataset, "--protocol", self.protocol]
-        if self.protocol not in {"cold", "adapt", "absent", "sweep", *SERVERLESS}:
+        if self.protocol not in {"cold", "adapt", "absent"}:
             words += ["--profile", self.profile]
         if self.protocol not in TURNLESS:
             words += ["--turns", str(self.turns)]
@@ -371,7 +304,7 @@ class Options:
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.top_k != TOP_K:
             words += ["--top-k", str(self.top_k)]
-        if self.protocol not in {"cold", "answers", "sweep", "extraction", "streamed"}:
+        if self.protocol not in {"cold", "answers"}:
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
         words += self._format_adapting() + self._format_reasoning_options()
         words += [word for name in self.translations for word in ("--translation", name)]
@@ -394,9 +327,6 @@ class Options:
                 words += [f"--{name}", ",".join(getattr(self, name))]
         if self.key_building != "full":
             words += ["--key-building", self.key_building]
-        words += ["--live"] if self.live else []
-        words += ["--answered"] if self.answered else []
-        words += ["--methods", ",".join(self.methods)] if self.methods else []
         return words
 
     def _format_reasoning_options(self) -> list[str]:
@@ -417,7 +347,6 @@ class Options:
             if getattr(self, name) != default:
                 words += [_option(name), f"{getattr(self, name):g}"]
         words += [word for part in self.without for word in ("--without", part)]
-        words += ["--paraphrases", self.paraphrases] if self.paraphrases != "data" else []
         return [*words, "--paraphrased"] if self.paraphrased else words
 
     def slug(self, dataset: str) -> str:

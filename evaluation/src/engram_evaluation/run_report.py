@@ -1,6 +1,6 @@
 """Figures of a run as a terminal table, as JSON with every question, and as Markdown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -13,22 +13,17 @@ from engram.providers.embedder.model_folder import DEFAULT_MODEL
 from engram_evaluation import (
     adapt_table,
     change_table,
-    expand_table,
     robustness,
 )
 from engram_evaluation.change_table import GroupChange
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, code_fingerprint
-from engram_evaluation.memory_trajectories import Trajectories
-from engram_evaluation.model_paraphrases import RewordingOutcome
 from engram_evaluation.own_tables import OWN_TABLES
 from engram_evaluation.report_changes import build_change_grid, list_changes
 from engram_evaluation.report_table import (
-    ANSWER_COLUMNS,
     FITTED_NOTE,
     FURTHER_COLUMNS,
     HEADINGS,
-    WORDED_NOTE,
     TableLine,
     cell,
     cells,
@@ -40,9 +35,6 @@ from engram_evaluation.report_table import (
 )
 from engram_evaluation.retrieval_metrics import summary
 from engram_evaluation.run_options import Options
-
-MEMORIES = "-memories.png"
-"""How the name of the plot of followed memories ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +62,8 @@ class RunReport:
     """A finished run.
 
     Attributes:
-        trajectories: are drawn, and not kept in the JSON.
         indexing: what it began with.
         fitted: whether the ranking weights that it started from were fitted to its data set.
-        rewording: what became of paraphrases by a model; None where the data set's own were asked.
         drift: the groups with memory off after the last verdicts, where that was measured.
     """
 
@@ -82,10 +72,8 @@ class RunReport:
     engine: Mapping[str, Any]
     phases: Sequence[Phase]
     seconds: float
-    trajectories: Trajectories | None = None
     indexing: IndexingCost | None = None
     fitted: bool = False
-    rewording: RewordingOutcome | None = None
     drift: Sequence[Phase] = ()
 
     def lines(self) -> list[TableLine]:
@@ -120,11 +108,6 @@ class RunReport:
             return terminal_table(
                 self.options.command(self.dataset.name), adapt_table.headings(adapt_table.METRIC), rows
             )
-        if self.options.protocol == "expand":
-            rows = expand_table.rows(self.lines(), expand_table.METRIC)
-            return terminal_table(
-                self.options.command(self.dataset.name), expand_table.headings(expand_table.METRIC), rows
-            )
         if self.options.protocol in OWN_TABLES:
             grid, *_ = OWN_TABLES[self.options.protocol].build(self.lines())
             return terminal_table(self.options.command(self.dataset.name), grid.headings, grid.rows)
@@ -145,8 +128,8 @@ class RunReport:
         """For the terminal, after ``table``.
 
         Of ``noise`` what flipped verdicts cost each rule, of ``adapt`` what a query costs by either key and
-        expanded, of ``session`` answers and costs, of turns the answers in words, of ``OWN_TABLES`` their other
-        tables. Where groups were asked with memory off as well, also what verdicts change.
+        expanded, of ``session`` answers and costs, of ``OWN_TABLES`` their other tables. Where groups were asked
+        with memory off as well, also what verdicts change.
         """
         changes = build_change_grid(self.options, self._changes()) if self.drift else None
         further = [] if changes is None else [terminal_table(change_table.TITLE, changes.headings, changes.rows)]
@@ -156,20 +139,10 @@ class RunReport:
         """Further tables of single protocols."""
         match self.options.protocol:
             case "noise":
-                shares = terminal_table(self._robustness_title(), robustness.headings(), self._robustness())
-                return [
-                    shares,
-                    *([terminal_table(None, *self._build_second_table())] if self.options.answered else []),
-                ]
+                return [terminal_table(self._robustness_title(), robustness.headings(), self._robustness())]
             case "adapt":
                 rows = adapt_table.price_rows(self.lines())
                 return [terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED_ARMS], rows)]
-            case "expand":
-                costs = expand_table.cost_rows(self.lines())
-                tables = [
-                    terminal_table(None, grid.headings, grid.rows) for grid in expand_table.answers(self.lines())
-                ]
-                return [*tables, terminal_table(expand_table.COST_TITLE, expand_table.cost_headings(), costs)]
             case protocol if protocol in OWN_TABLES:
                 _, *grids = OWN_TABLES[protocol].build(self.lines())
                 return [terminal_table(None, grid.headings, grid.rows) for grid in grids]
@@ -196,7 +169,6 @@ class RunReport:
             "fitted_to_same_questions": self.fitted,
             "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(self.seconds, 1),
-            "rewording": None if self.rewording is None else asdict(self.rewording),
             "indexing": None if self.indexing is None else asdict(self.indexing),
             "summary": [
                 {"arm": line.arm, "group": line.group, "turn": line.turn, "n": line.questions} | line.values
@@ -207,7 +179,7 @@ class RunReport:
             "memory_off": [_phase_as_json(phase) for phase in self.drift],
         }
 
-    def markdown(self, plots: Iterable[str] = ()) -> str:
+    def markdown(self) -> str:
         """For people."""
         dataset = self.dataset
         parts = [
@@ -222,10 +194,6 @@ class RunReport:
             parts += [f"## {self._robustness_title()}", markdown_table(robustness.headings(), rows)]
         if kinds := self._format_types():
             parts += [f"## {HEADINGS[self._metric()]} by type of question", *kinds]
-        for name in plots:
-            parts.append(f"![{name}]({name})")
-            if self.trajectories is not None and name.endswith(MEMORIES):
-                parts.append("\n".join(self._describe_followed(self.trajectories)))
         engine = ", ".join(f"{name} {value}" for name, value in self.engine.items())
         parts.append(f"Engram {__version__}, code {code_fingerprint()}; {engine}.")
         return "\n\n".join(parts) + "\n"
@@ -235,20 +203,10 @@ class RunReport:
         if self.options.protocol in OWN_TABLES:
             own = OWN_TABLES[self.options.protocol]
             return [own.legend, *(grid.markdown() for grid in own.build(self.lines()))]
-        if self.options.protocol == "expand":
-            lines = self.lines()
-            sections = [
-                markdown_table(expand_table.headings(name), expand_table.rows(lines, name))
-                for name in expand_table.METRICS
-            ]
-            costs = markdown_table(expand_table.cost_headings(), expand_table.cost_rows(lines))
-            grids = [grid.markdown() for grid in expand_table.answers(lines)]
-            return [expand_table.LEGEND, *sections, *grids, f"## {expand_table.COST_TITLE}", costs]
         if self.options.protocol != "adapt":
             further = [markdown_table(*self._build_second_table())] if self._further_columns() else []
-            explained = [WORDED_NOTE] if self.options.answered else []
             main = markdown_table(self._list_headings(), self._rows())
-            return [main, *further, legend(self.options.protocol), *explained]
+            return [main, *further, legend(self.options.protocol)]
         lines = self.lines()
         tables = [
             markdown_table(adapt_table.headings(metric), adapt_table.rows(lines, metric))
@@ -278,7 +236,7 @@ class RunReport:
 
     def _further_columns(self) -> Sequence[str]:
         """Metrics of the second table; none where there is no such table."""
-        return FURTHER_COLUMNS.get(self.options.protocol, ANSWER_COLUMNS if self.options.answered else ())
+        return FURTHER_COLUMNS.get(self.options.protocol, ())
 
     def _asks_models(self) -> bool:
         return any(line.values.get("llm_calls") for line in self.lines())
@@ -307,12 +265,10 @@ class RunReport:
         if (
             self._count_without_gold()
             and self.options.protocol
-            not in {"cold", "clicks", "thumbs", "adapt", "expand", "human", "needs", "answers", "sweep", "session"}
+            not in {"cold", "clicks", "thumbs", "adapt", "human", "needs", "answers", "session"}
             and self.options.judge == "oracle"
         ):
             remarks.append(self._describe_oracle())
-        if self.rewording is not None:
-            remarks.append(self.rewording.remark())
         if self.indexing is not None:
             remarks.append(self.indexing.remark())
         model = self.engine.get("embedding_model", DEFAULT_MODEL)
@@ -330,30 +286,18 @@ class RunReport:
     def _robustness_title(self) -> str:
         return f"Gain by turn {self.options.turns}, and the share kept under flipped verdicts"
 
-    @staticmethod
-    def _describe_followed(trajectories: Trajectories) -> list[str]:
-        """Describe whose memories the plot follows."""
-        lines = [f"- Q{at}: {text}" for at, text in enumerate(trajectories.questions, start=1)]
-        for at, course in enumerate(trajectories.courses, start=1):
-            verdict = "supports" if course.supported else "rejected for"
-            lines.append(f"- S{at}, {verdict} Q{course.question + 1}: {course.text}")
-        return lines
-
     def _changes(self) -> list[GroupChange]:
         return list_changes(self.options, self.phases, self.drift, self.dataset.paraphrases)
 
     def _format_types(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
         if not 1 < len(kinds) <= 12 or self.options.protocol in {
-            "stream",
             "clicks",
             "thumbs",
             "adapt",
-            "expand",
             "human",
             "levels",
             "needs",
-            "sweep",
         }:
             return []
         groups = list(dict.fromkeys(phase.group for phase in self.phases))

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from engram_evaluation import adapt_table, expand_table, ratings_table
+from engram_evaluation import adapt_table, ratings_table
 from engram_evaluation.branches import Branches
 from engram_evaluation.report_files import ReportExtract
 from engram_evaluation.report_sections import Section
 from engram_evaluation.report_table import HEADINGS, MARKS, TableLine
 from engram_evaluation.svg import Bars, Chart, Lines
-from engram_evaluation.sweep_protocol import courses
 
 METRIC = "recall@5"
 TURNS = "turns of verdicts"
@@ -24,11 +23,8 @@ def charts(section: Section) -> list[Chart]:
         return [drawers(section.runs), *_trees(section.runs)]
     each: Mapping[str, Callable[[ReportExtract], list[Chart]]] = {
         "adapt": _keys,
-        "expand": _methods,
         "human": _rules,
-        "stream": _stretches,
         "clicks": _stretches,
-        "sweep": _build_sweep_charts,
     }
     return [chart for run in section.runs for chart in each.get(section.protocol, _turns)(run)]
 
@@ -78,23 +74,6 @@ def _keys(run: ReportExtract) -> list[Chart]:
     return drawn
 
 
-def _methods(run: ReportExtract) -> list[Chart]:
-    """Each method at query time, in the keys and as both, a chart for each retriever."""
-    values = {(line.arm, line.group): line.values.get(expand_table.METRIC) for line in run.lines}
-    groups = [group for group in expand_table.GROUPS if any(line.group == group for line in run.lines)]
-    retrievers: dict[str, list[str]] = {}
-    for arm in dict.fromkeys(line.arm for line in run.lines):
-        retrievers.setdefault(arm.split(", ")[0], []).append(arm)
-    return [
-        Bars(
-            f"{run.dataset}, {retriever}: {expand_table.METRICS[expand_table.METRIC]}",
-            groups,
-            {arm.removeprefix(f"{retriever}, "): [values.get((arm, group)) for group in groups] for arm in arms},
-        )
-        for retriever, arms in retrievers.items()
-    ]
-
-
 def _rules(run: ReportExtract) -> list[Chart]:
     """Every rule on every group, by what the group is measured by first."""
     found, arms = _values(run.lines), list(dict.fromkeys(line.arm for line in run.lines))
@@ -108,13 +87,6 @@ def _rules(run: ReportExtract) -> list[Chart]:
     series = {ratings_table.BEFORE_PHASE: figures(arms[0], 0)} | {arm: figures(arm, 1) for arm in arms}
     names = [f"{group}: {ratings_table.METRICS[metric]}" for group, metric in zip(groups, metrics, strict=True)]
     return [Bars(run.dataset, names, series)]
-
-
-def _build_sweep_charts(run: ReportExtract) -> list[Chart]:
-    """Recall against each of the two numbers, a line for each profile."""
-    varied = courses((line.arm, line.values[METRIC]) for line in run.lines)
-    title = f"{run.dataset}: {HEADINGS[METRIC]}"
-    return [Lines(f"{title} by {name}", name, HEADINGS[METRIC], series) for name, series in varied.items()]
 
 
 def _stretches(run: ReportExtract) -> list[Chart]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from engram.services.question.query import Memory
+from engram_evaluation.arrivals import arrivals
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.feedback_rules import RULES
 from engram_evaluation.finished_phases import Phase, Phases
@@ -28,7 +29,6 @@ from engram_evaluation.protocols import (
     split_by_sharing,
 )
 from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
-from engram_evaluation.stream_protocol import arrivals
 from engram_evaluation.thumbs_stream import (
     CITATION_RATE,
     SAMPLED_ARRIVALS,

@@ -145,8 +145,8 @@ def test_a_filter_sees_past_the_limit_of_a_hub(
             for n in range(8)
         )
     )
-    narrow = application.settings.model_copy(update={"hub_limit": 3})
-    with application_on(addresses, narrow, application) as services:
+    with application_on(addresses, application.settings, application) as services:
+        services.models.limits = replace(services.models.limits, hub_limit=3)
         scope = services.auth.access.scope(collection)
         answer = services.answers.question.answer(Query(text="What did Warsaw see?", scope=scope, filter={"n": 7}))
     assert [sentence.text for passage in answer.passages for sentence in passage.sentences] == [

@@ -50,7 +50,7 @@ class TestOneVerdict:
         moved = explained[own[nearest], "recall"]
         assert (moved["target"], moved["observation_noise"]) == (
             1,
-            application.settings.observation_noise_positive / NEAREST_SENTENCE_PROBABILITY,
+            application.models.noise.positive / NEAREST_SENTENCE_PROBABILITY,
         )
         assert supports(application, curie)[own[nearest]] == pytest.approx(moved["gain"])
         assert {row["target"] for (sentence, _), row in explained.items() if sentence != own[nearest]} == {0}

@@ -62,7 +62,7 @@ class TestJudgeNoise:
             ("recall", 4.0, 0.2),
         }
         (others,) = say(application, curie, "other", born, 1)
-        assert {row.observation_noise for row in others} == {application.settings.observation_noise_positive}
+        assert {row.observation_noise for row in others} == {application.models.noise.positive}
 
     def test_a_verdict_keeps_the_constants_it_was_applied_with(
         self, application: Application, curie: str, born: int
@@ -76,10 +76,10 @@ class TestJudgeNoise:
         (event,) = state.rows(application, curie, "feedback_event")
         assert {
             "observation_noise_positive": 4.0,
-            "observation_noise_negative": application.settings.observation_noise_negative,
-            "process_noise": application.settings.process_noise,
+            "observation_noise_negative": application.models.noise.negative,
+            "process_noise": application.models.noise.process,
             "daily_share": 0.5,
-            "contested_share": application.settings.judge_contested_share,
+            "contested_share": application.models.noise.contested,
             "daily_comparisons": 7,
         }.items() <= event.items()
 
@@ -124,14 +124,14 @@ class TestContradictedJudges:
         say(application, curie, "honest", born, 1)
         before = support(application, curie, born)["support"]
         say(application, curie, "hostile", born, 0, times=20)
-        share = application.settings.judge_contested_share
+        share = application.models.noise.contested
         assert support(application, curie, born)["support"] == pytest.approx(before * (1 - share))
         undo.assert_verified(application, curie)
 
     def test_nor_raises_what_another_rejected(self, application: Application, curie: str, born: int) -> None:
         say(application, curie, "honest", born, 0)
         say(application, curie, "hostile", born, 1, times=20)
-        share = application.settings.judge_contested_share
+        share = application.models.noise.contested
         assert support(application, curie, born)["support"] == pytest.approx(share)
 
     def test_the_first_word_is_no_worse_for_being_contradicted(
@@ -146,7 +146,7 @@ class TestContradictedJudges:
         say(application, curie, "hostile", born, 0)
         (one,) = say(application, curie, "honest", born, 1)
         (two,) = say(application, curie, "careful", born, 1)
-        share = application.settings.judge_contested_share
+        share = application.models.noise.contested
         assert [row.gain for row in one] == pytest.approx([share] * len(one))
         assert all(row.gain > 0.3 for row in two)
 
@@ -166,7 +166,7 @@ class TestContradictedJudges:
         query_id = state.add_episode(application, curie, "What flows into the Baltic Sea?", [])
         receipt = state.judge(application, curie, query_id, rejected=[born], judge="other", partial=True, wait=True)
         assert receipt.changes
-        assert all(row.gain > application.settings.judge_contested_share for row in receipt.changes)
+        assert all(row.gain > application.models.noise.contested for row in receipt.changes)
 
 
 class TestRankingVerdictCap:

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from engram.composition.container import Application, Servers
+from engram.composition.parts import learning_services
 from engram.config.settings import Settings
 from engram.context.errors import LlmError, LlmNotConfiguredError, NotFoundError
 from engram.services.judges.llm_judge import JudgeService
@@ -16,6 +17,7 @@ from engram.services.verdict.verdict import Verdict
 from engram.storage.database import Database
 from tests.conftest import CURIE, Ingest, Scoped
 from tests.support import threads
+from tests.support.constants import LLM_ATTEMPTS, set_constants
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 from tests.support.strict_client import TestClient
 
@@ -25,13 +27,16 @@ Judging = Callable[..., JudgeService]
 
 
 @pytest.fixture
-def judging(application: Application, settings: Settings, addresses: Servers) -> Iterator[Judging]:
+def judging(
+    application: Application, settings: Settings, addresses: Servers, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Judging]:
     """Judges on the shared application, each with the endpoint it is given."""
     built: list[Application] = []
+    monkeypatch.setattr(learning_services, "JUDGE_INTERVAL_SECONDS", 0.01)
+    set_constants(monkeypatch, {LLM_ATTEMPTS: 1})
 
-    def build(llm_base_url: str | None, **changed: Any) -> JudgeService:
-        update = {"llm_base_url": llm_base_url, "judge_interval_seconds": 0.01, "llm_max_attempts": 1}
-        update |= {"judge_exam": False} | changed
+    def build(llm_base_url: str | None) -> JudgeService:
+        update = {"llm_base_url": llm_base_url, "judge_exam": False}
         built.append(Application(settings.model_copy(update=update), addresses))
         built[-1].models.embedder, built[-1].models.language = (
             application.models.embedder,
@@ -135,10 +140,13 @@ def test_judged_queries_are_skipped(
     assert [event["query_id"] for event in events(http, curie)].count(str(third)) == 1
 
 
-def test_old_episodes_are_left_alone(http: TestClient, curie: str, judging: Judging, scoped: Scoped) -> None:
+def test_old_episodes_are_left_alone(
+    http: TestClient, curie: str, judging: Judging, scoped: Scoped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning_services, "JUDGE_WINDOW_HOURS", 1e-9)
     ask(http, curie, QUESTION)
     with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url, judge_window_hours=1e-9).run(lambda: [scoped(curie)], once=True) == 0
+        assert judging(server.base_url).run(lambda: [scoped(curie)], once=True) == 0
         assert server.requests == []
 
 

@@ -74,7 +74,7 @@ class TestCaps:
     def test_all_new_judges_together_move_a_memory_only_so_far_a_day(
         self, application: Application, curie: str, said: list[int]
     ) -> None:
-        most = application.settings.judge_newcomer_share
+        most = application.models.noise.newcomers
         left = 1.0
         for n in range(12):
             left *= 1.0 - gains(say(application, curie, f"new-{n}", [said[3]]))["task"]
@@ -88,7 +88,7 @@ class TestCaps:
         left = 1.0
         for n in range(20):
             left *= 1.0 - gains(say(application, curie, f"new-{n}", rejected=[said[0]]))["recall"]
-        assert 1.0 - left <= application.settings.judge_contested_share + 1e-9
+        assert 1.0 - left <= application.models.noise.contested + 1e-9
         assert task(application, curie, said[0])["pulled"] != before["pulled"]
         (row,) = [
             row for row in state.rows(application, curie, "question_support") if row["sentence_id"] == said[0]
@@ -109,7 +109,7 @@ class TestCaps:
     def test_other_words_for_the_question_do_not_escape(
         self, application: Application, curie: str, said: list[int]
     ) -> None:
-        most = application.settings.judge_contested_share
+        most = application.models.noise.contested
         for asked in (f"{QUESTION}?", "where was  marie curie born", "Where was Marie Curie born, please?"):
             detail = say(application, curie, f"new {asked[-7:].strip('?.')}", rejected=[said[0]], question=asked)
             assert gains(detail)["task"] <= most
@@ -176,7 +176,7 @@ class TestStanding:
         by_key = gains(say(application, curie, principal("chief", trusted=True), [said[4]]))
         assert by_name == by_key
         assert by_key["task"] == pytest.approx(2 / 3)
-        assert new["task"] == pytest.approx(application.settings.judge_newcomer_share)
+        assert new["task"] == pytest.approx(application.models.noise.newcomers)
 
 
 class TestRevokedStandings:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application, Servers
+from engram.composition.parts import retrieval_services
 from engram.config.settings import Settings
 from engram.core.ranking.reranking import TRUST, RerankedScores
 from engram.services.question.answer import Answer
@@ -34,12 +35,19 @@ def server() -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def start(own: Servers, settings: Settings, application: Application, server: ModelServer) -> Start:
+def start(
+    own: Servers,
+    settings: Settings,
+    application: Application,
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Start:
     """Processes with the reranker of the server, if ``reranker_url`` is not None."""
+    monkeypatch.setattr(retrieval_services, "RERANKER_SECONDS", 10.0)
 
     @contextmanager
     def process(**changed: Any) -> Iterator[Application]:
-        stated: dict[str, Any] = {"reranker_url": server.root, "reranker_seconds": 10.0}
+        stated: dict[str, Any] = {"reranker_url": server.root}
         services = Application(settings.model_copy(update=stated | changed), own, consumer="apart")
         services.models.embedder, services.models.language = (
             application.models.embedder,
@@ -111,8 +119,11 @@ def test_reranking_is_off_by_default(start: Start, server: ModelServer, towns: s
     assert server.requests == []
 
 
-def test_only_the_best_candidates_are_sent(start: Start, server: ModelServer, towns: str) -> None:
-    with start(reranker_candidates=4) as services:
+def test_only_the_best_candidates_are_sent(
+    start: Start, server: ModelServer, towns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retrieval_services, "RERANKER_CANDIDATES", 4)
+    with start() as services:
         ask(services, towns)
     assert {len(request.json["documents"]) for request in server.requests} == {4}
 
@@ -123,12 +134,13 @@ def test_only_the_best_candidates_are_sent(start: Start, server: ModelServer, to
     ids=["slow", "broken", "unusable", "hung up"],
 )
 def test_without_it_the_ranking_answers_as_if_it_were_off(
-    start: Start, server: ModelServer, towns: str, failure: Failure
+    start: Start, server: ModelServer, towns: str, failure: Failure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with start(reranker_url=None) as services:
         plain = scores(ask(services, towns))
     server.queue(*[failure] * 2)
-    with start(reranker_seconds=0.2 if failure.hang_seconds else 10.0) as services:
+    monkeypatch.setattr(retrieval_services, "RERANKER_SECONDS", 0.2 if failure.hang_seconds else 10.0)
+    with start() as services:
         answer = ask(services, towns)
     assert scores(answer) == plain
     assert [warning.type for warning in answer.warnings] == ["not-reranked"]

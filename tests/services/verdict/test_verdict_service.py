@@ -5,6 +5,7 @@ import uuid
 import pytest
 
 from engram.composition.container import Application
+from engram.composition.parts.learning_services import APPLY_ATTEMPTS
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
 from engram.services.verdict.receipt import Receipt
 from engram.services.verdict.verdict import NamedSentence, Verdict
@@ -216,7 +217,7 @@ class TestInapplicableEvents:
 
         assert application.learning.learner.apply(target, events) == 2
         assert state.event_statuses(application, curie)[events[1]] == "pending"
-        for _ in range(application.settings.feedback_max_attempts):
+        for _ in range(APPLY_ATTEMPTS):
             assert application.learning.learner.apply(target, events) == 0
 
         assert state.event_statuses(application, curie) == dict(
@@ -226,7 +227,7 @@ class TestInapplicableEvents:
             application.auth.access.scope(curie), status="parked", after=0, limit=9
         )
         assert [(one.event.id, one.event.attempts, bool(one.event.error)) for one in parked] == [
-            (events[1], application.settings.feedback_max_attempts, True)
+            (events[1], APPLY_ATTEMPTS, True)
         ]
         with application.database.read() as reader:
             assert audit_rows.read(reader, target, [events[1]]) == {events[1]: []}

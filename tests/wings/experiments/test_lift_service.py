@@ -9,6 +9,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
+from engram.services.passage_keys.expansion_validation import GENERATION_THRESHOLD
 from engram.services.question.plan import create_query_id
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
@@ -152,7 +153,7 @@ def test_passages_that_helped_as_a_whole_are_evidence(application: Application, 
 
 
 def test_a_generation_score_counts_from_the_threshold_on(application: Application, curie: str) -> None:
-    threshold = application.settings.passage_key_generation_threshold
+    threshold = GENERATION_THRESHOLD
     for score in (threshold - 0.01, threshold, threshold + 0.01):
         add_verdict(application, curie, add_query(application, curie, None), partial=True, generation_score=score)
     add_verdict(application, curie, add_query(application, curie, None), partial=True)

@@ -13,6 +13,7 @@ from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
 from tests.conftest import Ingest
 from tests.support import past
+from tests.support.constants import LLM_ATTEMPTS, set_constants
 from tests.support.openai_server import OpenAiServer, Reply
 from tests.support.strict_client import TestClient
 
@@ -206,9 +207,10 @@ def model_server() -> Iterator[OpenAiServer]:
 
 
 @pytest.fixture
-def model_http(variant: Variant, model_server: OpenAiServer) -> TestClient:
+def model_http(variant: Variant, model_server: OpenAiServer, monkeypatch: pytest.MonkeyPatch) -> TestClient:
     """Client of an application that asks ``model_server``."""
-    return TestClient(create_app(variant(llm_base_url=model_server.base_url, llm_max_attempts=1)))
+    set_constants(monkeypatch, {LLM_ATTEMPTS: 1})
+    return TestClient(create_app(variant(llm_base_url=model_server.base_url)))
 
 
 def test_an_instruction_in_words_is_applied_once(
@@ -307,7 +309,7 @@ def test_reading_a_text_takes_a_model_and_its_scope(
     silent = http.post("/facts", json=body)
     assert (silent.status_code, silent.json()["type"]) == (503, "urn:engram:problem:llm-not-configured")
     assert "ENGRAM_LLM_BASE_URL" in silent.json()["detail"]
-    guarded = variant(access="keys", llm_base_url=model_server.base_url, llm_max_attempts=1)
+    guarded = variant(access="keys", llm_base_url=model_server.base_url)
     for name, scopes, status in (("without", ["ingest"], 403), ("with", ["ingest", "llm"], 200)):
         made = guarded.auth.access_keys.make(
             LOCAL, AccessKeyRequest(name=f"{name}-{there[-8:]}", scopes={there: scopes})

@@ -69,7 +69,7 @@ def test_a_new_judge_moves_a_fact_a_little_and_all_new_judges_share_a_cap(
         name = f"stranger {number}"
         another = replace(stranger, principal=replace(stranger.principal, name=name, judges_as=name))
         say(application, another, "contradict", other, name, f"more {number}")
-    share = application.settings.judge_newcomer_share
+    share = application.models.noise.newcomers
     assert row(application, scope, other).belief >= before * (1 - share) - 1e-9
     undo.assert_verified(application, scope.collection.name)
 
@@ -81,7 +81,7 @@ def test_new_judge_neither_outvotes_nor_closes_facts(
     say(application, scope, "confirm", fact, "ana", "1")
     sure = row(application, scope, fact)
     say(application, stranger, "contradict", fact, "stranger", "2")
-    contested = application.settings.judge_contested_share
+    contested = application.models.noise.contested
     assert row(application, scope, fact).belief >= sure.belief * (1 - contested) - 1e-9
     say(application, stranger, "close", fact, "stranger", "3")
     facts_of(application).facts.revise(stranger, [Revision("supersede", fact, by=after)], judge="stranger", key="4")

@@ -148,9 +148,9 @@ def test_requests_that_are_wrong_in_themselves(http: TestClient, collection: str
 
 
 def test_a_size_and_a_time_are_settings(variant: Variant, collection: str) -> None:
-    small = TestClient(create_app(variant(document_max_bytes=10)))
+    small = TestClient(create_app(variant(importing_max_bytes=10)))
     assert post(small, "a.txt", b"Longer than ten bytes.", collection).status_code == 413
-    hasty = TestClient(create_app(variant(document_timeout_seconds=0.001)))
+    hasty = TestClient(create_app(variant(importing_timeout_seconds=0.001)))
     late = post(hasty, "a.txt", b"One.", collection)
     assert late.status_code == 422
     assert "took longer than" in late.json()["detail"]

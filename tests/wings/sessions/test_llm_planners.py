@@ -209,7 +209,7 @@ def test_budgets_of_the_model_hold(asking: Asking, budget: dict[str, int], reaso
 def test_a_hanging_endpoint_leaves_time_for_what_rules_find(
     modelled: ModelApplications, curie: str, planner: str
 ) -> None:
-    services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0), llm_max_attempts=3)
+    services = modelled.application(lambda _: Reply("{}", delay_seconds=60.0), attempts=3)
     scope = services.auth.access.scope(curie)
     new = NewSession(
         question=CHAIN,

@@ -10,6 +10,7 @@ from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from tests.api.conftest import Variant
+from tests.support.constants import LLM_ATTEMPTS, set_constants
 from tests.support.openai_server import OpenAiServer
 from tests.support.strict_client import TestClient
 
@@ -25,9 +26,10 @@ def model() -> Iterator[OpenAiServer]:
 
 
 @pytest.fixture
-def guarded(variant: Variant, model: OpenAiServer) -> Application:
+def guarded(variant: Variant, model: OpenAiServer, monkeypatch: pytest.MonkeyPatch) -> Application:
     """An application that asks for keys and has a language model."""
-    return variant(access="keys", llm_base_url=model.base_url, llm_max_attempts=1)
+    set_constants(monkeypatch, {LLM_ATTEMPTS: 1})
+    return variant(access="keys", llm_base_url=model.base_url)
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def test_llm_calls_of_a_worker_use_the_askers_budget(
 
 
 def test_session_without_access_keys_has_no_token_budget(variant: Variant, model: OpenAiServer, curie: str) -> None:
-    client = TestClient(create_app(variant(llm_base_url=model.base_url, llm_max_attempts=1)))
+    client = TestClient(create_app(variant(llm_base_url=model.base_url)))
     body = {"collection": curie, "question": QUESTION, "planner": "pool", "wait": True}
     assert client.post("/sessions", json=body).json()["cost"]["llm_calls"] > 1
 

@@ -72,8 +72,8 @@ def test_weights_and_what_tells_relevance_go_together(
             other.close()
 
     with pytest.raises(ConfigurationError, match="engram fit-stop"):
-        classifier(cross_encoder=folder)
+        classifier(sessions_cross_encoder=folder)
     fitted = write_weights(tmp_path / "stop.json", relevance=CrossEncoder(folder).name)
     with pytest.raises(ConfigurationError, match="engram fit-stop"):
-        classifier(stop_weights=fitted)
-    assert classifier(cross_encoder=folder, stop_weights=fitted)
+        classifier(sessions_stop_weights=fitted)
+    assert classifier(sessions_cross_encoder=folder, sessions_stop_weights=fitted)

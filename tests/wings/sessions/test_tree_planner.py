@@ -25,6 +25,7 @@ from engram.wings.sessions.services.tree_options import read_options
 from engram_evaluation.harness import open_harness
 from engram_evaluation.oracle_endpoint import Oracle
 from engram_evaluation.oracle_server import ChatServer, Messages
+from tests.support.constants import LLM_ATTEMPTS, set_constants
 from tests.support.decomposed import FILM, MAKER, MOTHER, write_decomposed
 
 WIDE = Budget(rounds=20, llm_calls=500, tokens=1_000_000, seconds=300.0, passages=100)
@@ -58,9 +59,10 @@ def reasoning(application: Application, addresses: Servers, endpoint: Endpoint) 
     """An application with the endpoint behind it."""
     with ExitStack() as stack:
         url = stack.enter_context(ChatServer(endpoint)).base_url
-        settings = application.settings.model_copy(update={"llm_base_url": url, "llm_max_attempts": 1})
+        settings = application.settings.model_copy(update={"llm_base_url": url})
         other = stack.enter_context(closing(Application(settings, addresses)))
         other.models.embedder, other.models.language = application.models.embedder, application.models.language
+        set_constants(stack.enter_context(pytest.MonkeyPatch.context()), {LLM_ATTEMPTS: 1})
         yield other
 
 

@@ -292,7 +292,7 @@ def test_a_killed_backup_does_not_look_whole(
         | {
             "DATABASE_URL": taught.addresses.database_url,
             "PYTHONPATH": str(ROOT),
-            "ENGRAM_POSTGRES_PROGRAMS": str(slow),
+            "ENGRAM_UPKEEP_POSTGRES_PROGRAMS": str(slow),
         },
         start_new_session=True,
     )

@@ -137,14 +137,17 @@ def test_missing_worker_is_reported(alone: Application, monkeypatch: pytest.Monk
     assert findings(alone)["workers"].verdict == "wrong"
 
 
-def test_large_collections_without_an_index_are_reported(alone: Application) -> None:
+def test_large_collections_without_an_index_are_reported(
+    alone: Application, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor_checks, "EXACT_SEARCH_LIMIT", 8)
     execute(
         alone,
         "INSERT INTO collection (name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count) "
         "VALUES ('l', 'm', 'f', 384, 9)",
     )
     try:
-        found = findings(alone, exact_search_limit=8)
+        found = findings(alone)
     finally:
         execute(alone, "DELETE FROM collection")
     assert found["indexes"].found == "1 large tables of collections have none"
@@ -181,7 +184,7 @@ def open_with_servers(
 
 
 def test_model_servers_are_reported_with_latency_and_model(
-    own: Servers, settings: Settings, application: Application
+    own: Servers, settings: Settings, application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors = ResizedEncoder(application.models.embedder, 96).embed
     with ModelServer(vectors, scores=lambda _, texts: [0.5] * len(texts)) as server:
@@ -201,7 +204,8 @@ def test_model_servers_are_reported_with_latency_and_model(
             )
             assert re.fullmatch(r"cross answers in \d+ ms", found["reranker"].found)
             assert re.fullmatch(rf"qwen at {server.base_url} answers 200 in \d+ ms", found["llm"].found)
-            assert findings(services, reranker_seconds=1e-9)["reranker"].verdict == "warning"
+            monkeypatch.setattr(doctor_checks, "RERANKER_SECONDS", 1e-9)
+            assert findings(services)["reranker"].verdict == "warning"
             server.vectors = server.scores = None
             found = findings(services)
             assert {found[thing].verdict for thing in ("encoder", "reranker")} == {"wrong"}

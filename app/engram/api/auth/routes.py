@@ -92,7 +92,7 @@ def post_rotate_access_key(key_id: EventId, body: RotateIn, app: App, asker: Ask
 
 @router.delete("/access/keys/{key_id}", **operation("Revoke an access key", needs(ADMIN, everywhere=True), 404))
 def delete_access_key(key_id: EventId, app: App, asker: Asker) -> AccessKeyOut:
-    """Revoke an access key. Each process notices within ENGRAM_ACCESS_CACHE_SECONDS."""
+    """Revoke an access key. Each process notices within 5 seconds."""
     return AccessKeyOut.model_validate(app.auth.access_keys.revoke(asker, key_id))
 
 

@@ -80,7 +80,7 @@ class VerdictIn(Model):
         default=None,
         description=(
             "True: the evidence was retrieved, which validates the expansions. False: the generation score "
-            "decides. Null: a supported passage among the first ENGRAM_PASSAGE_KEY_GATE_TOP_K of the expanded "
+            "decides. Null: a supported passage among the first 50 of the expanded "
             "question validates them."
         ),
     )
@@ -98,7 +98,7 @@ class VerdictIn(Model):
         strict=True,
         description=(
             "Quality of the answer, used where `generation_success` is null. The answer counts as right from "
-            "ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD on."
+            "0.5 on."
         ),
     )
     supporting_passages: list[ExternalId] = Field(

@@ -82,7 +82,7 @@ class GenerationOut(ResponseModel):
     reason: str = Field(
         description=(
             "saturated: several batches of verdicts in a row brought nothing better; pending: "
-            "ENGRAM_PASSAGE_KEY_MAX_PENDING verdicts waited; requested: by POST /collections/{name}/evolve."
+            "64 verdicts waited; requested: by POST /collections/{name}/evolve."
         )
     )
     rules: dict[str, Any] = Field(description="The constants its keys were composed with.")

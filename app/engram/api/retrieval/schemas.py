@@ -129,7 +129,7 @@ class QueryIn(Model):
         default=None,
         description=(
             "Whether passages with nearly the text of a better one are left out and named on that one. "
-            "Null: as ENGRAM_COLLAPSE_DUPLICATES says, but not in profile 'paper'."
+            "Null: they are, but not in profile 'paper'."
         ),
     )
     include: list[Include] = Field(
@@ -150,8 +150,8 @@ class QueryIn(Model):
     trace_id: TraceId | None = Field(
         default=None,
         description=(
-            "Your id of the trace or the message that this is for, by which scores find it (docs/pull.md). Absent: "
-            "the trace id of the `traceparent` header, if there is one."
+            "Your id of the trace or the message that this is for, by which scores find it (integrations/pull). "
+            "Absent: the trace id of the `traceparent` header, if there is one."
         ),
     )
 

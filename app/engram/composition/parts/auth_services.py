@@ -19,6 +19,13 @@ from engram.storage.auth.tenants import Quotas
 REMOTE_REQUEST_RATE = 20.0
 """Requests a second of each caller, where none is configured and other machines can reach the API."""
 
+REQUEST_BURST = 100
+"""Requests that a caller may send at once."""
+ACCESS_CACHE_SECONDS = 5.0
+"""How long a process goes by what it knows of an access key while Redis is down."""
+QUOTAS = Quotas(passages=1_000_000, collections=1_000, keys=1_000, sessions=10_000, facts=100_000)
+"""Quotas of tenants other than `local` for which `engram access tenant` sets no others."""
+
 
 @dataclass(frozen=True, eq=False)
 class AuthServices:
@@ -42,7 +49,7 @@ class AuthServices:
         authentication = Authentication(
             self.connections.database,
             needed=needed,
-            remember_seconds=settings.access_cache_seconds,
+            remember_seconds=ACCESS_CACHE_SECONDS,
             tokens=self.models.tokens,
             groups_claim=settings.jwt_groups_claim,
         )
@@ -57,17 +64,7 @@ class AuthServices:
     @locked_property
     def quotas(self) -> QuotaService:
         """Quotas of tenants."""
-        settings = self.settings
-        defaults = Quotas(
-            passages=settings.tenant_passages or None,
-            collections=settings.tenant_collections or None,
-            keys=settings.tenant_keys or None,
-            sessions=settings.tenant_sessions or None,
-            facts=settings.tenant_facts or None,
-        )
-        return QuotaService(
-            self.connections.database, remember_seconds=settings.access_cache_seconds, defaults=defaults
-        )
+        return QuotaService(self.connections.database, remember_seconds=ACCESS_CACHE_SECONDS, defaults=QUOTAS)
 
     @locked_property
     def rates(self) -> Rates | None:
@@ -76,7 +73,7 @@ class AuthServices:
         rate = settings.rate_per_second
         if rate is None:
             rate = 0.0 if settings.on_loopback else REMOTE_REQUEST_RATE
-        return Rates(self.connections.buckets, rate, settings.rate_burst) if rate else None
+        return Rates(self.connections.buckets, rate, REQUEST_BURST) if rate else None
 
     @locked_property
     def reads(self) -> Reads:

@@ -19,6 +19,9 @@ from engram.services.passage_keys.rekey import RekeyService
 from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.database import Database
 
+BATCH_SIZE = 128
+"""Passages that one transaction writes."""
+
 
 @dataclass(frozen=True, eq=False)
 class CorpusServices:
@@ -59,7 +62,7 @@ class CorpusServices:
             models.encoder,
             models.language,
             self.kinds,
-            batch_size=settings.ingest_batch_size,
+            batch_size=BATCH_SIZE,
             time_llm=models.llm if settings.llm_time_extraction else None,
             rebase=self.passage_keys.evolve.rebase,
             observers=self.hooks.passage_observers,
@@ -81,7 +84,7 @@ class CorpusServices:
         return RekeyService(
             self.database,
             self.models.encoder,
-            batch_size=self.settings.ingest_batch_size,
+            batch_size=BATCH_SIZE,
             rebase=self.passage_keys.evolve.rebase,
         )
 
@@ -91,7 +94,7 @@ class CorpusServices:
         return ReembeddingService(
             self.database,
             self.models.encoder,
-            batch_size=self.settings.ingest_batch_size,
+            batch_size=BATCH_SIZE,
             memories=replay_memories,
             keys=self.passage_keys.evolve.rebase,
         )

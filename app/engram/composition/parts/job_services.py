@@ -14,6 +14,9 @@ from engram.services.jobs.job_service import JobsService
 from engram.services.jobs.work import JobHandler, Kind
 from engram.storage.database import Database
 
+LEASE_SECONDS = 15.0
+"""How long after a worker was killed, hangs or lost its machine another one takes its job over."""
+
 
 @dataclass(frozen=True, eq=False)
 class JobServices:
@@ -48,7 +51,7 @@ class JobServices:
         return Runner(
             self.database,
             self.handlers,
-            lease_seconds=self.settings.job_lease_seconds,
+            lease_seconds=LEASE_SECONDS,
             afterwards=lambda should_stop, collection_id: self.corpus.names.run(
                 should_stop, collection_id=collection_id
             ),

@@ -22,6 +22,15 @@ from engram.services.verdict.verdict_service import VerdictService
 from engram.storage.database import Database
 from engram.storage.wake_stream import WakeStream
 
+APPLY_ATTEMPTS = 5
+"""Failed applications after which a verdict is parked."""
+JUDGE_NAME = "llm-judge"
+"""Name of the judge that verdicts of the language model have."""
+JUDGE_INTERVAL_SECONDS = 10.0
+"""How often `engram judge` looks for answers that nobody has judged."""
+JUDGE_WINDOW_HOURS = 24.0
+"""Older answers are not judged any more."""
+
 
 @dataclass(frozen=True, eq=False)
 class LearningServices:
@@ -63,7 +72,7 @@ class LearningServices:
                 KeyCreditEffect(self.passage_keys.attribution, self.passage_keys.evolve),
                 self.models.weight_effect,
             ],
-            self.settings.feedback_max_attempts,
+            APPLY_ATTEMPTS,
         )
 
     @locked_property
@@ -89,13 +98,12 @@ class LearningServices:
     @locked_property
     def llm_judge(self) -> JudgeService:
         """LLM judge of episodes."""
-        settings = self.settings
         return JudgeService(
             self.database,
             self.verdicts,
             self.models.llm,
-            name=settings.judge_name,
-            interval_seconds=settings.judge_interval_seconds,
-            window_hours=settings.judge_window_hours,
+            name=JUDGE_NAME,
+            interval_seconds=JUDGE_INTERVAL_SECONDS,
+            window_hours=JUDGE_WINDOW_HOURS,
             exam=self.judge_exam,
         )

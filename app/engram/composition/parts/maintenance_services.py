@@ -13,12 +13,24 @@ from engram.config.settings import Settings
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.maintenance.audit_recording import AuditLog
 from engram.services.maintenance.health_checks import HealthService
-from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
+from engram.services.maintenance.index_maintenance import (
+    EXACT_SEARCH_LIMIT,
+    LEAST_RECALL,
+    IndexMaintenanceService,
+    Thresholds,
+)
 from engram.services.maintenance.planner_statistics import StatisticsService
 from engram.services.maintenance.retention import RetentionDays, RetentionService
 from engram.services.maintenance.service_gauges import StateService
 from engram.services.maintenance.tenant_closing import ClosingService
 from engram.services.maintenance.wing_clearing import WingClearingService, WingPlaces
+
+DEAD_SHARE = 0.3
+"""Share of an index's entries whose rows are gone from which on it is built anew."""
+DEAD_ROWS = 1000
+"""An index with fewer such entries is left alone."""
+KEEP_IDEMPOTENCY_DAYS = 7
+"""Days within which a write repeated under its Idempotency-Key is answered as it was first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +58,12 @@ class MaintenanceServices:
     @locked_property
     def indexes(self) -> IndexMaintenanceService:
         """Maintenance of the vector indexes."""
-        settings = self.settings
-        thresholds = Thresholds(settings.maintenance_dead_share, settings.maintenance_dead_rows)
         return IndexMaintenanceService(
             self.connections.database,
-            thresholds,
-            memory_mb=settings.maintenance_memory_mb,
-            exact_search_limit=settings.exact_search_limit,
-            least_recall=settings.maintenance_recall,
+            Thresholds(DEAD_SHARE, DEAD_ROWS),
+            memory_mb=self.settings.maintenance_memory_mb,
+            exact_search_limit=EXACT_SEARCH_LIMIT,
+            least_recall=LEAST_RECALL,
         )
 
     @locked_property
@@ -63,7 +73,7 @@ class MaintenanceServices:
         days = RetentionDays(
             settings.keep_queries_days,
             settings.keep_jobs_days,
-            settings.keep_idempotency_days,
+            KEEP_IDEMPOTENCY_DAYS,
             settings.keep_audit_bodies_days,
             settings.keep_verdicts_days,
         )

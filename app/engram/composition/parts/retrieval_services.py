@@ -15,6 +15,13 @@ from engram.services.question.reranking import PassageReranker
 from engram.services.question.search import RetrievalService
 from engram.storage.database import Database
 
+SUFFICIENCY_THRESHOLD = 0.97
+"""With ``stop_rule`` "learned", hops end once the answer is enough with this probability."""
+RERANKER_CANDIDATES = 32
+"""Best candidates that the reranker reads for one question."""
+RERANKER_SECONDS = 0.5
+"""How long the reranker may take for one question; then the ranking without it answers."""
+
 
 @dataclass(frozen=True, eq=False)
 class RetrievalServices:
@@ -36,7 +43,7 @@ class RetrievalServices:
             models.limits,
             models.llm,
             llm_times=settings.llm_time_extraction,
-            collapse_duplicates=settings.collapse_duplicates,
+            collapse_duplicates=True,
         )
 
     @locked_property
@@ -65,17 +72,17 @@ class RetrievalServices:
             self.graph_cache,
             self.question_spreads,
             self.models.llm,
-            threshold=self.settings.sufficiency_threshold,
+            threshold=SUFFICIENCY_THRESHOLD,
             reranker=self._passage_reranker(),
             rules=self.hooks.question_rules,
         )
 
     def _passage_reranker(self) -> PassageReranker | None:
         """Client of the configured reranker, or None."""
-        reranker, settings = self.models.reranker, self.settings
+        reranker = self.models.reranker
         if reranker is None:
             return None
-        return PassageReranker(reranker, candidates=settings.reranker_candidates, seconds=settings.reranker_seconds)
+        return PassageReranker(reranker, candidates=RERANKER_CANDIDATES, seconds=RERANKER_SECONDS)
 
     @locked_property
     def dense(self) -> DenseService:

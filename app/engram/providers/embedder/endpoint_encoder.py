@@ -48,7 +48,7 @@ OVERLAP = 0.1
 RETRY_SECONDS = 5.0
 """A server that was away is not asked again by ``identify`` for so long."""
 
-SLOW = "If it is slow, lower ENGRAM_EMBEDDING_BATCH_SIZE or raise ENGRAM_EMBEDDING_TIMEOUT_SECONDS."
+SLOW = "If it is slow, give it more processors or a smaller model."
 
 Register = Callable[[str, Vectors], str]
 """Gives the fingerprint of an encoder by its name and its vectors of the probes, (n, d)."""

@@ -97,14 +97,8 @@ class Llm:
         max_attempts: int = 3,
         backoff_seconds: float = 0.5,
         max_wait_seconds: float = 20.0,
-        prices: tuple[float, float] = (0.0, 0.0),
     ) -> None:
-        """Open nothing yet; raises :class:`ConfigurationError` if the address or the key cannot be used.
-
-        ``prices``: cost of a million prompt tokens and of a million completion tokens; used by the cost metric
-        only.
-        """
-        self._prices = prices
+        """Open nothing yet; raises :class:`ConfigurationError` if the address or the key cannot be used."""
         self._base_url = _check_base_url(base_url)
         self._api_key = _check_api_key(api_key)
         self._model = model
@@ -293,7 +287,7 @@ class Llm:
         except UnusableReplyError as error:
             raise LlmError(f"The LLM endpoint's response is not a chat completion ({error}).") from error
         self._usage.add(usage)
-        metrics.tokens(usage.prompt_tokens, usage.completion_tokens, self._prices)
+        metrics.tokens(usage.prompt_tokens, usage.completion_tokens)
         if self.meter is not None:
             self.meter.add(usage)
         token_meter.add(usage.prompt_tokens + usage.completion_tokens)

@@ -13,7 +13,7 @@ from engram.context.errors import ConfigurationError
 class CrossEncoder:
     """A cross-encoder of sentence-transformers, from a folder; its score as a probability (one class, sigmoid)."""
 
-    def __init__(self, folder: Path, setting: str = "ENGRAM_CROSS_ENCODER") -> None:
+    def __init__(self, folder: Path, setting: str = "ENGRAM_SESSIONS_CROSS_ENCODER") -> None:
         """Read the folder.
 
         Args:

@@ -19,6 +19,10 @@ from engram.storage.maintenance.vector_indexes import RowCounts, VectorIndex
 from engram.telemetry import metrics
 
 log = structlog.get_logger(__name__)
+EXACT_SEARCH_LIMIT = 20_000
+"""Rows up to which a collection is searched exactly; larger ones get vector indexes."""
+LEAST_RECALL = 0.98
+"""Share of the ten nearest that a vector index is to find; one that finds less is searched more broadly."""
 Rows = Mapping[tuple[int, str], int]
 """(Collection, table) -> how many rows it holds of it."""
 

@@ -9,6 +9,10 @@ from engram.storage.feedback_log.feedback_events import PendingEvent
 
 Gate = Literal["retrieval", "generation", "none"]
 
+GATE_TOP_K = 50
+"""Passages of the expanded question among which a supported one validates it, where the verdict does not say."""
+GENERATION_THRESHOLD = 0.5
+"""Generation score that validates expansions, where the verdict decides nothing."""
 CREDITED_PASSAGES = 10
 """Passages that the published rule credits: the best for the expanded query."""
 

@@ -17,7 +17,7 @@ from engram.storage.row_lookups import NOT_DELETED
 from engram.storage.tables.table_base import metadata
 
 ROWS = 1_000
-"""Rows of a piece, which takes 0.1 to 0.4 s: benchmarks/deletion.py."""
+"""Rows of a piece, which takes 0.1 to 0.4 s."""
 _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 

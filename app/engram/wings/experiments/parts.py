@@ -6,6 +6,7 @@ from engram.composition.locked_property import locked_property
 from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
+from engram.services.passage_keys.expansion_validation import GENERATION_THRESHOLD
 from engram.storage.database import Database
 from engram.wings.experiments.services.comparison_service import ComparisonService
 from engram.wings.experiments.services.lift_service import LiftService
@@ -23,7 +24,7 @@ class ExperimentServices:
     @locked_property
     def lift(self) -> LiftService:
         """Comparison of an experiment's arms by their verdicts."""
-        return LiftService(self.database, generation_threshold=self.settings.passage_key_generation_threshold)
+        return LiftService(self.database, generation_threshold=GENERATION_THRESHOLD)
 
     @locked_property
     def compare(self) -> ComparisonService:

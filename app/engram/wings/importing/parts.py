@@ -17,5 +17,5 @@ class ImportingServices:
     def documents(self) -> DocumentsService:
         """Conversion of documents into passages."""
         return DocumentsService(
-            max_bytes=self.settings.document_max_bytes, timeout_seconds=self.settings.document_timeout_seconds
+            max_bytes=self.settings.importing_max_bytes, timeout_seconds=self.settings.importing_timeout_seconds
         )

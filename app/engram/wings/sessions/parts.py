@@ -96,12 +96,12 @@ class SessionServices:
     @locked_property
     def stop_weights(self) -> StopWeights:
         """Weights of the classifier."""
-        return load_stop(self.settings.stop_weights)
+        return load_stop(self.settings.sessions_stop_weights)
 
     @locked_property
     def relevance(self) -> Relevance | None:
         """Configured cross-encoder, or None."""
-        folder = self.settings.cross_encoder
+        folder = self.settings.sessions_cross_encoder
         return None if folder is None else CrossEncoder(folder)
 
     @locked_property

@@ -38,7 +38,7 @@ def load_routes() -> WingRoutes:
 
 def warm_up(services: SessionServices) -> None:
     """Load the classifier of evidence pools where it is configured, so that a mistake is told at the start."""
-    if services.settings.cross_encoder or services.settings.stop_weights:
+    if services.settings.sessions_cross_encoder or services.settings.sessions_stop_weights:
         _ = services.classifier
 
 

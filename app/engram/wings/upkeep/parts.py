@@ -25,7 +25,7 @@ class UpkeepServices:
     @locked_property
     def backup(self) -> BackupService:
         """Backup and restore."""
-        programs, local = self.settings.postgres_programs, self.maintenance.local_servers
+        programs, local = self.settings.upkeep_postgres_programs, self.maintenance.local_servers
         if programs is None and local is not None:
             programs = local.find_programs()
         return BackupService(self.connections.database, self.addresses.database_url, programs)

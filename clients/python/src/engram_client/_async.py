@@ -141,12 +141,15 @@ class AsyncEngram:
         )
         return traced.queries
 
-    async def pulled_scores(self, source: str, *, collection: str | None = None) -> AsyncIterator[m.PulledScoreOut]:
-        """The ledger of a pull: scores of another product that were sent as ratings."""
+    async def pulled_scores(
+        self, source: str, *, since: str | None = None, collection: str | None = None
+    ) -> AsyncIterator[m.PulledScoreOut]:
+        """The ledger of a pull: scores of another product, given at ``since`` or later."""
         after: str | None = None
         while True:
             path = build_path("collections", self._name(collection), "pulls", source)
-            page = await self._get(m.PulledScoresOut, path, after=after)
+            where = {"from": since, "limit": 1_000}
+            page = await self._get(m.PulledScoresOut, path, after=after, **where)
             for score in page.scores:
                 yield score
             after = page.next_after

@@ -138,12 +138,15 @@ class Engram:
         traced = self._get(m.TracedQueriesOut, "/queries", collection=self._name(collection), trace_id=trace_id)
         return traced.queries
 
-    def pulled_scores(self, source: str, *, collection: str | None = None) -> Iterator[m.PulledScoreOut]:
-        """The ledger of a pull: scores of another product that were sent as ratings."""
+    def pulled_scores(
+        self, source: str, *, since: str | None = None, collection: str | None = None
+    ) -> Iterator[m.PulledScoreOut]:
+        """The ledger of a pull: scores of another product, given at ``since`` or later."""
         after: str | None = None
         while True:
             path = build_path("collections", self._name(collection), "pulls", source)
-            page = self._get(m.PulledScoresOut, path, after=after)
+            where = {"from": since, "limit": 1_000}
+            page = self._get(m.PulledScoresOut, path, after=after, **where)
             for score in page.scores:
                 yield score
             after = page.next_after

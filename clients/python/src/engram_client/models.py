@@ -762,7 +762,7 @@ class GenerationOut(Struct):
     """
     reason: str
     """
-    saturated: several batches of verdicts in a row brought nothing better; pending: ENGRAM_PASSAGE_KEY_MAX_PENDING verdicts waited; requested: by POST /collections/{name}/evolve.
+    saturated: several batches of verdicts in a row brought nothing better; pending: 64 verdicts waited; requested: by POST /collections/{name}/evolve.
     """
     rules: dict[str, Any]
     """
@@ -2159,7 +2159,7 @@ class ArmLiftOut(Struct):
     """
     generation_success: FigureOut
     """
-    The verdict's word, else whether its score reaches ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD.
+    The verdict's word, else whether its score reaches 0.5.
     """
     hops: FigureOut
     """

@@ -1,6 +1,5 @@
 """The command that measures: retrieval, and what verdicts teach it."""
 
-import json
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -8,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.terminal import MEASURE, cli, err, open_console, say, say_table
+from engram.cli.terminal import MEASURE, cli, err, open_console, say
 from engram.runtime.local_engine import engine
 from engram_evaluation.commands.dataset_names import load_dataset
-from engram_evaluation.commands.figure_tables import figures, show
+from engram_evaluation.commands.figure_tables import show
 
 if TYPE_CHECKING:
     from engram.composition.container import Application, Servers
@@ -32,10 +31,8 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, same, similar, different, unrelated, levels, noise, hostile, sybil, spam, poison, time, "
-            "stream, clicks, thumbs, adapt, expand, human, needs, answers, absent, sweep, extraction, facts, "
-            "session, agent or streamed: "
-            "docs/evaluation.md."
+            help="cold, similar, different, levels, noise, hostile, clicks, thumbs, adapt, human, needs, answers, "
+            "absent or session: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -55,7 +52,7 @@ def evaluate(
         typer.Option(
             "--limit",
             "--questions",
-            help="Judge at most so many questions (cold, stream, clicks, thumbs, answers, sweep: ask; adapt: draw "
+            help="Judge at most so many questions (cold, clicks, thumbs, answers: ask; adapt: draw "
             "from so many of those with expansions; human: so many that are rated, and of the others).",
         ),
     ] = None,
@@ -85,34 +82,10 @@ def evaluate(
     key_building: Annotated[
         str, typer.Option(help="adapt: base keys of the title, abstract, keywords or full text.")
     ] = "full",
-    methods: Annotated[
-        str,
-        typer.Option(
-            help="expand: methods that widen questions, each an arm of its own; by default all that the data "
-            "set has. streamed: ways to answer from a stream of documents; by default all."
-        ),
-    ] = "",
-    live: Annotated[
-        bool,
-        typer.Option(
-            "--live",
-            help="expand: widen questions now, by prf (the default) or with the configured LLM by the methods of "
-            "`engram expand`, instead of by the data set's expansions.",
-        ),
-    ] = False,
-    answered: Annotated[
-        bool,
-        typer.Option(
-            "--answered",
-            help="expand, and protocols with turns: the configured LLM also answers in words from what is found, "
-            "and the answers are marked.",
-        ),
-    ] = False,
     top_k: Annotated[
         int,
         typer.Option(
-            help="answers, --answered: passages whose sentences the language model answers from; "
-            "session: of a query."
+            help="answers: passages whose sentences the language model answers from; session: of a query."
         ),
     ] = 5,
     planners: Annotated[
@@ -125,7 +98,7 @@ def evaluate(
     oracle_errors: Annotated[
         float | None,
         typer.Option(
-            help="session, agent, --answered: an oracle that knows the data set's decompositions replies "
+            help="session: an oracle that knows the data set's decompositions replies "
             "instead of the configured endpoint, and errs at this rate: an upper bound."
         ),
     ] = None,
@@ -136,17 +109,10 @@ def evaluate(
             "Of pool by rules: walk, gaps, binding."
         ),
     ] = None,
-    paraphrases: Annotated[
-        str,
-        typer.Option(
-            help="same, similar and others that ask again, session --paraphrased: data, the data set's own "
-            "paraphrases; model: the configured LLM's, each checked, else the data set's."
-        ),
-    ] = "data",
     translation: Annotated[
         list[Path] | None,
         typer.Option(
-            help="same, similar and others that ask again: the same data set in another language, whose questions "
+            help="similar and others that ask again: the same data set in another language, whose questions "
             "of the same ids are the paraphrases; repeatable."
         ),
     ] = None,
@@ -194,9 +160,6 @@ def evaluate(
         "retrievers": tuple(retrievers.split(",")),
         "ways": tuple(ways.split(",")),
         "key_building": key_building,
-        "methods": tuple(methods.split(",")) if methods else (),
-        "live": live,
-        "answered": answered,
         "top_k": top_k,
         "planners": tuple(planners.split(",")),
         "rounds": rounds,
@@ -205,7 +168,6 @@ def evaluate(
         "depth": depth,
         "oracle_errors": oracle_errors,
         "without": tuple(without or ()),
-        "paraphrases": paraphrases,
         "translations": tuple(folder.resolve().name for folder in translation or ()),
         "pooled": pooled,
         "paraphrased": paraphrased,
@@ -217,18 +179,6 @@ def evaluate(
     loaded = load_dataset(dataset)
     if options.translations:
         loaded = add_translations(loaded, map(load_dataset, translation or ()), pooled=pooled)
-    if options.protocol == "extraction":
-        extraction(dataset, loaded, options.limit, folder)
-        return
-    if options.protocol == "facts":
-        _facts(loaded, options, folder)
-        return
-    if options.protocol == "agent":
-        run_agent(loaded, options, folder)
-        return
-    if options.protocol == "streamed":
-        run_streamed(loaded, options, folder)
-        return
     settings = Settings()
     if prior is not None:
         settings = settings.model_copy(update={"ranking_prior": prior})
@@ -252,35 +202,7 @@ def evaluate(
     show(report.table(), width)
     for further in report.build_further_tables():
         show(further, width)
-    if report.rewording is not None:
-        say(report.rewording.remark())
     say(f"{folder / options.slug(loaded.name)}.md and .json")
-
-
-def extraction(dataset: Path, loaded: "Dataset", limit: int | None, folder: Path) -> None:
-    """Measure the facts that the rules find, which takes no server: nothing is ingested."""
-    from engram.composition.models import Models
-    from engram.config.settings import Settings
-    from engram_evaluation.extraction_protocol import measure
-
-    models = Models(Settings())
-    measured = measure(dataset, loaded, models.language, models.embedder, limit)
-    path = folder / "extraction" / f"{loaded.name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    say_table([["figure", "value"], *figures(measured)], "<>")
-    say(str(path))
-
-
-def _facts(dataset: "Dataset", options: "Options", folder: Path) -> None:
-    """The protocol ``facts``, which measures other things and ingests nothing."""
-    from engram.config.settings import Settings
-    from engram_evaluation.facts_protocol import facts
-    from engram_evaluation.run_progress import progress, steps
-
-    with engine(Settings()) as (services, _), progress(err()) as bars:
-        report = facts(services, dataset, options, lambda label, total: steps(bars, label, total))
-    _show_tables(report.as_tables(), folder, options.slug(dataset.name))
 
 
 def _run_absent(settings: "Settings", dataset: "Dataset", options: "Options", folder: Path, *, keep: bool) -> None:
@@ -295,42 +217,6 @@ def _run_absent(settings: "Settings", dataset: "Dataset", options: "Options", fo
         if not keep:
             delete_collection(services, dataset)
     _show_tables(report, folder, options.slug(dataset.name))
-
-
-def run_agent(dataset: "Dataset", options: "Options", folder: Path) -> None:
-    """The protocol ``agent``: an environment is played, which takes no server but the configured model's."""
-    from engram.composition.models import Models
-    from engram.config.settings import Settings
-    from engram.providers.language import load_language
-    from engram_evaluation.agent_protocol import play_all
-    from engram_evaluation.run_progress import progress, steps
-
-    with closing(Models(Settings())) as models, progress(err()) as bars:
-        report = play_all(
-            dataset, options, load_language("rules"), lambda label, total: steps(bars, label, total), models.llm
-        )
-    _show_tables(report.as_tables(), folder, options.slug(dataset.name))
-
-
-def run_streamed(dataset: "Dataset", options: "Options", folder: Path) -> None:
-    """The protocol ``streamed``, which takes no server but the configured model's."""
-    from engram.composition.models import Models
-    from engram.config.settings import Settings
-    from engram.providers.language import load_language
-    from engram_evaluation.run_progress import progress, steps
-    from engram_evaluation.streamed_protocol import measure_streamed
-
-    with closing(Models(Settings())) as models, progress(err()) as bars:
-        report = measure_streamed(
-            dataset,
-            options,
-            models.llm,
-            load_language("rules"),
-            models.embedder,
-            folder,
-            lambda label, total: steps(bars, label, total),
-        )
-    _show_tables(report.as_tables(), folder, options.slug(dataset.name))
 
 
 def _show_tables(report: "TableReport", folder: Path, slug: str) -> None:

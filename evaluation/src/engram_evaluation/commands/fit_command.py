@@ -3,18 +3,13 @@
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from engram.cli.terminal import MEASURE, cli, err, say, say_table
+from engram.cli.terminal import MEASURE, cli, err, say
 from engram.runtime.local_engine import engine
 from engram_evaluation.commands.dataset_names import load_dataset
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from engram_evaluation.fact_links_measure import FactLinkComparison
 
 
 @cli.command(rich_help_panel=MEASURE)
@@ -25,10 +20,6 @@ def fit(
     out: Annotated[Path, typer.Option(help="The file to write, for ENGRAM_RANKING_PRIOR.")] = Path(
         "ranking_prior.json"
     ),
-    facts: Annotated[
-        bool,
-        typer.Option("--facts", help="Only measure what facts would add, each data set by weights of the others."),
-    ] = False,
     ranking: Annotated[
         Path | None,
         typer.Option(help="Keep the ranking weights of this file; fit only when an answer is enough."),
@@ -46,7 +37,6 @@ def fit(
     from engram.config.settings import Settings
     from engram.providers.ranking_prior import SHIPPED_FILE
     from engram_evaluation.dataset import cut_dataset
-    from engram_evaluation.fact_links_measure import compare
     from engram_evaluation.harness import open_harness
     from engram_evaluation.prior_files import build_general_priors, build_neutral_prior, load_ranking
     from engram_evaluation.run_progress import progress, steps, ticks
@@ -55,38 +45,13 @@ def fit(
     previous = None if ranking is None else load_ranking(ranking)
     loaded = [cut_dataset(load_dataset(folder), limit) for folder in datasets]
     with engine(Settings()) as (services, _), progress(err()) as bars:
-        if not facts:  # a prior over other features must not stand in the way of its successor
-            services.models.priors = build_general_priors(build_neutral_prior())
+        # A prior over other features must not stand in the way of its successor.
+        services.models.priors = build_general_priors(build_neutral_prior())
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
-        report_progress = partial(steps, bars)
-        if facts:
-            _say_facts(
-                compare(
-                    corpora,
-                    services.models.language,
-                    services.models.priors.encyclopedic.base_weights,
-                    report_progress,
-                )
-            )
-            return
         shipped = json.loads(SHIPPED_FILE.read_text(encoding="utf-8"))
-        content = fit_kinds(corpora, report_progress, shipped, previous)
+        content = fit_kinds(corpora, partial(steps, bars), shipped, previous)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     say(str(out))
-
-
-def _say_facts(comparisons: "Sequence[FactLinkComparison]") -> None:
-    rows = [
-        [
-            one.dataset,
-            str(one.questions),
-            *(f"{value:.3f}" for pair in zip(one.without, one.with_facts, strict=True) for value in pair),
-            ", ".join(f"{name} {weight:.2f}" for name, weight in one.weights.items()),
-        ]
-        for one in comparisons
-    ]
-    measured = [head for name in ("R@2", "R@5", "all@5") for head in (name, "with facts")]
-    say_table([["data set", "questions", *measured, "weights"], *rows], "<>>>>>>><")

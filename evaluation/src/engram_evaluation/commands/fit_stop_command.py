@@ -26,7 +26,7 @@ def fit_stop(
     hidden: Annotated[
         int, typer.Option(min=0, max=64, help="Units of a hidden layer; 0 for a logistic model.")
     ] = 0,
-    out: Annotated[Path, typer.Option(help="The file to write, for ENGRAM_STOP_WEIGHTS.")] = Path(
+    out: Annotated[Path, typer.Option(help="The file to write, for ENGRAM_SESSIONS_STOP_WEIGHTS.")] = Path(
         "stop_weights.json"
     ),
     check: Annotated[

@@ -43,6 +43,7 @@ def sufficiency(
     folder: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("reports"),
 ) -> None:
     """Measure how well sufficiency is predicted on a data set: docs/ranking.md."""
+    from engram.composition.models import NOISE
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
     from engram_evaluation.harness import open_harness
@@ -64,7 +65,7 @@ def sufficiency(
         harness, begin = open_harness(services, loaded, ticks(bars, f"{loaded.name}: ingest")), partial(steps, bars)
         kind = harness.scope.collection.corpus_kind
         if draws is not None:
-            noise = settings.observation_noise_positive
+            noise = NOISE.positive
             measured = measure_drawn(
                 harness,
                 loaded,

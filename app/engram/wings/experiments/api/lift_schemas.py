@@ -46,9 +46,7 @@ class ArmLiftOut(ResponseModel):
         description="Of the passages that the verdict supports or calls missed, the share that was in the answer."
     )
     reciprocal_rank: FigureOut = Field(description="Of the first of these passages; 0 if none was in the answer.")
-    generation_success: FigureOut = Field(
-        description="The verdict's word, else whether its score reaches ENGRAM_PASSAGE_KEY_GENERATION_THRESHOLD."
-    )
+    generation_success: FigureOut = Field(description="The verdict's word, else whether its score reaches 0.5.")
     hops: FigureOut = Field(description="Of all queries, judged or not.")
     median_total_ms: float | None = Field(description="Of all queries.")
 

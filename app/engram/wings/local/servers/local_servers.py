@@ -34,7 +34,7 @@ class EmbeddedServers:
         """
         data = settings.data_dir.resolve()
         postgres = EmbeddedPostgres(
-            data / "postgres", settings.embedded_user, memory_mb=settings.embedded_memory_mb, options=self._options
+            data / "postgres", settings.local_user, memory_mb=settings.local_memory_mb, options=self._options
         )
         if not make and not postgres.is_initialised:
             raise ConfigurationError(
@@ -68,7 +68,7 @@ class EmbeddedServers:
             ConfigurationError: the folder, the user or the programs of Postgres cannot be used.
             UnavailableError: the server ended or hung while starting.
         """
-        with EmbeddedPostgres(folder, settings.embedded_user, memory_mb=settings.embedded_memory_mb) as server:
+        with EmbeddedPostgres(folder, settings.local_user, memory_mb=settings.local_memory_mb) as server:
             yield server.url
 
     def holds(self, settings: Settings, database_url: str) -> bool:

@@ -31,7 +31,7 @@ class PoolClassifier:
         if weights.relevance != by:
             raise ConfigurationError(
                 f"The weights of the stop were fitted by {weights.relevance!r}, and relevance is told by {by!r}: "
-                "fit others with `engram fit-stop` and name them in ENGRAM_STOP_WEIGHTS."
+                "fit others with `engram fit-stop` and name them in ENGRAM_SESSIONS_STOP_WEIGHTS."
             )
         self._language = language
         self._encoder = encoder

@@ -151,7 +151,7 @@ class _RunningProgram:
     ) -> None:
         if programs is None:
             raise ConfigurationError(
-                f"{name}: set ENGRAM_POSTGRES_PROGRAMS to the folder of Postgres's own programs."
+                f"{name}: set ENGRAM_UPKEEP_POSTGRES_PROGRAMS to the folder of Postgres's own programs."
             )
         program = programs / name
         connection = conninfo_to_dict((url or "").replace("+psycopg", "", 1))

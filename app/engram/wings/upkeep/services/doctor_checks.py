@@ -11,11 +11,13 @@ from typing import Literal
 import httpx
 
 from engram import __version__
+from engram.composition.parts.retrieval_services import RERANKER_SECONDS
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError, EngramError
 from engram.providers.reranker import Reranker, RerankerError
 from engram.services.encoders.encoder import Encoder
 from engram.services.maintenance.health_checks import LATE_SECONDS, LEAST_DISK_BYTES
+from engram.services.maintenance.index_maintenance import EXACT_SEARCH_LIMIT, LEAST_RECALL
 from engram.services.maintenance.wing_clearing import WingClearingService
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
@@ -36,7 +38,7 @@ SKEW_SECONDS = 2.0
 FILES_BESIDE = 200
 """Descriptors that a process needs besides those of its clients."""
 LLM_SECONDS = 5.0
-RERANKER_SECONDS = 10.0
+RERANKER_CHECK_SECONDS = 10.0
 RERANKER_PROBE = (
     "Which river flows through Warsaw?",
     ("The Vistula flows through Warsaw.", "Bread costs three crowns."),
@@ -285,11 +287,11 @@ class DoctorService:
         with self._database.read() as reader:
             left, built = vector_indexes.leftovers(reader), vector_indexes.indexes(reader)
             searched_rows = vector_indexes.count_searched_rows(reader)
-            poor = poor_indexes.list_poor_indexes(reader, self._settings.maintenance_recall)
+            poor = poor_indexes.list_poor_indexes(reader, LEAST_RECALL)
         invalid = [index.name for index in built if not index.valid]
         have = {(index.collection_id, index.table) for index in built}
-        limit = self._settings.exact_search_limit
-        lacking = [row for row in searched_rows if row.rows > limit and (row.collection_id, row.table) not in have]
+        large = [row for row in searched_rows if row.rows > EXACT_SEARCH_LIMIT]
+        lacking = [row for row in large if (row.collection_id, row.table) not in have]
         problems = [f"not valid: {', '.join(invalid)}"] if invalid else []
         problems += [f"left behind: {', '.join(left)}"] if left else []
         problems += [f"{len(lacking)} large tables of collections have none"] if lacking else []
@@ -315,15 +317,15 @@ class DoctorService:
             return
         began = time.perf_counter()
         try:
-            reranker.score(*RERANKER_PROBE, seconds=RERANKER_SECONDS)
+            reranker.score(*RERANKER_PROBE, seconds=RERANKER_CHECK_SECONDS)
         except RerankerError as error:
             yield CheckResult("reranker", "wrong", str(error), "docs/models.md")
             return
         seconds = time.perf_counter() - began
         message = f"{reranker.name} answers in {_milliseconds(seconds)}"
-        if seconds > self._settings.reranker_seconds:
-            limit = _milliseconds(self._settings.reranker_seconds)
-            yield CheckResult("reranker", "warning", f"{message}, and has {limit}", "raise ENGRAM_RERANKER_SECONDS")
+        if seconds > RERANKER_SECONDS:
+            limit = _milliseconds(RERANKER_SECONDS)
+            yield CheckResult("reranker", "warning", f"{message}, and has {limit}", "use a faster one")
         else:
             yield CheckResult("reranker", "ok", message)
 

@@ -1,1 +1,0 @@
-"""Scores that people give in other products, read there and sent to the service as ratings."""
