@@ -7150,15 +7150,25 @@ export interface components {
          */
         RecallOut: {
             /**
-             * Figures Differ
-             * @description Whether both questions name numbers, and not the same ones.
+             * Contrasts
+             * @description What makes the two questions different: other figures or names, a figure or a name that only one has, negation, or a date against the present.
              */
-            figures_differ: boolean;
+            contrasts: ("figures" | "figure" | "names" | "name" | "negation" | "time")[];
+            /**
+             * Learned From
+             * @description Judged questions of the collection that taught what past questions are worth; 0: nothing is judged, and the probability is a prior.
+             */
+            learned_from: number;
             /**
              * Nearness
              * @description Nearness of the two questions in standard units of the collection; 0 is the mean.
              */
             nearness: number;
+            /**
+             * Others
+             * @description Judged questions near this one that other passages answered.
+             */
+            others: number;
             /**
              * Past Question
              * @description Null to whom what others asked is not to be shown.
@@ -7173,7 +7183,7 @@ export interface components {
             prior: number;
             /**
              * Same Need
-             * @description Probability that both questions need the same evidence, in [0, 1].
+             * @description Probability that the sentence's passage is evidence, by all past questions near this one.
              */
             same_need: number;
             /** Sentence Id */
@@ -7185,6 +7195,11 @@ export interface components {
             similarity: number;
             /** Support */
             support: number;
+            /**
+             * Supporters
+             * @description Judged questions near this one that this passage answered.
+             */
+            supporters: number;
             /**
              * Words
              * @description Cosine of the words of the two questions, weighted by rarity, in [0, 1].

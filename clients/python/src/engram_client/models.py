@@ -1516,13 +1516,21 @@ class RecallOut(Struct):
     A sentence that a verdict on a past question brought in.
     """
 
-    figures_differ: bool
+    contrasts: list[Literal["figures", "figure", "names", "name", "negation", "time"]]
     """
-    Whether both questions name numbers, and not the same ones.
+    What makes the two questions different: other figures or names, a figure or a name that only one has, negation, or a date against the present.
+    """
+    learned_from: int
+    """
+    Judged questions of the collection that taught what past questions are worth; 0: nothing is judged, and the probability is a prior.
     """
     nearness: float
     """
     Nearness of the two questions in standard units of the collection; 0 is the mean.
+    """
+    others: int
+    """
+    Judged questions near this one that other passages answered.
     """
     past_question: str | None
     """
@@ -1535,7 +1543,7 @@ class RecallOut(Struct):
     """
     same_need: float
     """
-    Probability that both questions need the same evidence, in [0, 1].
+    Probability that the sentence's passage is evidence, by all past questions near this one.
     """
     sentence_id: int
     similarity: float
@@ -1543,6 +1551,10 @@ class RecallOut(Struct):
     Cosine of the two questions.
     """
     support: float
+    supporters: int
+    """
+    Judged questions near this one that this passage answered.
+    """
     words: float
     """
     Cosine of the words of the two questions, weighted by rarity, in [0, 1].
