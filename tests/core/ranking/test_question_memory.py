@@ -44,15 +44,21 @@ def test_only_what_is_more_likely_evidence_than_not_leads() -> None:
     assert select_likely({1: 0.5, 2: 0.499, 3: 1.0}) == {1: 0.5, 3: 1.0}
 
 
-def test_recalled_passages_are_evidence_or_the_base_ranking_is_right() -> None:
+def test_a_recalled_passage_is_evidence_if_either_is_right_and_others_lose() -> None:
     scores = np.log([4.0, 1.0, 0.25])
     reference = find_even_odds(scores, 1.2)
     base = 1 / (1 + np.exp(reference - scores))
     lifted = scores + compute_recall_lifts(scores, np.array([0.0, 0.0, 0.6]), 1.2) - reference
 
-    expected = np.array([0.4 * base[0], 0.4 * base[1], 0.6 + 0.4 * base[2]])
+    expected = np.array([0.8 * base[0], 0.8 * base[1], 0.6 + 0.4 * base[2]])
     assert lifted == pytest.approx(np.log(expected / (1 - expected)))
     assert base.sum() == pytest.approx(1.2)
+
+
+def test_while_the_same_need_is_less_probable_than_not_others_keep_their_scores() -> None:
+    scores = np.array([3.0, 2.0, 1.0])
+
+    assert compute_recall_lifts(scores, np.array([0.0, 0.0, 0.5]), 1.0)[:2] == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_a_weak_recall_does_not_overtake_a_sure_base_ranking() -> None:
@@ -63,7 +69,7 @@ def test_a_weak_recall_does_not_overtake_a_sure_base_ranking() -> None:
 
 
 def test_where_several_passages_answer_a_recall_overtakes_fewer() -> None:
-    scores, recalled = np.array([3.0, 2.8, 0.0, -9.0]), np.array([0.0, 0.0, 0.0, 0.45])
+    scores, recalled = np.array([3.0, 2.8, 0.0, -9.0]), np.array([0.0, 0.0, 0.0, 0.55])
 
     alone = scores + compute_recall_lifts(scores, recalled, 1.0)
     together = scores + compute_recall_lifts(scores, recalled, 1.9)
@@ -80,7 +86,7 @@ def test_recall_keeps_the_order_of_what_it_does_not_recall(
 
     assert np.isfinite(lifts).all()
     unrecalled = np.flatnonzero(priors == 0)
-    assert (lifts[unrecalled] <= 0).all()
+    assert (lifts[unrecalled] <= 1e-9).all()
     ordered = unrecalled[np.argsort(scores[unrecalled])]
     assert (np.diff((scores + lifts)[ordered]) >= -1e-9).all()
     if not priors.any():

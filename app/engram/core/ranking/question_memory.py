@@ -1,12 +1,10 @@
 """Question memory: what supported past questions with the same need is evidence for this one.
 
-A recalled passage competes with the base ranking instead of going in front of it. Either the present question has
-the need of past ones, with probability m, and the recalled passages are its evidence. Or it has another need, and
-the base ranking says what its evidence is:
+A recalled passage competes with the base ranking instead of going in front of it. It is evidence if either is right.
+Once it is more probable than not that the present question has the need of past ones, other passages lose:
 
-    p = p_recall + (1 - m) p_base        m: the highest p_recall
-
-    p_recall = P(same need) · reliability of the support
+    recalled passages:  p = 1 - (1 - p_base) (1 - p_recall)     p_recall = P(same need) · reliability of the support
+    other passages:     p = p_base · min(1, 2 (1 - m))          m: the highest p_recall
 
 p_base is the logistic function of the score, less a reference: the score at which as many passages are expected to
 be evidence as answered the collection's judged questions on average. So where one passage answers, two of equal
@@ -30,7 +28,7 @@ LEAST_RECALL = 0.1
 EVEN_ODDS = 0.5
 """A recalled sentence joins the first hop, and leads on from it, if it is more likely evidence than not."""
 MOST_CERTAIN = 1.0 - 1e-9
-LEAST_PROBABLE = 1e-12
+LEAST_DOUBT = 1e-12
 LARGEST_SHIFT = 20.0
 BISECTIONS = 40
 
@@ -96,29 +94,24 @@ def net_support(support: float, perplexity: float) -> float:
 def compute_recall_lifts(scores: Floats, probabilities: Floats, evidence_count: float) -> Floats:
     """Change of each passage's score by recall, (..., n); 0 where nothing is recalled.
 
-    Scores are log odds but for a constant (``ranking_weights``). Of a passage that is not recalled, the change is
-    negative.
+    Scores are log odds but for a constant (``ranking_weights``). Of a passage that is not recalled, the change is at
+    most 0.
 
     Args:
         scores: of all candidates before recall, (..., n), n > 0.
         probabilities: of each by recall, in [0, 1], (n,).
         evidence_count: passages that are evidence of a question on average, > 0.
     """
-    recalled = float(probabilities.max())
-    if not recalled:
+    strongest = float(probabilities.max())
+    if not strongest:
         return np.zeros(scores.shape)
     reference = find_even_odds(scores, evidence_count)[..., None]
-    other_need = 1.0 - min(recalled, MOST_CERTAIN)
-    base = sigmoid(scores - reference)
-    probable = np.minimum(probabilities, MOST_CERTAIN) + other_need * base
-    denied = np.where(probabilities > 0, 1.0 - np.minimum(probabilities, MOST_CERTAIN) - other_need * base, 0.0)
-    # Of what is not recalled, log(base) is exact where base is too small for its own digits.
-    unrecalled = np.log(other_need) - np.logaddexp(0.0, reference - scores)
-    log_probable = np.where(probabilities > 0, np.log(np.maximum(probable, LEAST_PROBABLE)), unrecalled)
-    log_denied = np.where(
-        probabilities > 0, np.log(np.maximum(denied, LEAST_PROBABLE)), np.log1p(-other_need * base)
-    )
-    return np.asarray(reference + log_probable - log_denied - scores)
+    log_base, log_base_denied = -np.logaddexp(0.0, reference - scores), -np.logaddexp(0.0, scores - reference)
+    log_denied = np.log1p(-np.minimum(probabilities, MOST_CERTAIN)) + log_base_denied
+    recalled = np.log(-np.expm1(log_denied)) - log_denied
+    log_kept = log_base + np.log(min(1.0, 2.0 * (1.0 - min(strongest, MOST_CERTAIN))))
+    others = log_kept - np.log1p(-np.exp(np.minimum(log_kept, -LEAST_DOUBT)))
+    return np.asarray(reference + np.where(probabilities > 0, recalled, others) - scores)
 
 
 def find_even_odds(scores: Floats, evidence_count: float) -> Floats:

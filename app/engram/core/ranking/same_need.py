@@ -56,8 +56,8 @@ FIGURES_MISMATCH_WEIGHT = 0.05
 """Weight of a kernel for pairs of which only one, observed or new, contrasts in figures."""
 PRIOR_PAIRS = 20
 """Pseudo-count of f0's prior: pairs of questions with other evidence, as other collections have them."""
-PRIOR_EVIDENCE_COUNT = 2.0
-"""Passages that answer a question on average, before any verdict. It counts like ``PRIOR_PAIRS`` questions."""
+PRIOR_EVIDENCE_COUNT = 5.0
+"""Passages that may answer a question, before any verdict. It counts like ``PRIOR_PAIRS`` questions."""
 PRIOR_NEARNESS = (3.0, 1.5)
 """Mean and deviation of their nearness, in standard units."""
 CROSS_LANGUAGE_NEARNESS = (2.7, 0.8)
