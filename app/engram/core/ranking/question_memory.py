@@ -1,7 +1,7 @@
 """Question memory: what supported past questions with the same need is evidence for this one.
 
-A recalled passage competes with the base ranking instead of going in front of it. It is evidence if either is right.
-Once it is more probable than not that the present question has the need of past ones, other passages lose:
+A recalled passage competes with the base ranking instead of going in front of it. It is evidence if either is
+right. Once it is more probable than not that the present question has the need of past ones, other passages lose:
 
     recalled passages:  p = 1 - (1 - p_base) (1 - p_recall)     p_recall = P(same need) · reliability of the support
     other passages:     p = p_base · min(1, 2 (1 - m))          m: the highest p_recall
@@ -94,8 +94,7 @@ def net_support(support: float, perplexity: float) -> float:
 def compute_recall_lifts(scores: Floats, probabilities: Floats, evidence_count: float) -> Floats:
     """Change of each passage's score by recall, (..., n); 0 where nothing is recalled.
 
-    Scores are log odds but for a constant (``ranking_weights``). Of a passage that is not recalled, the change is at
-    most 0.
+    Scores are log odds but for a constant (``ranking_weights``). A passage that is not recalled never gains.
 
     Args:
         scores: of all candidates before recall, (..., n), n > 0.
