@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import sigmoid
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +29,7 @@ EVEN_ODDS = 0.5
 MOST_CERTAIN = 1.0 - 1e-9
 LEAST_DOUBT = 1e-12
 LARGEST_SHIFT = 20.0
-BISECTIONS = 40
+BISECTIONS = 30
 
 
 def compute_reliability(net: float) -> float:
@@ -120,12 +119,14 @@ def find_even_odds(scores: Floats, evidence_count: float) -> Floats:
     to half of the passages if these are fewer than twice as many.
     """
     wanted = min(evidence_count, scores.shape[-1] / 2)
-    low, high = scores.min(axis=-1) - LARGEST_SHIFT, scores.max(axis=-1) + LARGEST_SHIFT
+    best = scores.max(axis=-1, keepdims=True)
+    odds = np.exp(scores - best)
+    low, high = scores.min(axis=-1) - best[..., 0] - LARGEST_SHIFT, np.full(scores.shape[:-1], LARGEST_SHIFT)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2.0
-        too_many = sigmoid(scores - middle[..., None]).sum(axis=-1) > wanted
+        too_many = (odds / (odds + np.exp(middle)[..., None])).sum(axis=-1) > wanted
         low, high = np.where(too_many, middle, low), np.where(too_many, high, middle)
-    return np.asarray((low + high) / 2.0)
+    return np.asarray(best[..., 0] + (low + high) / 2.0)
 
 
 def compute_ungated_support(support: float, perplexity: float) -> float:
