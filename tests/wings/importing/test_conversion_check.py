@@ -103,6 +103,7 @@ LOST = "costs 900 euros in 2024"
         ("a.html", f"<title>T</title><p>{TEXT}</p>".encode(), pages.html),
         ("a.docx", word_file(f"<w:p>{run(TEXT)}</w:p>"), word.docx),
     ],
+    ids=["pdf", "html", "docx"],
 )
 def test_what_a_reader_loses_is_a_note(
     name: str, data: bytes, read: Callable[..., Document], monkeypatch: pytest.MonkeyPatch
@@ -137,6 +138,7 @@ def test_turned_and_raised_figures_of_a_page_raise_no_alarm() -> None:
         "<p>Is 5.<frameset><frame></frameset>",
         "Is 5.",
     ],
+    ids=["xhtml", "comment", "frames", "text"],
 )
 def test_pages_of_any_form_are_compared(page: str) -> None:
     assert convert("a.xhtml", page.encode()).notes == ()
