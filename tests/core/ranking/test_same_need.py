@@ -174,6 +174,7 @@ def test_others_are_the_nearest_questions_with_other_evidence() -> None:
     assert spread.shares.pairs == (2, 3)
     assert spread.shares.same[0] == pytest.approx((20 * 0.03 + 2) / 22)
     assert spread.weights.questions == 3
+    assert spread.evidence_count == pytest.approx((20 * 5 + 2 + 2) / 22)
 
 
 def test_questions_without_evidence_take_no_part() -> None:

@@ -57,7 +57,8 @@ FIGURES_MISMATCH_WEIGHT = 0.05
 PRIOR_PAIRS = 20
 """Pseudo-count of f0's prior: pairs of questions with other evidence, as other collections have them."""
 PRIOR_EVIDENCE_COUNT = 5.0
-"""Passages that may answer a question, before any verdict. It counts like ``PRIOR_PAIRS`` questions."""
+"""Passages that may answer a question, as long as no need was asked for twice. It counts like ``PRIOR_PAIRS``
+questions."""
 PRIOR_NEARNESS = (3.0, 1.5)
 """Mean and deviation of their nearness, in standard units."""
 CROSS_LANGUAGE_NEARNESS = (2.7, 0.8)
@@ -207,7 +208,7 @@ class ComparedQuestions:
         log_ratios: summed log likelihood ratios of the contrasts of each pair, (n,).
         identical: whether the two are the same but for case, white space and marks at their ends, (n,).
         weights: what votes of past questions are worth in this collection.
-        evidence_count: passages that answer a judged question on average.
+        evidence_count: passages that answer a judged question on average, of those whose need was judged twice.
     """
 
     ids: Sequence[int]
@@ -264,7 +265,7 @@ class QuestionSpread:
         others: signals between judged questions and the nearest one with other evidence.
         shares: of contrasts between questions with the same evidence, and with other.
         weights: what votes of judged questions are worth.
-        evidence_count: passages that answer a judged question on average.
+        evidence_count: passages that answer a judged question on average, of those whose need was judged twice.
     """
 
     units: QuestionUnits
@@ -404,8 +405,8 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
         )
         for row, places in sorted(places_by_row.items())
     ]
-    counts = [len(own) for own, _ in left_out]
-    evidence_count = (PRIOR_PAIRS * PRIOR_EVIDENCE_COUNT + sum(counts)) / (PRIOR_PAIRS + len(counts))
+    repeated = [len(own) for own, near in left_out if any(own & evidence for evidence in near.evidence)]
+    evidence_count = (PRIOR_PAIRS * PRIOR_EVIDENCE_COUNT + sum(repeated)) / (PRIOR_PAIRS + len(repeated))
     return QuestionSpread(units, others, shares, learn_weights(left_out), evidence_count)
 
 
