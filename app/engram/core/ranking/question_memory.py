@@ -7,15 +7,15 @@ right. Once it is more probable than not that the present question has the need 
     other passages:     p = p_base · min(1, 2 (1 - m))          m: the highest p_recall
 
 p_base is the logistic function of the score, less a reference: the score at which as many passages are expected to
-be evidence as answered judged questions on average whose need was judged twice. So where one passage answers, two of
-equal score share the belief, and where evidence is a set they do not. Passages that are not recalled keep their order.
+be evidence as answered judged questions on average, of those whose need was judged twice. So where one passage
+answers, two of equal score share the belief, and where evidence is a set they do not. Passages that are not recalled
+keep their order.
 """
 
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-
 
 Floats = NDArray[np.float64]
 
