@@ -18,9 +18,8 @@ from engram.core.ranking.question_memory import (
 )
 from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.core.ranking.same_need import PRIOR_EVIDENCE_COUNT, ComparedQuestions
-from engram.services.question.caches import NearestLookup
 from engram.services.question.plan import QueryPlan, Search
-from engram.services.question.query import Frontier
+from engram.services.question.query import Frontier, SessionPart
 from engram.storage.database import Reader
 from engram.storage.learning import question_supports
 from engram.storage.learning import walk_opening as openings
@@ -139,10 +138,8 @@ def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
 
 
 def begin(
-    reader: Reader,
-    plan: QueryPlan,
+    search: Search,
     start: Frontier,
-    nearest_lookup: NearestLookup,
     compare_questions: QuestionComparison,
     opened: WalkOpening | None = None,
 ) -> Walk:
@@ -151,23 +148,22 @@ def begin(
     If the query resumes a walk, the new walk also starts from the entities that the old one would have gone to.
 
     Args:
-        nearest_lookup: finds the passages nearest to the question among the keys that the process keeps.
         compare_questions: compares past questions with the present one.
         opened: the opening, if it was read for a walk from this start.
     """
-    past = plan.query.walk
-    walk = Walk(start) if past is None else resume_walk(plan, _add_names(reader, plan, past), start)
-    usable_opening = opened if past is None else None
-    near = (
-        _find_near_passages(reader, plan, walk.frontier or start, nearest_lookup)
-        if usable_opening is None
-        else usable_opening.near
-    )
+    reader, plan = search.reader, search.plan
+    session = plan.query.part(SessionPart) or SessionPart()
+    walk = Walk(start)
+    if session.frontier is not None:
+        walk, usable_opening = resume_walk(plan, _add_names(reader, plan, session.frontier), start), None
+    else:
+        usable_opening = opened
+    near = _find_near_passages(search, walk.frontier or start) if usable_opening is None else usable_opening.near
     walk = replace(
-        walk, near=near, reached=None if usable_opening is None or plan.query.pool else usable_opening.reached
+        walk, near=near, reached=None if usable_opening is None or session.pool else usable_opening.reached
     )
     if not recalls(plan):
-        return replace(walk, joining=plan.query.pool)
+        return replace(walk, joining=session.pool)
     recalled = None if opened is None else opened.recalled
     if recalled is None:
         recalled = question_supports.recall(reader, plan.focus, RECALL_QUESTIONS)
@@ -179,7 +175,7 @@ def begin(
             for past in recalled
         ]
     priors, vouched = question_memory_priors(recalled)
-    joining = list(dict.fromkeys([*select_likely(priors), *plan.query.pool]))
+    joining = list(dict.fromkeys([*select_likely(priors), *session.pool]))
     return replace(
         walk,
         joining=joining,
@@ -208,21 +204,22 @@ def _add_names(reader: Reader, plan: QueryPlan, rest: Frontier) -> Walk:
     return Walk(Frontier({entity: rest.activation[entity] for entity in names}, names))
 
 
-def _find_near_passages(
-    reader: Reader, plan: QueryPlan, start: Frontier, nearest_lookup: NearestLookup
-) -> Sequence[int] | None:
+def _find_near_passages(search: Search, start: Frontier) -> Sequence[int] | None:
     """Find passages near the question, best first; None where the collection is small enough to read all.
 
     A large collection names a country in more sentences than can be read, so hubs are read in these passages only.
     A question without entities reads the sentences of these passages.
     """
+    plan = search.plan
     if start.activation:
         near_count = NEAR_PASSAGES if _reads_near_hubs(plan) else 0
     else:
         near_count = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
     if not near_count:
         return None
-    return nearest_lookup(near_count) or list(passages_by_key.find_nearest_passages(reader, plan.focus, near_count))
+    return search.keys(near_count) or list(
+        passages_by_key.find_nearest_passages(search.reader, plan.focus, near_count)
+    )
 
 
 def _reads_near_hubs(plan: QueryPlan) -> bool:
