@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from engram.core.ranking.ranking_weights import Prior, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import ANSWER_FEATURES, build_observation
+from engram.core.ranking.weight_beliefs import Prior, build_empty_evidence, posterior
 from engram_evaluation.logistic_fit import (
     calibrate,
     expect_features,

@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import Prior
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import open_harness
 from engram_evaluation.sufficiency_learning import measure_draws

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import Prior
 from engram.wings.sessions.core.round_sufficiency import features
 from engram_evaluation.taught_rounds import Session, measure_taught
 

@@ -14,7 +14,7 @@ from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import BASE_FEATURES, PASSAGE_FEATURES
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import Prior
 from engram.providers.ranking_prior import SHIPPED_FILE, RankingPrior, from_json, load_priors
 from engram_evaluation.prior_files import format_ranking
 

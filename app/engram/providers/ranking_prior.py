@@ -17,8 +17,8 @@ from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import BASE_FEATURES, PASSAGE_FEATURES
-from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 from engram.core.ranking.reranking import trust_prior
+from engram.core.ranking.weight_beliefs import Prior, PriorIdentity
 
 SHIPPED_FILE = Path(__file__).parents[1] / "ranking_prior.json"
 

@@ -3062,15 +3062,15 @@ export interface components {
              */
             contested_share: number;
             /**
-             * Daily Comparisons
-             * @description Verdicts a day that may teach sufficiency and the trust in a reranker.
-             */
-            daily_comparisons: number | null;
-            /**
              * Daily Share
              * @description How much of the distance between a memory and its verdicts it may close in a day; 1: all of it.
              */
             daily_share: number;
+            /**
+             * Daily Weight Verdicts
+             * @description Verdicts a day that may teach sufficiency and the trust in a reranker.
+             */
+            daily_weight_verdicts: number | null;
             /** Observation Noise Negative */
             observation_noise_negative: number;
             /** Observation Noise Positive */
@@ -4636,7 +4636,7 @@ export interface components {
             supporting?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Supporting Passages
-             * @description Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
+             * @description Passages that helped as a whole: their keys and question memory learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
              */
             supporting_passages?: string[];
             /**
@@ -5223,15 +5223,15 @@ export interface components {
              */
             contested_share?: number | null;
             /**
-             * Daily Comparisons
-             * @description Verdicts a day that may teach sufficiency and the trust in a reranker.
-             */
-            daily_comparisons?: number | null;
-            /**
              * Daily Share
              * @description How much of the distance between a memory and its verdicts it may close in a day; 1: all of it.
              */
             daily_share?: number | null;
+            /**
+             * Daily Weight Verdicts
+             * @description Verdicts a day that may teach sufficiency and the trust in a reranker.
+             */
+            daily_weight_verdicts?: number | null;
             /**
              * Observation Noise Negative
              * @description R_neg: unreliability of its rejections.
@@ -8092,7 +8092,7 @@ export interface components {
             supporting?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Supporting Passages
-             * @description Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
+             * @description Passages that helped as a whole: their keys and question memory learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
              */
             supporting_passages?: string[];
             /**

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import Floats, Prior
 from engram.core.ranking.sufficiency import compute_withholding_threshold
+from engram.core.ranking.weight_beliefs import Floats, Prior
 from engram.wings.sessions.core.feedback_stop import STOP_FEATURES, Network
 
 MAX_STEPS = 100

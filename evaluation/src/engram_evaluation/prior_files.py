@@ -11,7 +11,7 @@ from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import BASE_FEATURES, PASSAGE_FEATURES
-from engram.core.ranking.ranking_weights import Floats, Prior
+from engram.core.ranking.weight_beliefs import Floats, Prior
 from engram.providers.ranking_prior import RankingPrior, RankingPriors, RankingWeights, read_ranking
 from engram.wings.sessions.core import feedback_stop
 from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES

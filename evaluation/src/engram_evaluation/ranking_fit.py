@@ -1,4 +1,4 @@
-"""Fitting the prior of the ranking weights to judged questions of several corpora (see ``ranking_weights``)."""
+"""Fitting the prior of the ranking weights to judged questions of several corpora (see ``weight_beliefs``)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import Floats, Prior
+from engram.core.ranking.weight_beliefs import Floats, Prior
 
 MAX_STEPS = 100
 TOLERANCE = 1e-6

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
 from engram.core.budget import Budget
-from engram.core.ranking.ranking_weights import Floats, Prior
+from engram.core.ranking.weight_beliefs import Floats, Prior
 from engram.wings.sessions.core import feedback_stop, round_sufficiency
 from engram.wings.sessions.core.feedback_stop import Network
 from engram.wings.sessions.parts import sessions_of

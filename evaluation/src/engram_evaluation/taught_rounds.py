@@ -8,8 +8,8 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import build_observation, probability
+from engram.core.ranking.weight_beliefs import Floats, Prior, WeightEvidence, build_empty_evidence, posterior
 from engram_evaluation.sufficiency_measure import auc, calibration_error
 
 NOISE = 0.5

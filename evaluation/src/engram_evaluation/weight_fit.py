@@ -11,7 +11,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import BASE_FEATURES
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import Prior
 from engram.providers.ranking_prior import (
     RankingPrior,
     RankingWeights,

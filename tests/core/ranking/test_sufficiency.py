@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
 from engram.core.ranking import sufficiency
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import (
     ANSWER_FEATURES,
     CONFIRMATIONS_FOR_HALF_WEIGHT,
@@ -27,6 +26,7 @@ from engram.core.ranking.sufficiency import (
     label_evidence,
     probability,
 )
+from engram.core.ranking.weight_beliefs import Prior, WeightEvidence, build_empty_evidence, posterior
 
 SIZE = len(ANSWER_FEATURES)
 EXPECTED = np.zeros((len(sufficiency.PATTERNED), SIZE))

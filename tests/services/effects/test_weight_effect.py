@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from engram.composition.container import Application, Servers
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence
+from engram.core.ranking.weight_beliefs import Prior, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.effects.weight_effect import WeightEffect
 from engram.services.question.answer import Answer

@@ -10,7 +10,7 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking import sufficiency
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import Prior
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult, RetrievalService

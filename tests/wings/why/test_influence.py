@@ -18,7 +18,7 @@ from engram.core.ranking.passage_scores import (
     passage_features,
 )
 from engram.core.ranking.propagation import ReachedSentences, sentence_scores
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence
+from engram.core.ranking.weight_beliefs import Prior, WeightEvidence, build_empty_evidence
 from engram.wings.why.core.influence import (
     compute_features,
     compute_means_without,

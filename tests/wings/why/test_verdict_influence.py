@@ -152,7 +152,7 @@ def test_a_verdict_that_a_cap_kept_out_counts_where_one_before_it_goes(
     application: Application, curie: str
 ) -> None:
     """Of alice's two verdicts only the first counts for sufficiency; without it, the second does."""
-    application.learning.judges.set(application.auth.access.scope(curie), "alice", comparisons=1)
+    application.learning.judges.set(application.auth.access.scope(curie), "alice", weight_verdicts=1)
     teach(application, curie)
     alice = [row["id"] for row in state.rows(application, curie, "feedback_event") if row["judge"] == "alice"]
 

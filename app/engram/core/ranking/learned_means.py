@@ -1,7 +1,7 @@
 """Mean weights of each model after verdicts."""
 
-from engram.core.ranking import ranking_weights, sufficiency
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence
+from engram.core.ranking import sufficiency, weight_beliefs
+from engram.core.ranking.weight_beliefs import Floats, Prior, WeightEvidence
 
 
 def compute_mean(model: str, prior: Prior, evidence: WeightEvidence) -> Floats:
@@ -13,4 +13,4 @@ def compute_mean(model: str, prior: Prior, evidence: WeightEvidence) -> Floats:
     """
     if model == "sufficiency":
         return sufficiency.compute_learned_mean(prior, evidence)
-    return ranking_weights.posterior(prior, evidence).mean
+    return weight_beliefs.posterior(prior, evidence).mean

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import sigmoid
+from engram.core.ranking.weight_beliefs import sigmoid
 
 Floats = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def net_support(support: float, perplexity: float) -> float:
 def compute_recall_lifts(scores: Floats, probabilities: Floats, evidence_count: float) -> Floats:
     """Change of each passage's score by recall, (..., n); 0 where nothing is recalled.
 
-    Scores are log odds but for a constant (``ranking_weights``). A passage that is not recalled never gains.
+    Scores are log odds but for a constant (``weight_beliefs``). A passage that is not recalled never gains.
 
     Args:
         scores: of all candidates before recall, (..., n), n > 0.

@@ -2,7 +2,7 @@
 
 RFM-RAG asks a language model whether the evidence pool suffices, or trains a classifier for it (R-Feedback). Here
 it is a logistic model over a few features of a ranked answer, p = 1 / (1 + exp(-w·x)), whose weights are a Gaussian
-belief like those of the ranking (see ``ranking_weights``). Every verdict adds, with w the prior mean and Σ its
+belief like those of the ranking (see ``weight_beliefs``). Every verdict adds, with w the prior mean and Σ its
 covariance,
 
     precision   += c x xᵀ / R                          c = tanh(ξ/2) / (2ξ)
@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.ratings import REASONS
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation, posterior, sigmoid
+from engram.core.ranking.weight_beliefs import Floats, Prior, WeightEvidence, WeightObservation, posterior, sigmoid
 
 BACKGROUND_RANK = 10
 """Rank, from 1, of the passage that stands for those that are merely on the subject."""

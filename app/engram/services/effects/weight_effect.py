@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.ranking.corpus_kind import CorpusKind
-from engram.core.ranking.ranking_weights import Prior, PriorIdentity
+from engram.core.ranking.weight_beliefs import Prior, PriorIdentity
 from engram.services.feedback_log.weight_terms import WeightModel, observe_verdicts
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.corpus import passages
@@ -76,7 +76,7 @@ class WeightEffect:
                             event.id,
                             event.judge,
                             event.day,
-                            constants[event.id].comparisons,
+                            constants[event.id].weight_verdicts,
                             seen.evidence,
                             event.noise,
                             seen.surprise,

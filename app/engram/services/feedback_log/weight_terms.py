@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking import ranking_weights, sufficiency
-from engram.core.ranking.ranking_weights import CandidateComparison, Prior, PriorIdentity, WeightObservation
+from engram.core.ranking import sufficiency, weight_beliefs
+from engram.core.ranking.weight_beliefs import CandidateComparison, Prior, PriorIdentity, WeightObservation
 from engram.storage.feedback_log.judged_queries import JudgedVerdict
 
 
@@ -53,7 +53,7 @@ def _observe_rankings(
     prior: Prior, compared: Sequence[CandidateComparison | None]
 ) -> list[WeightObservation | None]:
     """Observe many comparisons of rankings together."""
-    observations = iter(ranking_weights.observe_all([one for one in compared if one is not None], prior))
+    observations = iter(weight_beliefs.observe_all([one for one in compared if one is not None], prior))
     return [None if one is None else next(observations) for one in compared]
 
 
@@ -74,7 +74,7 @@ def _compare_candidates(
     if not judged.ranked or features is None:
         return None
     examined = judged.verdict.passage_examinations(judged.holders)
-    return ranking_weights.compare_candidates(
+    return weight_beliefs.compare_candidates(
         judged.ranked,
         features,
         judged.judged_passages,

@@ -10,7 +10,7 @@ from engram.context import tenancy
 from engram.context.errors import MissingPartitionError
 from engram.core.auth.access_keys import AUDIT
 from engram.core.ranking.profiles import Profile
-from engram.core.ranking.ranking_weights import Floats, Prior, PriorIdentity
+from engram.core.ranking.weight_beliefs import Floats, Prior, PriorIdentity
 from engram.core.text.identifiers import read_moment
 from engram.services.question.answer import Answer, build_answer, build_trace
 from engram.services.question.episode import build_episode

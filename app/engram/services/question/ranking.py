@@ -23,8 +23,8 @@ from engram.core.ranking.complementarity import (
 )
 from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.question_memory import collect_passage_probabilities, compute_recall_lifts
-from engram.core.ranking.ranking_weights import PriorIdentity
 from engram.core.ranking.reranking import RerankedScores
+from engram.core.ranking.weight_beliefs import PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.candidates import Candidates, collect_candidates, rank_distinct, search_by_keys
 from engram.services.question.plan import Search

@@ -265,13 +265,13 @@ class ConstantsOut(Struct):
     """
     The same for verdicts that go against what other judges said of the sentence.
     """
-    daily_comparisons: int | None
-    """
-    Verdicts a day that may teach sufficiency and the trust in a reranker.
-    """
     daily_share: float
     """
     How much of the distance between a memory and its verdicts it may close in a day; 1: all of it.
+    """
+    daily_weight_verdicts: int | None
+    """
+    Verdicts a day that may teach sufficiency and the trust in a reranker.
     """
     observation_noise_negative: float
     observation_noise_positive: float

@@ -20,8 +20,8 @@ from operator import add
 import numpy as np
 
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
 from engram.core.ranking.sufficiency import build_observation, label_evidence
+from engram.core.ranking.weight_beliefs import Floats, Prior, WeightEvidence, WeightObservation
 
 ROUND_FEATURES = ("bias", "entities", "relevance", "own", "covered")
 MOST_LOG_ODDS = 6.0

@@ -7,7 +7,7 @@ from typing import Any
 from engram.core.filter.logged_verdict import JudgedRound
 from engram.core.ranking import sufficiency
 from engram.core.ranking.learned_means import compute_mean
-from engram.core.ranking.ranking_weights import Prior, PriorIdentity
+from engram.core.ranking.weight_beliefs import Prior, PriorIdentity
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.question.pipeline import Explainer

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from engram.core.ranking.ranking_weights import Prior, WeightObservation
+from engram.core.ranking.weight_beliefs import Prior, WeightObservation
 from engram.storage.feedback_log.judged_queries import JudgedVerdict
 from engram.wings.sessions.core import round_sufficiency
 from engram.wings.sessions.services.stop_weights import StopWeights

@@ -22,7 +22,7 @@ from engram.core.ranking.passage_scores import (
     passage_features,
 )
 from engram.core.ranking.propagation import ReachedSentences, sentence_scores
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence
+from engram.core.ranking.weight_beliefs import Prior, WeightEvidence
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from engram.core.ranking.ranking_weights import Floats, Prior, PriorIdentity
+from engram.core.ranking.weight_beliefs import Floats, Prior, PriorIdentity
 from engram.services.question.answer import build_trace
 from engram.services.question.plan import QueryPlan
 from engram.services.question.query import ExplorationPart

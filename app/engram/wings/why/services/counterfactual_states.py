@@ -17,7 +17,7 @@ from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
 from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.question_memory import net_support
-from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence, build_empty_evidence
+from engram.core.ranking.weight_beliefs import Prior, PriorIdentity, WeightEvidence, build_empty_evidence
 from engram.services.feedback_log import log_replay
 from engram.services.question.plan import QueryPlan
 from engram.services.question.question_spreads import QuestionSpreads

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.ranking import ranking_weights
-from engram.core.ranking.ranking_weights import (
+from engram.core.ranking import weight_beliefs
+from engram.core.ranking.weight_beliefs import (
     SPARED_RIVALS,
     CandidateComparison,
     Floats,
@@ -47,13 +47,13 @@ def observe(
     features: Floats, supported: Any, prior: Prior, noise: float, examined: Floats | None = None
 ) -> WeightObservation | None:
     """What one verdict says."""
-    return ranking_weights.observe(CandidateComparison(features, supported, noise, examined), prior)
+    return weight_beliefs.observe(CandidateComparison(features, supported, noise, examined), prior)
 
 
 def observe_verdict(*episode: Any, prior: Prior, noise: float, **more: Any) -> WeightObservation | None:
     """What one verdict says of the ranking of an episode."""
-    comparison = ranking_weights.compare_candidates(*episode, prior=prior, noise=noise, **more)
-    return None if comparison is None else ranking_weights.observe(comparison, prior)
+    comparison = weight_beliefs.compare_candidates(*episode, prior=prior, noise=noise, **more)
+    return None if comparison is None else weight_beliefs.observe(comparison, prior)
 
 
 def softmax(scores: Floats) -> Floats:
@@ -287,7 +287,7 @@ def test_batched_observations_equal_single_ones(episodes: list[tuple[int, int]],
     ]
     together = observe_all(comparisons, prior)
     for one, beside in zip(comparisons, together, strict=True):
-        alone = ranking_weights.observe(one, prior)
+        alone = weight_beliefs.observe(one, prior)
         assert (alone is None) == (beside is None)
         if alone is not None and beside is not None:
             assert_array_equal(alone.evidence.information, beside.evidence.information)
