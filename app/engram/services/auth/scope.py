@@ -298,8 +298,8 @@ class AccessService:
     ) -> Scope:
         """The principal at the collection that holds something of this kind and id.
 
-        Of a collection and its copies, the collection. As with ``scope_or_missing``, that there is none is told by the scope,
-        and so is that there is none for this principal.
+        Of a collection and its copies, the collection. If there is none, or none for this principal, the scope
+        raises on first use, as that of ``scope_or_missing``.
 
         Raises:
             InvalidRequestError: several hold one.
