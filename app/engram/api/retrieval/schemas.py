@@ -211,6 +211,15 @@ class DuplicateOut(ResponseModel):
     source: PassageSourceOut
 
 
+PASSAGE_SCORE_DESCRIPTION = (
+    "What the answer is ordered by. Compare it within one answer only, but for strategy `dense`. Strategy `graph` "
+    "with profile `default`: log odds that the passage is evidence, but for a constant of the question (any "
+    "number); with `paper`: similarity of its key plus its selected sentences (any number). `dense`: cosine of its "
+    "key and the question (-1 to 1), which compares across answers of one collection. `lexical`: BM25 (above 0). "
+    "`hybrid`: sum of reciprocal ranks (above 0, at most 0.033)."
+)
+
+
 class PassageHit(ResponseModel):
     """A ranked passage with the sentences that speak for it."""
 
@@ -219,7 +228,7 @@ class PassageHit(ResponseModel):
     text: str
     language: str = Field(description="Of its text, as it was given or recognised.")
     metadata: dict[str, Any]
-    score: float
+    score: float = Field(description=PASSAGE_SCORE_DESCRIPTION)
     source: PassageSourceOut
     sentences: list[SentenceOut]
     explored: bool = Field(

@@ -58,8 +58,8 @@ class PassageAnswer:
     """A ranked passage with the sentences that speak for it.
 
     ``id`` is its own inside the collection, ``passage_id`` the caller's. ``explored``: it is there by chance.
-    ``duplicates``: passages with nearly its text, which it stands for. ``similarity``: cosine of its key and the
-    question; None where the ranking does not go by it.
+    ``duplicates``: passages with nearly its text, which it stands for. ``probability``: of being evidence, in
+    (0, 1); None where features do not rank.
     """
 
     id: int
@@ -73,7 +73,7 @@ class PassageAnswer:
     sentences: list[SentenceAnswer]
     explored: bool = False
     duplicates: list[DuplicateAnswer] = field(default_factory=list)
-    similarity: float | None = None
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,6 @@ def build_answer(retrieved: RetrievalResult) -> Answer:
     plan, walk, ranking = retrieved.plan, retrieved.walk, retrieved.ranking
     selected = _collect_selected(walk)
     duplicates = _duplicates(retrieved)
-    similarities = dict(ranking.ordered) if plan.query.strategy == "dense" else ranking.similarities
     return Answer(
         query_id=plan.query_id,
         collection=plan.collection.name,
@@ -152,7 +151,7 @@ def build_answer(retrieved: RetrievalResult) -> Answer:
                     selected,
                     retrieved.sentences.get(passage),
                     duplicates.get(passage, []),
-                    similarities.get(passage),
+                    ranking.estimate_probability(score),
                 ),
             )
             for passage, score in retrieved.shown.best
@@ -262,7 +261,7 @@ def _passage(
     selected: _SelectedSentences,
     sentences: Sequence[StoredSentence] | None,
     duplicates: list[DuplicateAnswer],
-    similarity: float | None,
+    probability: float | None,
 ) -> PassageAnswer:
     """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
     if sentences is None:
@@ -290,7 +289,7 @@ def _passage(
             for identity, position, text in sorted(passage_sentences, key=lambda row: row[1])
         ],
         duplicates=duplicates,
-        similarity=similarity,
+        probability=probability,
     )
 
 

@@ -2920,6 +2920,9 @@ class PassageHit(Struct):
     metadata: dict[str, Any]
     passage_id: str
     score: float
+    """
+    What the answer is ordered by. Compare it within one answer only, but for strategy `dense`. Strategy `graph` with profile `default`: log odds that the passage is evidence, but for a constant of the question (any number); with `paper`: similarity of its key plus its selected sentences (any number). `dense`: cosine of its key and the question (-1 to 1), which compares across answers of one collection. `lexical`: BM25 (above 0). `hybrid`: sum of reciprocal ranks (above 0, at most 0.033).
+    """
     sentences: list[SentenceOut]
     source: PassageSourceOut
     text: str
