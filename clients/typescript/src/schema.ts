@@ -7180,10 +7180,10 @@ export interface components {
             /** Perplexity */
             perplexity: number;
             /**
-             * Prior
+             * Recall Probability
              * @description Probability that the sentence is evidence, by this recall, in [0, 1].
              */
-            prior: number;
+            recall_probability: number;
             /**
              * Same Need
              * @description Probability that the sentence's passage is evidence, by all past questions near this one.
@@ -7901,10 +7901,10 @@ export interface components {
             /** Question */
             question: string;
             /**
-             * Recall Prior
+             * Recall Probability
              * @description Of the sentence, by what the verdict did to supports of past questions.
              */
-            recall_prior: number;
+            recall_probability: number;
             /**
              * Score
              * @description Of the sentence in its hop, by what the verdict did to memories.
@@ -7962,7 +7962,7 @@ export interface components {
             position: number;
             /**
              * Score
-             * @description Its best score in any hop or its recall prior; null if no hop selected it.
+             * @description Its best score in any hop or its recall probability; null if no hop selected it.
              */
             score: number | null;
             /** Sentence Id */
@@ -7992,8 +7992,8 @@ export interface components {
             influences_cut?: boolean;
             /** Passage Id */
             passage_id: string;
-            /** Recall Prior */
-            recall_prior: number;
+            /** Recall Probability */
+            recall_probability: number;
             /** Score */
             score: number;
             /** Semantic */

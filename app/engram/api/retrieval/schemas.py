@@ -197,7 +197,7 @@ class SentenceOut(ResponseModel):
     position: int
     text: str
     score: float | None = Field(
-        description="Its best score in any hop or its recall prior; null if no hop selected it."
+        description="Its best score in any hop or its recall probability; null if no hop selected it."
     )
     hops: list[int]
 
@@ -276,7 +276,9 @@ class RecallOut(ResponseModel):
     )
     support: float
     perplexity: float
-    prior: float = Field(description="Probability that the sentence is evidence, by this recall, in [0, 1].")
+    recall_probability: float = Field(
+        description="Probability that the sentence is evidence, by this recall, in [0, 1]."
+    )
 
 
 class SentenceTraceOut(ResponseModel):
@@ -293,7 +295,7 @@ class SentenceTraceOut(ResponseModel):
     task_perplexity: float
     time_factor: float
     time_perplexity: float
-    recall_prior: float
+    recall_probability: float
     influences: list[SentenceInfluenceOut] = Field(
         default_factory=list, description="The verdicts that moved it, at most 10, the strongest first."
     )

@@ -1,10 +1,10 @@
 """Mean weights of each model after verdicts."""
 
 from engram.core.ranking import sufficiency, weight_beliefs
-from engram.core.ranking.weight_beliefs import Floats, Prior, WeightEvidence
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief, WeightEvidence
 
 
-def compute_mean(model: str, prior: Prior, evidence: WeightEvidence) -> Floats:
+def compute_mean(model: str, prior: WeightBelief, evidence: WeightEvidence) -> Floats:
     """Compute the mean of a model's weights, (k,), after the evidence of all verdicts.
 
     Args:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.weight_beliefs import Prior
+from engram.core.ranking.weight_beliefs import WeightBelief
 
 Floats = NDArray[np.float64]
 
@@ -70,9 +70,9 @@ class RerankedScores:
         return RerankedScores(self.prior, self.features[order], self.trust)
 
 
-def trust_prior() -> Prior:
+def trust_prior() -> WeightBelief:
     """The belief before any verdict: over the weights of the ranking's own score and of the log odds."""
-    return Prior(np.array([1.0, TRUST]), np.diag([_FIXED, DEVIATION**-2]))
+    return WeightBelief(np.array([1.0, TRUST]), np.diag([_FIXED, DEVIATION**-2]))
 
 
 def to_log_odds(scores: Sequence[float]) -> list[float]:

@@ -230,8 +230,8 @@ class _SelectedSentences:
     Attributes:
         of_passage: passage -> its selected sentences.
         hops: sentence -> numbers of the hops that selected it, from 1.
-        best: sentence -> its best score in these hops, or its recall prior if that is higher.
-        recall: sentence -> its recall prior, in [0, 1].
+        best: sentence -> its best score in these hops, or its recall probability if that is higher.
+        recall: sentence -> its recall probability, in [0, 1].
     """
 
     of_passage: Mapping[int, Sequence[SelectedSentence]]
@@ -250,8 +250,10 @@ def _collect_selected(walk: Walk) -> _SelectedSentences:
     for number, hop in enumerate(walk.hops, start=1):
         for sentence in hop.selected:
             hops.setdefault(sentence, []).append(number)
-            best[sentence] = max(best.get(sentence, 0.0), hop.score(sentence), walk.priors.get(sentence, 0.0))
-    return _SelectedSentences(of_passage, hops, best, walk.priors)
+            best[sentence] = max(
+                best.get(sentence, 0.0), hop.score(sentence), walk.recall_probabilities.get(sentence, 0.0)
+            )
+    return _SelectedSentences(of_passage, hops, best, walk.recall_probabilities)
 
 
 def _passage(
@@ -319,7 +321,7 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
             past.same_need.learned_from,
             past.support,
             past.perplexity,
-            walk.priors.get(past.sentence_id, 0.0),
+            walk.recall_probabilities.get(past.sentence_id, 0.0),
         )
         for past in walk.recalled
         if past.same_need is not None
@@ -327,21 +329,21 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
 
 
 def _hop_traces(walk: Walk) -> list[HopTrace]:
-    """Make one trace per hop; recall priors are shown for the first hop."""
+    """Make one trace per hop; recall probabilities are shown for the first hop."""
     return [
         HopTrace(
             hop=number,
             entities={hop.start.names[entity]: score for entity, score in hop.start.activation.items()},
             candidates=len(hop.candidates),
-            sentences=_sentence_traces(hop, walk.priors if number == 1 else {}),
+            sentences=_sentence_traces(hop, walk.recall_probabilities if number == 1 else {}),
             coverage=hop.coverage,
         )
         for number, hop in enumerate(walk.hops, start=1)
     ]
 
 
-def _sentence_traces(hop: WalkHop, priors: Mapping[int, float]) -> list[SentenceTrace]:
-    """Make one trace per selected sentence of a hop; ``priors``: sentence -> its recall prior."""
+def _sentence_traces(hop: WalkHop, probabilities: Mapping[int, float]) -> list[SentenceTrace]:
+    """Make one trace per selected sentence of a hop; ``probabilities``: sentence -> its recall probability."""
     rows = hop.candidates
     task_factors = propagation.task_factor(rows)
     time_factors = propagation.time_factor(rows)
@@ -364,7 +366,7 @@ def _sentence_traces(hop: WalkHop, priors: Mapping[int, float]) -> list[Sentence
                 task_perplexity=float(rows.task_perplexity[row]),
                 time_factor=float(time_factors[row]),
                 time_perplexity=float(rows.time_perplexity[row]),
-                recall_prior=priors.get(sentence, 0.0),
+                recall_probability=probabilities.get(sentence, 0.0),
             )
         )
     return traces

@@ -168,7 +168,7 @@ def _rank_as_published(search: Search, walk: Walk) -> PassageRanking:
     return PassageRanking(
         ordered[:top_k],
         *_NO_FEATURES,
-        recalled=bool(walk.priors),
+        recalled=bool(walk.recall_probabilities),
         beyond=ordered[top_k:],
         stand_in_by_passage=stand_in_by_passage,
     )
@@ -201,11 +201,11 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
         prior.sufficiency_expected,
     )
     holders = {past.sentence_id: past.passage_id for past in walk.recalled}
-    priors = collect_passage_probabilities(walk.priors, holders, stand_in_by_passage)
+    probabilities = collect_passage_probabilities(walk.recall_probabilities, holders, stand_in_by_passage)
     even_odds = None
     if len(scores_by_place):
         even_odds = float(find_even_odds(scores_by_place, walk.evidence_count))
-        recalled = np.array([priors.get(passage, 0.0) for passage in candidates.ids.tolist()])
+        recalled = np.array([probabilities.get(passage, 0.0) for passage in candidates.ids.tolist()])
         scores_by_place = scores_by_place + compute_recall_lifts(scores_by_place, recalled, walk.evidence_count)
     scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
     ordered = passage_scores.select_best(scores, len(scores))
@@ -219,7 +219,7 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
         candidates.ids[order],
         features[order],
         prior.prior.mean,
-        recalled=bool(walk.priors),
+        recalled=bool(walk.recall_probabilities),
         cosines=candidates.similarity[order],
         even_odds=even_odds,
         pool=pool,

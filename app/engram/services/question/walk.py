@@ -83,8 +83,8 @@ class Walk:
         frontier: what the next hop starts from; None where it is still to be computed from the last hop.
         joining: sentences that the next hop reaches whatever it starts from.
         hops: the hops made.
-        recalled: sentences that supported nearby past questions and have a prior.
-        priors: sentence -> recall prior in [0, 1], the strongest few.
+        recalled: sentences that supported nearby past questions and are recalled.
+        recall_probabilities: sentence -> recall probability in [0, 1], the strongest few.
         vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
         evidence_count: passages that answer a judged question of the collection on average.
         evidence_known: sentences that supported nearby past questions, by question.
@@ -97,7 +97,7 @@ class Walk:
     joining: Sequence[int] = ()
     hops: tuple[WalkHop, ...] = ()
     recalled: Sequence[PastSupport] = ()
-    priors: Mapping[int, float] = field(default_factory=dict)
+    recall_probabilities: Mapping[int, float] = field(default_factory=dict)
     vouched: float = 0.0
     evidence_count: float = PRIOR_EVIDENCE_COUNT
     evidence_known: Sequence[PastEvidence] = ()
@@ -174,13 +174,13 @@ def begin(
             replace(past, support=compute_ungated_support(past.support, past.perplexity), perplexity=0.0)
             for past in recalled
         ]
-    priors, vouched = question_memory_priors(recalled)
-    joining = list(dict.fromkeys([*select_likely(priors), *session.pool]))
+    probabilities, vouched = summarise_recall(recalled)
+    joining = list(dict.fromkeys([*select_likely(probabilities), *session.pool]))
     return replace(
         walk,
         joining=joining,
-        recalled=[past for past in recalled if past.sentence_id in priors],
-        priors=priors,
+        recalled=[past for past in recalled if past.sentence_id in probabilities],
+        recall_probabilities=probabilities,
         vouched=vouched,
         evidence_count=walk.evidence_count if compared is None else compared.evidence_count,
         evidence_known=_collect_past_evidence(recalled),
@@ -306,10 +306,10 @@ def _hop(search: Search, walk: Walk, start: Frontier) -> WalkHop | None:
 def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     """Return the frontier after the last hop (GAM-RAG, Eq. 9).
 
-    After the first hop, likely recalled sentences add their prior.
+    After the first hop, likely recalled sentences add their recall probability.
     """
     hop, profile = walk.hops[-1], plan.profile
-    leading = {} if len(walk.hops) > 1 else select_likely(walk.priors)
+    leading = {} if len(walk.hops) > 1 else select_likely(walk.recall_probabilities)
     scores = {sentence: hop.score(sentence) + leading.get(sentence, 0.0) for sentence in hop.selected}
     links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
     if profile.rare_first:
@@ -341,15 +341,17 @@ def judge_needs(recalled: Sequence[PastSupport], compared: ComparedQuestions | N
     ]
 
 
-def question_memory_priors(recalled: Sequence[PastSupport]) -> tuple[dict[int, float], float]:
-    """Return the strongest prior of each recalled sentence, and how far past verdicts vouch for its evidence.
+def summarise_recall(recalled: Sequence[PastSupport]) -> tuple[dict[int, float], float]:
+    """Return the highest recall probabilities, and how far past verdicts vouch for its evidence.
 
     A verdict that claimed to name all evidence vouches with net support x the probability of the least probable
-    passage of that evidence. This is not a prior.
+    passage of that evidence. This is no recall probability.
     """
     supports = [(past, _get_probability(past), net_support(past.support, past.perplexity)) for past in recalled]
-    priors = compute_recall_probabilities((past.sentence_id, same_need, net) for past, same_need, net in supports)
-    strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
+    probabilities = compute_recall_probabilities(
+        (past.sentence_id, same_need, net) for past, same_need, net in supports
+    )
+    strongest = sorted(probabilities.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
     whole: dict[int, float] = {}
     for past, same_need, net in supports:
         if net > 0:

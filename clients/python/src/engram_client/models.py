@@ -1537,7 +1537,7 @@ class RecallOut(Struct):
     Null to whom what others asked is not to be shown.
     """
     perplexity: float
-    prior: float
+    recall_probability: float
     """
     Probability that the sentence is evidence, by this recall, in [0, 1].
     """
@@ -1680,7 +1680,7 @@ class SentenceInfluenceOut(Struct):
     feedback_id: int
     judge: str
     question: str
-    recall_prior: float
+    recall_probability: float
     """
     Of the sentence, by what the verdict did to supports of past questions.
     """
@@ -1729,7 +1729,7 @@ class SentenceOut(Struct):
     position: int
     score: float | None
     """
-    Its best score in any hop or its recall prior; null if no hop selected it.
+    Its best score in any hop or its recall probability; null if no hop selected it.
     """
     sentence_id: int
     text: str
@@ -1743,7 +1743,7 @@ class SentenceTraceOut(Struct):
     activated_by: list[str]
     activation: float
     passage_id: str
-    recall_prior: float
+    recall_probability: float
     score: float
     semantic: float
     sentence_id: int
