@@ -106,8 +106,8 @@ READERS = """
                 WHEN bound.name = 'fact_statement'
                 THEN format(held, bound.name, 'id', 'fact_source', 'statement_id')
                 WHEN bound.name = 'fact_entity' THEN concat_ws(' OR ',
-                    format(held, bound.name, 'id', 'fact', 'subject_said'),
-                    format(held, bound.name, 'id', 'fact', 'object_said'))
+                    format(held, bound.name, 'id', 'fact', 'named_subject_id'),
+                    format(held, bound.name, 'id', 'fact', 'named_object_id'))
                 WHEN bound.name = 'fact_graph' THEN format(held, bound.name, 'id', 'fact', 'graph_id')
                 WHEN bound.name = 'fact_predicate' THEN $text$ EXISTS (SELECT FROM fact held
                     WHERE held.collection_id = fact_predicate.collection_id

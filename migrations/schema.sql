@@ -110,7 +110,7 @@ CREATE TABLE collection (
     index_recall JSONB DEFAULT '{}' NOT NULL,
     keys_version UUID DEFAULT gen_random_uuid() NOT NULL,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
-    going_since TIMESTAMP WITH TIME ZONE,
+    deleted_at TIMESTAMP WITH TIME ZONE,
     title_share REAL,
     fixed_kind TEXT,
     passage_facts TEXT DEFAULT 'off' NOT NULL,
@@ -142,7 +142,7 @@ COMMENT ON COLUMN collection.indexed IS 'Tables with a vector index of this coll
 COMMENT ON COLUMN collection.space IS 'Number of its vector space; a new encoder takes the next number.';
 COMMENT ON COLUMN collection.index_recall IS 'Measured recall of its vector indexes, by table, and the search breadth that reaches it.';
 COMMENT ON COLUMN collection.keys_version IS 'A new value after each change of its passages'' base keys.';
-COMMENT ON COLUMN collection.going_since IS 'When it was deleted: it is hidden, and its rows are removed piece by piece.';
+COMMENT ON COLUMN collection.deleted_at IS 'When it was deleted: it is hidden, and its rows are removed piece by piece.';
 COMMENT ON COLUMN collection.title_share IS 'Share of passages titled after what they describe; null until measured.';
 COMMENT ON COLUMN collection.fixed_kind IS 'The kind of corpus that somebody set; null: the measured kind.';
 COMMENT ON COLUMN collection.passage_facts IS 'Passages that facts are read from: on (those about their title), off (none).';
@@ -489,7 +489,7 @@ CREATE TABLE feedback_event (
     process_noise DOUBLE PRECISION,
     daily_share DOUBLE PRECISION,
     contested_share DOUBLE PRECISION,
-    daily_comparisons INTEGER,
+    daily_weight_verdicts INTEGER,
     standing DOUBLE PRECISION,
     revoked_at TIMESTAMP WITH TIME ZONE,
     rounds JSONB,
@@ -521,7 +521,7 @@ COMMENT ON COLUMN feedback_event.observation_noise_negative IS 'R that its rejec
 COMMENT ON COLUMN feedback_event.process_noise IS 'Q that it was applied with.';
 COMMENT ON COLUMN feedback_event.daily_share IS 'The judge''s daily cap when it was applied.';
 COMMENT ON COLUMN feedback_event.contested_share IS 'The judge''s cap against other judges when it was applied.';
-COMMENT ON COLUMN feedback_event.daily_comparisons IS 'Limit on the judge''s verdicts of a day that update weights; null: none.';
+COMMENT ON COLUMN feedback_event.daily_weight_verdicts IS 'Limit on the judge''s verdicts of a day that update weights; null: none.';
 COMMENT ON COLUMN feedback_event.standing IS 'Weight of its judge; below 1 for a new judge.';
 COMMENT ON COLUMN feedback_event.rounds IS 'For a session: each round''s features, and the passages found, by ids.';
 COMMENT ON COLUMN feedback_event.rating IS 'The thumb that became the verdict; null if sentences were judged.';
@@ -666,7 +666,7 @@ CREATE TABLE sentence_memory (
     perplexity DOUBLE PRECISION NOT NULL,
     update_count INTEGER NOT NULL,
     time_expression_id BIGINT,
-    pulled JSONB DEFAULT '{}' NOT NULL,
+    gain_budgets JSONB DEFAULT '{}' NOT NULL,
     updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT sentence_memory_pkey PRIMARY KEY (collection_id, sentence_id, channel),
     CONSTRAINT sentence_memory_channel_check CHECK (channel IN ('task', 'time')),
@@ -676,7 +676,7 @@ ALTER TABLE sentence_memory ALTER COLUMN vector SET STORAGE MAIN;
 CREATE INDEX sentence_memory_time_idx ON sentence_memory (collection_id, time_expression_id) WHERE time_expression_id IS NOT NULL;
 COMMENT ON TABLE sentence_memory IS 'One row for each sentence and channel that a verdict touched (GAM-RAG, Eq. 2).';
 COMMENT ON COLUMN sentence_memory.time_expression_id IS 'For a time memory: the expression that it began as.';
-COMMENT ON COLUMN sentence_memory.pulled IS 'The last day on which the state moved, and the share that each judge left unmoved on it (1: all).';
+COMMENT ON COLUMN sentence_memory.gain_budgets IS 'The last day on which the state moved, and the share that each judge left unmoved on it (1: all).';
 
 CREATE TABLE question (
     collection_id BIGINT NOT NULL,
@@ -709,8 +709,8 @@ CREATE TABLE question_support (
     complete BOOLEAN NOT NULL,
     answered DOUBLE PRECISION DEFAULT 0 NOT NULL,
     sufficiency DOUBLE PRECISION DEFAULT 0 NOT NULL,
-    pulled JSONB DEFAULT '{}' NOT NULL,
-    said JSONB DEFAULT '[]' NOT NULL,
+    gain_budgets JSONB DEFAULT '{}' NOT NULL,
+    judge_statements JSONB DEFAULT '[]' NOT NULL,
     CONSTRAINT question_support_pkey PRIMARY KEY (collection_id, question_id, sentence_id),
     CONSTRAINT question_support_perplexity_check CHECK (perplexity BETWEEN 0 AND 1)
 ) WITH (fillfactor = 70);
@@ -719,8 +719,8 @@ COMMENT ON TABLE question_support IS 'How surely a sentence supports a question;
 COMMENT ON COLUMN question_support.complete IS 'Whether the last verdict claimed to name all evidence.';
 COMMENT ON COLUMN question_support.answered IS 'Highest sufficiency of the answers whose verdicts supported the sentence.';
 COMMENT ON COLUMN question_support.sufficiency IS 'Sufficiency of an answer in which all evidence of the question leads.';
-COMMENT ON COLUMN question_support.pulled IS 'The last day on which the state moved, and the share that each judge left unmoved on it (1: all).';
-COMMENT ON COLUMN question_support.said IS 'Each judge''s last word, 1 for support and 0 for rejection, in the order of their first words.';
+COMMENT ON COLUMN question_support.gain_budgets IS 'The last day on which the state moved, and the share that each judge left unmoved on it (1: all).';
+COMMENT ON COLUMN question_support.judge_statements IS 'Each judge''s last word, 1 for support and 0 for rejection, in the order of their first words.';
 
 CREATE TABLE learned_weights (
     collection_id BIGINT NOT NULL,
@@ -744,7 +744,7 @@ CREATE TABLE judge (
     observation_noise_negative DOUBLE PRECISION,
     daily_share DOUBLE PRECISION,
     contested_share DOUBLE PRECISION,
-    daily_comparisons INTEGER,
+    daily_weight_verdicts INTEGER,
     trusted BOOLEAN,
     updated_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT judge_pkey PRIMARY KEY (collection_id, name),
@@ -752,7 +752,7 @@ CREATE TABLE judge (
     CONSTRAINT judge_observation_noise_negative_check CHECK (observation_noise_negative > 0),
     CONSTRAINT judge_daily_share_check CHECK (daily_share BETWEEN 0 AND 1),
     CONSTRAINT judge_contested_share_check CHECK (contested_share BETWEEN 0 AND 1),
-    CONSTRAINT judge_daily_comparisons_check CHECK (daily_comparisons >= 0)
+    CONSTRAINT judge_daily_weight_verdicts_check CHECK (daily_weight_verdicts >= 0)
 );
 COMMENT ON TABLE judge IS 'Settings of single judges; null: the setting that holds for every judge.';
 COMMENT ON COLUMN judge.trusted IS 'Whether the judge counts in full, whoever sends its verdicts.';
@@ -997,8 +997,8 @@ CREATE TABLE fact (
     subject_id BIGINT NOT NULL,
     predicate TEXT NOT NULL,
     object_id BIGINT NOT NULL,
-    subject_said BIGINT NOT NULL,
-    object_said BIGINT NOT NULL,
+    named_subject_id BIGINT NOT NULL,
+    named_object_id BIGINT NOT NULL,
     object_text TEXT NOT NULL,
     object_key TEXT NOT NULL,
     object_kind TEXT NOT NULL,
@@ -1013,7 +1013,7 @@ CREATE TABLE fact (
     superseded_by BIGINT,
     learned_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT fact_pkey PRIMARY KEY (collection_id, id),
-    CONSTRAINT fact_said_key UNIQUE (collection_id, subject_said, predicate, object_said, object_key, valid_from, valid_to),
+    CONSTRAINT fact_named_key UNIQUE (collection_id, named_subject_id, predicate, named_object_id, object_key, valid_from, valid_to),
     CONSTRAINT fact_belief_check CHECK (belief BETWEEN 0 AND 1),
     CONSTRAINT fact_perplexity_check CHECK (perplexity BETWEEN 0 AND 1),
     CONSTRAINT fact_interval_check CHECK (valid_from < valid_to),
@@ -1021,15 +1021,15 @@ CREATE TABLE fact (
     CONSTRAINT fact_object_check CHECK ((object_id = 0) = (object_kind <> 'entity'))
 ) WITH (fillfactor = 80);
 CREATE INDEX fact_collection_id_graph_id_predicate_idx ON fact (collection_id, graph_id, predicate);
+CREATE INDEX fact_collection_id_named_object_id_idx ON fact (collection_id, named_object_id);
 CREATE INDEX fact_collection_id_object_id_subject_id_idx ON fact (collection_id, object_id, subject_id);
-CREATE INDEX fact_collection_id_object_said_idx ON fact (collection_id, object_said);
 CREATE INDEX fact_collection_id_subject_id_predicate_idx ON fact (collection_id, subject_id, predicate);
 COMMENT ON TABLE fact IS 'Facts. No foreign keys to entities, which are removed with the last fact that names them.';
 COMMENT ON COLUMN fact.graph_id IS 'The graph of facts; 0: the collection''s own.';
 COMMENT ON COLUMN fact.subject_id IS 'The subject, after merges.';
 COMMENT ON COLUMN fact.object_id IS 'The object, after merges; 0: the object is no entity.';
-COMMENT ON COLUMN fact.subject_said IS 'The subject as the statement names it.';
-COMMENT ON COLUMN fact.object_said IS 'The object as the statement names it.';
+COMMENT ON COLUMN fact.named_subject_id IS 'The subject as the statement names it.';
+COMMENT ON COLUMN fact.named_object_id IS 'The object as the statement names it.';
 COMMENT ON COLUMN fact.object_text IS 'The object''s text in the first statement.';
 COMMENT ON COLUMN fact.object_key IS 'The same for equal objects that are no entities.';
 COMMENT ON COLUMN fact.valid_from IS 'First day of the fact; day 1 is 0001-01-01, 0: open.';

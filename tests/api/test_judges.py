@@ -15,7 +15,7 @@ OWN_SETTINGS = {
     "observation_noise_negative": 4.0,
     "daily_share": 0.5,
     "contested_share": 0.05,
-    "daily_comparisons": 3,
+    "daily_weight_verdicts": 3,
 }
 
 
@@ -90,9 +90,9 @@ def test_a_verdict_goes_by_what_is_set(http: TestClient, curie: str) -> None:
         {"observation_noise_negative": 0.0099},
         {"observation_noise_negative": 1e7},
         {"observation_noise_negative": 1e400},
-        {"daily_comparisons": 1.5},
-        {"daily_comparisons": 2**31},
-        {"daily_comparisons": -1},
+        {"daily_weight_verdicts": 1.5},
+        {"daily_weight_verdicts": 2**31},
+        {"daily_weight_verdicts": -1},
         {"process_noise": 0.1},
         [],
         None,

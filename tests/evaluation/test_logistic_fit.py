@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from engram.core.ranking.ranking_weights import Prior, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import ANSWER_FEATURES, build_observation
+from engram.core.ranking.weight_beliefs import WeightBelief, build_empty_evidence, posterior
 from engram_evaluation.logistic_fit import (
     calibrate,
     expect_features,
@@ -82,7 +82,7 @@ class TestFit:
 
 
 class TestLoosened:
-    PRIOR = Prior(np.linspace(-1, 1, SIZE), 60.0 * np.eye(SIZE))
+    PRIOR = WeightBelief(np.linspace(-1, 1, SIZE), 60.0 * np.eye(SIZE))
 
     def test_loosened_prior_has_the_given_extra_variance(self) -> None:
         loose = loosen_prior(self.PRIOR, 0.5, 0.25)
@@ -149,7 +149,7 @@ class TestCalibrated:
         draw = np.random.default_rng(0)
         rows = np.column_stack([np.ones(20_000), draw.normal(0.0, 2.0, 20_000)])
         enough = draw.random(20_000) < 1.0 / (1.0 + np.exp(1.0 - 0.5 * rows[:, 1]))
-        calibrated = calibrate(Prior(np.array([0.0, 2.0]), np.eye(2)), [(rows, enough)])
+        calibrated = calibrate(WeightBelief(np.array([0.0, 2.0]), np.eye(2)), [(rows, enough)])
         assert_allclose(calibrated.mean, [-1.0, 0.5], atol=0.05)
         assert_array_equal(calibrated.precision, np.eye(2))
 

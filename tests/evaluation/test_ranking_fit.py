@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from engram.core.ranking.ranking_weights import Floats
+from engram.core.ranking.weight_beliefs import Floats
 from engram_evaluation.ranking_fit import TOLERANCE, JudgedQuestion, fit
 
 PLANTED = np.array([2.0, -1.0, 0.5])

@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import WeightBelief
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import open_harness
 from engram_evaluation.sufficiency_learning import measure_draws
@@ -85,7 +85,7 @@ class TestFigures:
 class TestMeasuredDraws:
     """400 answers, half of them enough by one feature, which the prior knows nothing of."""
 
-    PRIOR = Prior(np.zeros(2), np.eye(2))
+    PRIOR = WeightBelief(np.zeros(2), np.eye(2))
     HELD = np.arange(400) % 2 == 0
     ROWS = np.column_stack([np.ones(400), np.where(HELD, 1.0, -1.0)])
 
@@ -101,7 +101,7 @@ class TestMeasuredDraws:
 
     def test_judged_answers_are_not_measured(self) -> None:
         """Answers with nothing in common: a verdict on one says nothing of another, and much of its own."""
-        alone = Prior(np.zeros(7), np.diag([1e12, *[1.0] * 6]))
+        alone = WeightBelief(np.zeros(7), np.diag([1e12, *[1.0] * 6]))
         rows = np.column_stack([np.ones(6), np.eye(6)])
         _, after = measure_draws(alone, rows, np.array([True] * 6), [4], 20, 0.01)
         assert (after.measured, after.auc) == (2, None)

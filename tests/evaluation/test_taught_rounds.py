@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import WeightBelief
 from engram.wings.sessions.core.round_sufficiency import features
 from engram_evaluation.taught_rounds import Session, measure_taught
 
-PRIOR = Prior(np.array([2.0, 0.0, 0.0, 0.0, 1.0]), np.eye(5) * 5.0)
+PRIOR = WeightBelief(np.array([2.0, 0.0, 0.0, 0.0, 1.0]), np.eye(5) * 5.0)
 
 
 def sessions(count: int) -> list[Session]:

@@ -64,7 +64,7 @@ def uncap(application: Application) -> Application:
     """Make an application on the same servers without daily caps of judges; the caller closes it."""
     other = Application(application.settings, application.addresses, consumer="uncapped")
     other.models.embedder, other.models.language = application.models.embedder, application.models.language
-    other.models.noise = replace(application.models.noise, share=1.0, contested=1.0, comparisons=None)
+    other.models.noise = replace(application.models.noise, share=1.0, contested=1.0, weight_verdicts=None)
     return other
 
 

@@ -14,7 +14,7 @@ from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import BASE_FEATURES, PASSAGE_FEATURES
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import WeightBelief
 from engram.providers.ranking_prior import SHIPPED_FILE, RankingPrior, from_json, load_priors
 from engram_evaluation.prior_files import format_ranking
 
@@ -23,16 +23,16 @@ LITTLE = len(sufficiency.ANSWER_FEATURES)
 EXPECTED = np.random.default_rng(7).normal(size=(len(sufficiency.PATTERNED), LITTLE))
 
 
-def draw_prior(seed: int = 0) -> Prior:
+def draw_prior(seed: int = 0) -> WeightBelief:
     draw = np.random.default_rng(seed)
     root = draw.normal(size=(SIZE, SIZE))
-    return Prior(draw.normal(size=SIZE) * 10.0 ** draw.integers(-8, 8, SIZE), root @ root.T + np.eye(SIZE))
+    return WeightBelief(draw.normal(size=SIZE) * 10.0 ** draw.integers(-8, 8, SIZE), root @ root.T + np.eye(SIZE))
 
 
-def draw_sufficiency_prior(seed: int = 0) -> Prior:
+def draw_sufficiency_prior(seed: int = 0) -> WeightBelief:
     draw = np.random.default_rng(seed + 1)
     root = draw.normal(size=(LITTLE, LITTLE))
-    return Prior(draw.normal(size=LITTLE), root @ root.T + np.eye(LITTLE))
+    return WeightBelief(draw.normal(size=LITTLE), root @ root.T + np.eye(LITTLE))
 
 
 def draw_base_weights(seed: int = 0) -> NDArray[np.float64]:
@@ -105,7 +105,7 @@ def test_the_name_is_that_of_the_numbers() -> None:
     name = from_json(content()).name
     other = draw_prior()
     other.mean[3] += 1.0
-    firmer = Prior(draw_prior().mean, 2.0 * draw_prior().precision)
+    firmer = WeightBelief(draw_prior().mean, 2.0 * draw_prior().precision)
 
     assert from_json(content(fitted=["elsewhere"])).name == name
     others = [(draw_base_weights(), other), (draw_base_weights(), firmer), (draw_base_weights(1), draw_prior())]

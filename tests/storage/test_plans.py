@@ -194,7 +194,7 @@ def _list_search_plans(application: Application, *, broadly: bool) -> list[str]:
         with observe_sql(lambda _connection, *what: sent.append(what)):
             passages_by_key.find_nearest_passages(reader, focus, 50)
             passages_by_key.find_nearest_to_each(
-                reader, focus.collection, [passages_by_key.Search(focus.vector, 50)], limits
+                reader, focus.collection, [passages_by_key.KeySearch(focus.vector, 50)], limits
             )
             entity_lookup.find_nearest_entity(reader, focus.collection, focus.vector, limits)
             question_supports.recall(reader, focus, 50)

@@ -72,7 +72,7 @@ ORDER BY created_at DESC LIMIT {events};
 INSERT INTO feedback_event (collection_id, id, query_id, idempotency_key, body_hash, judge, version, partial,
                             confidence, spared, status, received_at, applied_at, applied_sequence, question_id,
                             observation_noise_positive, observation_noise_negative, process_noise, daily_share,
-                            contested_share, daily_comparisons)
+                            contested_share, daily_weight_verdicts)
 SELECT 1, n, pg_temp.query(n), 'key ' || n, '', 'judge ' || n % 20, 1, false, 1, '{{}}',
        CASE WHEN n % 50 = 0 THEN 'revoked' WHEN n % 50 = 1 THEN 'parked' ELSE 'applied' END,
        now() - n * interval '1 minute', now(), n, n, 0.5, 0.5, 0.01, 0.98, 0.1, 50
@@ -126,8 +126,8 @@ INSERT INTO key_evolution (collection_id) VALUES (1);
 
 INSERT INTO fact_entity (collection_id, id, name, bare, surface, tail)
 SELECT 1, n, 'name ' || n, 'name ' || n, 'Name ' || n, n::text FROM generate_series(1, {events}::bigint) AS n;
-INSERT INTO fact (collection_id, id, subject_id, predicate, object_id, subject_said, object_said, object_text,
-                  object_key, object_kind, observations)
+INSERT INTO fact (collection_id, id, subject_id, predicate, object_id, named_subject_id, named_object_id,
+                  object_text, object_key, object_kind, observations)
 SELECT 1, n, n, 'relation ' || n % 50, 1 + n % {events}, n, 1 + n % {events}, 'Name', '', 'entity', 2
 FROM generate_series(1, {events}::bigint) AS n;
 INSERT INTO fact_event (collection_id, id, kind, judge, idempotency_key, body_hash, fact_id, sequence,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
-from engram.core.ranking.ranking_weights import PriorIdentity
+from engram.core.ranking.weight_beliefs import PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.plan import create_query_id
 from engram.services.verdict.receipt import Receipt

@@ -7,7 +7,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engram.api import console_files, problems
 from engram.api.client_address import client_address
-from engram.api.fair_places import Holder
+from engram.api.fair_slots import Holder
 from engram.api.refusals import Refusal, Refusals
 from engram.api.work_threads import WorkThreads
 from engram.context import tenancy

@@ -223,7 +223,7 @@ InCollection = Annotated[CollectionName, Query(alias="collection", description="
 
 
 def _find_query_scope(app: App, asker: Asker, need: Need, collection: InCollection = DEFAULT_COLLECTION) -> Scope:
-    return app.auth.access.lazily(collection, asker, need)
+    return app.auth.access.scope_or_missing(collection, asker, need)
 
 
 Anywhere = Annotated[
@@ -262,7 +262,7 @@ class CollectionAccess:
         """
         if self.collection is None:
             return ResourceAccess(identity, self.access.find_holding_scope(kind, identity, self.asker, self.need))
-        return ResourceAccess(identity, self.access.lazily(self.collection, self.asker, self.need))
+        return ResourceAccess(identity, self.access.scope_or_missing(self.collection, self.asker, self.need))
 
 
 async def _build_collection_access(
@@ -296,7 +296,7 @@ async def build_opener(app: Application, asker: Principal, need: str) -> Callabl
 
 
 def _find_path_scope(app: App, asker: Asker, need: Need, name: CollectionName) -> Scope:
-    return app.auth.access.lazily(name, asker, need)
+    return app.auth.access.scope_or_missing(name, asker, need)
 
 
 class BodyCollection(Protocol):
@@ -321,7 +321,7 @@ def read_body(model: type[B]) -> Callable[..., PostedBody[B]]:
     """Return a dependency that reads the body and resolves the collection that it names."""
 
     def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
-        return PostedBody(body, app.auth.access.lazily(body.collection, asker, need))
+        return PostedBody(body, app.auth.access.scope_or_missing(body.collection, asker, need))
 
     read.__annotations__["body"] = model  # where FastAPI looks
     return read
@@ -347,7 +347,7 @@ def read_frequent_body(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]
     async def read(app: App, asker: Asker, need: Need, body: B) -> PostedBody[B]:
         scope = app.auth.access.find_remembered_scope(body.collection, asker, need)
         if scope is None:
-            scope = await run_in_threadpool(app.auth.access.lazily, body.collection, asker, need)
+            scope = await run_in_threadpool(app.auth.access.scope_or_missing, body.collection, asker, need)
         return PostedBody(body, scope)
 
     read.__annotations__["body"] = model

@@ -4,7 +4,7 @@ from starlette.types import Scope
 
 from engram.api.authentication_middleware import PRINCIPAL
 from engram.api.client_address import client_address
-from engram.api.fair_places import Holder
+from engram.api.fair_slots import Holder
 from engram.services.auth.scope import LOCAL, Principal
 
 

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engram.api import console_files
-from engram.api.fair_places import FairPlaces
+from engram.api.fair_slots import FairSlots
 from engram.api.refusals import BUSY_SECONDS, Refusal, Refusals
 from engram.api.request_principal import asker, holder
 from engram.api.work_threads import WorkThreads
@@ -58,7 +58,7 @@ class Throttle:
         self._refusals = refusals
         self._bounds = bounds
         self._rates = rates
-        self._slots = FairPlaces(bounds.working, bounds.waiting, bounds.wait_seconds)
+        self._slots = FairSlots(bounds.working, bounds.waiting, bounds.wait_seconds)
         self._in_hand: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -13,7 +13,7 @@ FACTORS = 6
 def say_sentence_causes(row: Mapping[str, Any]) -> None:
     """The verdicts behind a selected sentence of a trace."""
     for influence in row["influences"]:
-        parts = (("score", influence["score"]), ("recall", influence["recall_prior"]))
+        parts = (("score", influence["score"]), ("recall", influence["recall_probability"]))
         changes = ", ".join(f"{name} {value:+.3f}" for name, value in parts if value)
         say(f"          {changes} {_format_cause(influence)}")
     if row["influences_cut"]:

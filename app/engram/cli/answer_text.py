@@ -51,7 +51,8 @@ def _say_trace(trace: Mapping[str, Any]) -> None:
             say(
                 f"     [{row['sentence_id']}] {row['score']:.3f} = activation {row['activation']:.3f} x "
                 f"semantic {row['semantic']:.3f} x task {row['task_factor']:.3f} x time "
-                f"{row['time_factor']:.3f} (normalised), recall {row['recall_prior']:.3f}, by {row['activated_by']}"
+                f"{row['time_factor']:.3f} (normalised), recall {row['recall_probability']:.3f}, "
+                f"by {row['activated_by']}"
             )
             say_sentence_causes(row)
     if trace["collapsed"]:

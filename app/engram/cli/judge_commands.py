@@ -28,7 +28,7 @@ FIELDS = (
     "observation_noise_negative",
     "daily_share",
     "contested_share",
-    "daily_comparisons",
+    "daily_weight_verdicts",
 )
 
 
@@ -63,7 +63,7 @@ def set_judge(
         float | None, typer.Option(help="Most of the distance to its verdicts that it closes of a memory in a day.")
     ] = None,
     contested: Annotated[float | None, typer.Option(help="The same against what other judges said.")] = None,
-    comparisons: Annotated[int | None, typer.Option(help="Verdicts a day that teach sufficiency.")] = None,
+    weight_verdicts: Annotated[int | None, typer.Option(help="Verdicts a day that teach sufficiency.")] = None,
     trusted: Annotated[
         bool | None,
         typer.Option("--trusted/--untrusted", help="Whether it counts in full, whoever brings its verdicts."),
@@ -72,7 +72,7 @@ def set_judge(
     collection: CollectionOption = "default",
 ) -> Iterator[Any]:
     """Set how far a judge counts from now on. What you leave out is as for every judge."""
-    values = (positive, negative, share, contested, comparisons)
+    values = (positive, negative, share, contested, weight_verdicts)
     body = drop_unset(dict(zip(FIELDS, values, strict=True)) | {"trusted": trusted})
     if like_all == bool(body):
         raise ClientError("Say what is to differ for this judge, or else --like-all.")

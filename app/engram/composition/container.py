@@ -21,8 +21,8 @@ from engram.composition.startup import Startup
 from engram.composition.wings import Wing, choose_wings, collect_hooks, find_local_servers, list_installed_wings
 from engram.config.settings import Settings
 from engram.services.encoders.encoder_registry import EncoderRegistry
-from engram.services.jobs.work import JobHandler, Kind
-from engram.services.maintenance.wing_clearing import WingPlaces
+from engram.services.jobs.work import JobHandler, JobKind
+from engram.services.maintenance.wing_clearing import WingHoldings
 from engram.telemetry import tracing
 from engram.telemetry.metrics_endpoint import Check, MetricsEndpoint
 
@@ -115,7 +115,7 @@ class Application:
             self.hooks,
             self.revocation,
             {
-                wing.name: WingPlaces(
+                wing.name: WingHoldings(
                     [table.name for table in wing.tables],
                     [*wing.collection_settings],
                     sorted({kind.name for kind in wing.job_handlers}),
@@ -127,7 +127,7 @@ class Application:
         )
         self.startup = Startup(settings, database, models, self.maintenance, self._warm_up_wings)
 
-    def _list_job_handlers(self) -> dict[Kind, JobHandler]:
+    def _list_job_handlers(self) -> dict[JobKind, JobHandler]:
         """List what does the jobs of wings, by kind."""
         return {
             kind: pick(self.wing_services[wing.name])

@@ -47,7 +47,7 @@ LLM_ATTEMPTS = 3
 GRAPH_LIMITS = GraphLimits(hub_limit=1000, candidate_limit=2000)
 """Sentences that a hop reads of one entity, and candidates that it scores, the most activated first."""
 NOISE = FilterConstants(
-    positive=0.5, negative=1.0, process=0.001, share=0.98, contested=0.1, comparisons=50, newcomers=0.2
+    positive=0.5, negative=1.0, process=0.001, share=0.98, contested=0.1, weight_verdicts=50, newcomers=0.2
 )
 """Noises and caps of judges for whom `engram judges set` says nothing; R and Q as GAM-RAG has them (Appendix C)."""
 KEY_RULES = KeyRules(strength=0.7, term_strength=0.25, units=4, capacity=16)

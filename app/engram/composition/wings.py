@@ -13,7 +13,7 @@ from engram.context.errors import ConfigurationError
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
-from engram.services.jobs.work import JobHandler, Kind
+from engram.services.jobs.work import JobHandler, JobKind
 from engram.services.question.pipeline import Explainer
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
@@ -111,7 +111,7 @@ class Wing:
     derived_state: DerivedState | None = None
     make_weight_model: Callable[[Any], WeightModel] | None = None
     make_explainer: Callable[[Any], Explainer] | None = None
-    job_handlers: Mapping[Kind, Callable[[Any], JobHandler]] = field(default_factory=dict)
+    job_handlers: Mapping[JobKind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
     tables: Sequence["Table"] = ()

@@ -17,8 +17,8 @@ from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import BASE_FEATURES, PASSAGE_FEATURES
-from engram.core.ranking.ranking_weights import Prior, PriorIdentity
 from engram.core.ranking.reranking import trust_prior
+from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief
 
 SHIPPED_FILE = Path(__file__).parents[1] / "ranking_prior.json"
 
@@ -43,14 +43,14 @@ class RankingPrior:
 
     name: str
     base_weights: NDArray[np.float64]
-    prior: Prior
+    prior: WeightBelief
     fitted: tuple[str, ...]
-    sufficiency: Prior
+    sufficiency: WeightBelief
     sufficiency_name: str
     sufficiency_level: float
     sufficiency_expected: NDArray[np.float64]
-    further: Mapping[PriorIdentity, Prior] = field(default_factory=dict)
-    reranker: Prior | None = None
+    further: Mapping[PriorIdentity, WeightBelief] = field(default_factory=dict)
+    reranker: WeightBelief | None = None
     reranker_name: str = ""
 
     @property
@@ -64,21 +64,21 @@ class RankingPrior:
         return PriorIdentity("reranker", self.reranker_name)
 
     @property
-    def of_answers(self) -> dict[PriorIdentity, Prior]:
+    def of_answers(self) -> dict[PriorIdentity, WeightBelief]:
         """Priors of the beliefs that a single answer uses, by identity."""
         reranker = {} if self.reranker is None else {self.of_reranker: self.reranker}
         return {self.of_sufficiency: self.sufficiency} | reranker
 
     @property
-    def priors(self) -> dict[PriorIdentity, Prior]:
+    def priors(self) -> dict[PriorIdentity, WeightBelief]:
         """Priors of all models that verdicts teach, by identity."""
         return self.of_answers | dict(self.further)
 
-    def find_further(self, model: str) -> tuple[PriorIdentity, Prior] | None:
+    def find_further(self, model: str) -> tuple[PriorIdentity, WeightBelief] | None:
         """Find the identity and the prior of a further model; None where it has no prior."""
         return next((pair for pair in self.further.items() if pair[0].model == model), None)
 
-    def with_model(self, model: str, prior: Prior, features: Sequence[str]) -> "RankingPrior":
+    def with_model(self, model: str, prior: WeightBelief, features: Sequence[str]) -> "RankingPrior":
         """Add the prior of a further model over these features, which may rest on how sufficient answers are."""
         identity = PriorIdentity(model, _fingerprint(self.sufficiency_name.encode(), prior, features))
         return replace(self, further={**self.further, identity: prior})
@@ -112,11 +112,11 @@ class RankingPriors:
         return (*self.encyclopedic.fitted, *self.general.fitted)
 
     @property
-    def priors(self) -> dict[PriorIdentity, Prior]:
+    def priors(self) -> dict[PriorIdentity, WeightBelief]:
         """All priors, of both kinds."""
         return self.encyclopedic.priors | self.general.priors
 
-    def with_model(self, model: str, prior: Prior, features: Sequence[str]) -> "RankingPriors":
+    def with_model(self, model: str, prior: WeightBelief, features: Sequence[str]) -> "RankingPriors":
         """Add the prior of a further model, for both kinds."""
         return RankingPriors(
             self.encyclopedic.with_model(model, prior, features), self.general.with_model(model, prior, features)
@@ -159,7 +159,7 @@ def from_json(content: Mapping[str, Any]) -> RankingPrior:
     return RankingPrior(name, base_weights, prior, fitted, enough, sufficiency_name, level, expected)
 
 
-RankingWeights = tuple[NDArray[np.float64], Prior, tuple[str, ...]]
+RankingWeights = tuple[NDArray[np.float64], WeightBelief, tuple[str, ...]]
 """Base weights, the prior over all features, and the names of the data sets they were fitted to."""
 
 
@@ -173,7 +173,7 @@ def read_ranking(content: Mapping[str, Any]) -> RankingWeights:
     return base_weights, prior, tuple(map(str, content["fitted"]))
 
 
-def read_prior(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
+def read_prior(content: Mapping[str, Any], features: Sequence[str]) -> WeightBelief:
     """Read a prior over these features from plain JSON, as the evaluation's ``prior_files`` writes it.
 
     Raises:
@@ -190,7 +190,7 @@ def read_prior(content: Mapping[str, Any], features: Sequence[str]) -> Prior:
         raise ValueError("its numbers must be finite")
     if not np.allclose(precision, precision.T) or np.linalg.eigvalsh(precision).min() <= 0:
         raise ValueError("its precision must be symmetric and positive definite")
-    return Prior(mean, precision)
+    return WeightBelief(mean, precision)
 
 
 def _read_level(content: Mapping[str, Any]) -> float:
@@ -208,6 +208,6 @@ def _read_expected(content: Mapping[str, Any]) -> NDArray[np.float64]:
     return expected
 
 
-def _fingerprint(before: bytes, prior: Prior, features: Sequence[str]) -> str:
+def _fingerprint(before: bytes, prior: WeightBelief, features: Sequence[str]) -> str:
     numbers = before + prior.mean.tobytes() + prior.precision.tobytes()
     return hashlib.sha256(numbers + ",".join(features).encode()).hexdigest()[:16]

@@ -15,7 +15,7 @@ tests/storage/test_plans.py lists them.
 import re
 from functools import cache
 
-NOT_DELETED = "going_since IS NULL"
+NOT_DELETED = "deleted_at IS NULL"
 """Of rows of ``collection``: it is there. Others were deleted, and what they held goes: ``storage.corpus.removal``.
 """
 

@@ -3062,15 +3062,15 @@ export interface components {
              */
             contested_share: number;
             /**
-             * Daily Comparisons
-             * @description Verdicts a day that may teach sufficiency and the trust in a reranker.
-             */
-            daily_comparisons: number | null;
-            /**
              * Daily Share
              * @description How much of the distance between a memory and its verdicts it may close in a day; 1: all of it.
              */
             daily_share: number;
+            /**
+             * Daily Weight Verdicts
+             * @description Verdicts a day that may teach sufficiency and the trust in a reranker.
+             */
+            daily_weight_verdicts: number | null;
             /** Observation Noise Negative */
             observation_noise_negative: number;
             /** Observation Noise Positive */
@@ -4636,7 +4636,7 @@ export interface components {
             supporting?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Supporting Passages
-             * @description Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
+             * @description Passages that helped as a whole: their keys and question memory learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
              */
             supporting_passages?: string[];
             /**
@@ -5223,15 +5223,15 @@ export interface components {
              */
             contested_share?: number | null;
             /**
-             * Daily Comparisons
-             * @description Verdicts a day that may teach sufficiency and the trust in a reranker.
-             */
-            daily_comparisons?: number | null;
-            /**
              * Daily Share
              * @description How much of the distance between a memory and its verdicts it may close in a day; 1: all of it.
              */
             daily_share?: number | null;
+            /**
+             * Daily Weight Verdicts
+             * @description Verdicts a day that may teach sufficiency and the trust in a reranker.
+             */
+            daily_weight_verdicts?: number | null;
             /**
              * Observation Noise Negative
              * @description R_neg: unreliability of its rejections.
@@ -6169,7 +6169,10 @@ export interface components {
             };
             /** Passage Id */
             passage_id: string;
-            /** Score */
+            /**
+             * Score
+             * @description What the answer is ordered by. Compare it within one answer only, but for strategy `dense`. Strategy `graph` with profile `default`: log odds that the passage is evidence, but for a constant of the question (any number); with `paper`: similarity of its key plus its selected sentences (any number). `dense`: cosine of its key and the question (-1 to 1), which compares across answers of one collection. `lexical`: BM25 (above 0). `hybrid`: sum of reciprocal ranks (above 0, at most 0.033).
+             */
             score: number;
             /** Sentences */
             sentences: components["schemas"]["SentenceOut"][];
@@ -7177,10 +7180,10 @@ export interface components {
             /** Perplexity */
             perplexity: number;
             /**
-             * Prior
+             * Recall Probability
              * @description Probability that the sentence is evidence, by this recall, in [0, 1].
              */
-            prior: number;
+            recall_probability: number;
             /**
              * Same Need
              * @description Probability that the sentence's passage is evidence, by all past questions near this one.
@@ -7898,10 +7901,10 @@ export interface components {
             /** Question */
             question: string;
             /**
-             * Recall Prior
+             * Recall Probability
              * @description Of the sentence, by what the verdict did to supports of past questions.
              */
-            recall_prior: number;
+            recall_probability: number;
             /**
              * Score
              * @description Of the sentence in its hop, by what the verdict did to memories.
@@ -7959,7 +7962,7 @@ export interface components {
             position: number;
             /**
              * Score
-             * @description Its best score in any hop or its recall prior; null if no hop selected it.
+             * @description Its best score in any hop or its recall probability; null if no hop selected it.
              */
             score: number | null;
             /** Sentence Id */
@@ -7989,8 +7992,8 @@ export interface components {
             influences_cut?: boolean;
             /** Passage Id */
             passage_id: string;
-            /** Recall Prior */
-            recall_prior: number;
+            /** Recall Probability */
+            recall_probability: number;
             /** Score */
             score: number;
             /** Semantic */
@@ -8092,7 +8095,7 @@ export interface components {
             supporting?: ((number | string) | components["schemas"]["SentenceById"] | components["schemas"]["SentenceByText"])[];
             /**
              * Supporting Passages
-             * @description Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
+             * @description Passages that helped as a whole: their keys and question memory learn from it. Of each that has no supporting sentence, the one nearest to the question that is no heading counts as a support that is right one time in two; other sentences of it that are not named are left alone.
              */
             supporting_passages?: string[];
             /**

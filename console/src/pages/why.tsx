@@ -326,7 +326,7 @@ function Hops({ trace }: { trace: Schemas["TraceOut"] }) {
         ))}
         {trace.recalled.map((one) => (
           <li key={one.sentence_id} class="quiet">
-            Recalled with {percent(one.prior)}: sentence {one.sentence_id}
+            Recalled with {percent(one.recall_probability)}: sentence {one.sentence_id}
             {one.past_question && `, by “${one.past_question}”`}. {describeVotes(one)}
             {one.contrasts.length > 0 && ` The two questions differ in ${one.contrasts.join(", ")}.`}
           </li>

@@ -86,7 +86,7 @@ export function SentenceFactors({ hop, sentence }: { hop: number; sentence: Sche
       <p class="quiet">
         Hop {hop}, score <span class="figure">{figure(sentence.score, 3)}</span>
         {sentence.activated_by.length > 0 && <>, by way of {sentence.activated_by.slice(0, 6).join(", ")}</>}
-        {sentence.recall_prior > 0 && <>, recalled with {figure(sentence.recall_prior)}</>}
+        {sentence.recall_probability > 0 && <>, recalled with {figure(sentence.recall_probability)}</>}
       </p>
       <dl class="bars">
         {PARTS.filter(([part]) => !(part === "time_factor" && sentence.time_factor === 1)).map(([part, name, term]) => (

@@ -82,11 +82,11 @@ function Weight({ of }: { of: number }) {
 }
 
 function Caps({ of: { constants, set } }: { of: Schemas["JudgeOut"] }) {
-  const { daily_share, contested_share, daily_comparisons } = constants;
+  const { daily_share, contested_share, daily_weight_verdicts } = constants;
   return (
     <span class="quiet">
       {percent(daily_share)} of a memory a day, {percent(contested_share)} where contested
-      {daily_comparisons !== null && `, ${daily_comparisons} comparisons`}
+      {daily_weight_verdicts !== null && `, ${daily_weight_verdicts} verdicts that teach weights`}
       {set.length > 0 && <span class="badge accent">set for it</span>}
     </span>
   );

@@ -50,7 +50,7 @@ export function path(query: Schemas["QueryOut"], trace: Schemas["TraceOut"], wid
     for (const one of hop.sentences.slice(0, MOST)) {
       add(sentences, `sentence ${one.sentence_id}`, one.text, hop.hop, 4 + 4 * (one.score / best));
       for (const name of one.activated_by) join(`entity ${name}`, `sentence ${one.sentence_id}`, one.score / best);
-      if (one.recall_prior > 0) join("question", `sentence ${one.sentence_id}`, one.recall_prior);
+      if (one.recall_probability > 0) join("question", `sentence ${one.sentence_id}`, one.recall_probability);
     }
     before = hop;
   }

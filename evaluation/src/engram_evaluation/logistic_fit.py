@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import Floats, Prior
 from engram.core.ranking.sufficiency import compute_withholding_threshold
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief
 from engram.wings.sessions.core.feedback_stop import STOP_FEATURES, Network
 
 MAX_STEPS = 100
@@ -17,7 +17,9 @@ ADAM_DECAYS = (0.9, 0.999)
 SMALLEST = 1e-8
 
 
-def fit_logistic(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdicts: float) -> Prior:
+def fit_logistic(
+    corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: float, verdicts: float
+) -> WeightBelief:
     """A prior from judged answers of several corpora, each corpus counting the same.
 
     The mean maximises the mean log-likelihood less ridge/2 |w|^2, which is concave, by Newton's method with step
@@ -48,7 +50,7 @@ def fit_logistic(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: flo
             # w·x is the same of standardised features x T and weights T^-1 w.
             back = np.linalg.inv(to_standard)
             precision = verdicts * back.T @ curvature @ back
-            return Prior(to_standard @ weights, (precision + precision.T) / 2.0)
+            return WeightBelief(to_standard @ weights, (precision + precision.T) / 2.0)
         scale, before = 1.0, _objective(standard, enough, share, penalty, weights)
         while _objective(standard, enough, share, penalty, weights + scale * step) < before and scale > TOLERANCE:
             scale /= 2.0
@@ -56,7 +58,7 @@ def fit_logistic(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], ridge: flo
     raise ValueError(f"the weights did not converge in {MAX_STEPS} steps")
 
 
-def calibrate(prior: Prior, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> Prior:
+def calibrate(prior: WeightBelief, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> WeightBelief:
     """The prior with its log odds shifted and scaled to be true of judged answers (Platt, 1999).
 
     Args:
@@ -69,7 +71,7 @@ def calibrate(prior: Prior, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]])
     shift, scale = fit_logistic(odds, TOLERANCE, 1.0).mean
     mean = scale * prior.mean
     mean[0] += shift
-    return Prior(mean, prior.precision)
+    return WeightBelief(mean, prior.precision)
 
 
 def find_lowest_level(mean: Floats, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> float:
@@ -100,7 +102,7 @@ def expect_features(precision: Floats, absent: Sequence[int]) -> Floats:
     return expected
 
 
-def loosen_prior(prior: Prior, bias: float, slope: float) -> Prior:
+def loosen_prior(prior: WeightBelief, bias: float, slope: float) -> WeightBelief:
     """The prior less sure of how often answers are enough and of how much its own word counts than of their order.
 
     Other corpora tell which answer is likelier enough better than how likely it is: families of data sets differ in
@@ -120,7 +122,7 @@ def loosen_prior(prior: Prior, bias: float, slope: float) -> Prior:
     only[0] = 1.0
     spread = np.linalg.inv(prior.precision) + bias * np.outer(only, only) + slope * np.outer(prior.mean, prior.mean)
     precision = np.linalg.inv(spread)
-    return Prior(prior.mean, (precision + precision.T) / 2.0)
+    return WeightBelief(prior.mean, (precision + precision.T) / 2.0)
 
 
 def standardise_corpora(corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, Floats, Floats]:

@@ -11,7 +11,7 @@ from engram.context.errors import ConfigurationError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import BASE_FEATURES, PASSAGE_FEATURES
-from engram.core.ranking.ranking_weights import Floats, Prior
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief
 from engram.providers.ranking_prior import RankingPrior, RankingPriors, RankingWeights, read_ranking
 from engram.wings.sessions.core import feedback_stop
 from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
@@ -39,8 +39,8 @@ def build_neutral_prior() -> RankingPrior:
     )
 
 
-def _build_flat_prior(size: int) -> Prior:
-    return Prior(np.zeros(size), np.eye(size))
+def _build_flat_prior(size: int) -> WeightBelief:
+    return WeightBelief(np.zeros(size), np.eye(size))
 
 
 def load_ranking(path: Path) -> dict[CorpusKind, RankingWeights]:
@@ -58,9 +58,9 @@ def load_ranking(path: Path) -> dict[CorpusKind, RankingWeights]:
 
 def format_ranking(
     first: NDArray[np.float64],
-    prior: Prior,
+    prior: WeightBelief,
     fitted: tuple[str, ...],
-    enough: Prior,
+    enough: WeightBelief,
     level: float,
     expected: Floats,
     enough_fitted: tuple[str, ...] = (),
@@ -87,7 +87,7 @@ def format_ranking(
     }
 
 
-def _format_prior(prior: Prior) -> dict[str, Any]:
+def _format_prior(prior: WeightBelief) -> dict[str, Any]:
     return {
         "mean": _round_numbers(prior.mean),
         "precision": [_round_numbers(row) for row in prior.precision],

@@ -1,4 +1,4 @@
-"""Fitting the prior of the ranking weights to judged questions of several corpora (see ``ranking_weights``)."""
+"""Fitting the prior of the ranking weights to judged questions of several corpora (see ``weight_beliefs``)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import Floats, Prior
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief
 
 MAX_STEPS = 100
 TOLERANCE = 1e-6
@@ -20,7 +20,7 @@ class JudgedQuestion:
     supported: NDArray[np.bool_]
 
 
-def fit(corpora: Sequence[Sequence[JudgedQuestion]], ridge: float, verdicts: float) -> Prior:
+def fit(corpora: Sequence[Sequence[JudgedQuestion]], ridge: float, verdicts: float) -> WeightBelief:
     """A prior from judged questions of several corpora, each corpus counting the same.
 
     The mean maximises the mean log-likelihood of ``belief``, no rival spared, less ridge/2 |w|^2, which is concave,
@@ -46,7 +46,7 @@ def fit(corpora: Sequence[Sequence[JudgedQuestion]], ridge: float, verdicts: flo
     for _ in range(MAX_STEPS):
         step = np.linalg.solve(curvature, gradient)
         if float(gradient @ step) < TOLERANCE:
-            return Prior(mean, verdicts * curvature)
+            return WeightBelief(mean, verdicts * curvature)
         scale = 1.0
         while (trial := _objective(stacks, mean + scale * step, ridge))[0] < objective and scale > TOLERANCE:
             scale /= 2.0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
 from engram.core.budget import Budget
-from engram.core.ranking.ranking_weights import Floats, Prior
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief
 from engram.wings.sessions.core import feedback_stop, round_sufficiency
 from engram.wings.sessions.core.feedback_stop import Network
 from engram.wings.sessions.parts import sessions_of
@@ -44,7 +44,7 @@ def fit_stop(
     *,
     unit: Unit = "sessions",
     hidden: int = 0,
-) -> tuple[Network, Prior | None]:
+) -> tuple[Network, WeightBelief | None]:
     """The classifier, each corpus counting the same; and what is believed of a round, where sessions are learned
     from.
 

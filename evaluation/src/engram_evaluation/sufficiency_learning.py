@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, build_empty_evidence
 from engram.core.ranking.sufficiency import build_counted_observation, compute_learned_mean, probability
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief, WeightEvidence, build_empty_evidence
 from engram.providers.ranking_prior import RankingPrior
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
@@ -98,7 +98,7 @@ def measure_drawn(
 
 
 def measure_draws(
-    prior: Prior,
+    prior: WeightBelief,
     rows: Floats,
     is_sufficient: NDArray[np.bool_],
     verdicts: Sequence[int],

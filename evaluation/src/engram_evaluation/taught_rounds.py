@@ -8,8 +8,8 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import build_observation, probability
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief, WeightEvidence, build_empty_evidence, posterior
 from engram_evaluation.sufficiency_measure import auc, calibration_error
 
 NOISE = 0.5
@@ -43,7 +43,7 @@ class TaughtQuality:
 
 
 def measure_taught(
-    prior: Prior, sessions: Sequence[Session], verdicts: Sequence[int], draws: int = DRAWS
+    prior: WeightBelief, sessions: Sequence[Session], verdicts: Sequence[int], draws: int = DRAWS
 ) -> list[TaughtQuality]:
     """Before any verdict and after each of these numbers, on the same sessions, none of which is judged.
 
@@ -73,7 +73,7 @@ def measure_taught(
     ]
 
 
-def _session_evidence(prior: Prior, session: Session) -> WeightEvidence:
+def _session_evidence(prior: WeightBelief, session: Session) -> WeightEvidence:
     """Return the evidence of one verdict; rounds count as shares, see ``round_sufficiency.observe_verdict``."""
     rows, suffices = session
     total = reduce(

@@ -11,7 +11,7 @@ from engram.context.errors import InvalidRequestError
 from engram.core.ranking import sufficiency
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.passage_scores import BASE_FEATURES
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import WeightBelief
 from engram.providers.ranking_prior import (
     RankingPrior,
     RankingWeights,
@@ -115,7 +115,7 @@ def fit_weights(
     return format_ranking(first, both, fitted, enough, level, expected, names)
 
 
-def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prior]:
+def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], WeightBelief]:
     """Base weights, (len(BASE_FEATURES),), and a prior over all features; each corpus counts the same.
 
     The questions are asked twice: reranking features depend on whom base weights put into the pool.
@@ -141,8 +141,8 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Prio
 
 
 def fit_sufficiency(
-    corpora: Corpora, first: NDArray[np.float64], ranking: Prior, steps: Steps
-) -> tuple[Prior, float, NDArray[np.float64]]:
+    corpora: Corpora, first: NDArray[np.float64], ranking: WeightBelief, steps: Steps
+) -> tuple[WeightBelief, float, NDArray[np.float64]]:
     """A prior of when the first passages hold all the evidence, ranked by these weights, and a level.
 
     Every question is asked twice more, with its evidence and without it: the features of an answer depend on the
@@ -203,7 +203,7 @@ def holds_all_relevant(relevant: Collection[str], first: Collection[str]) -> boo
     return sum(name in relevant for name in first) >= min(len(relevant), sufficiency.EVIDENCE_PASSAGES)
 
 
-def fit_prior(corpora: Sequence[Sequence[JudgedQuestion]]) -> Prior:
+def fit_prior(corpora: Sequence[Sequence[JudgedQuestion]]) -> WeightBelief:
     """The prior, each corpus counting the same.
 
     Raises:

@@ -7,7 +7,7 @@ from engram.core.ranking.corpus_kind import (
     LEAST_QUESTIONS,
     NAMING_SHARE,
     NOT_NAMING_SHARE,
-    KindMeasure,
+    CorpusKindMeasure,
     is_name,
     question_share,
     title_share,
@@ -74,9 +74,9 @@ def test_a_page_counts_with_all_its_paragraphs_if_one_uses_the_name() -> None:
 
 
 def test_half_of_the_passages_make_an_encyclopedia() -> None:
-    assert KindMeasure(ENCYCLOPEDIC_SHARE).kind == "encyclopedic"
-    assert KindMeasure(ENCYCLOPEDIC_SHARE - 0.01).kind == "general"
-    assert KindMeasure(None).kind == "general"
+    assert CorpusKindMeasure(ENCYCLOPEDIC_SHARE).kind == "encyclopedic"
+    assert CorpusKindMeasure(ENCYCLOPEDIC_SHARE - 0.01).kind == "general"
+    assert CorpusKindMeasure(None).kind == "general"
 
 
 def test_few_questions_have_no_share() -> None:
@@ -85,15 +85,15 @@ def test_few_questions_have_no_share() -> None:
 
 
 def test_questions_decide_before_titles() -> None:
-    assert KindMeasure(1.0, NOT_NAMING_SHARE).kind == "general"
-    assert KindMeasure(0.0, NAMING_SHARE).kind == "encyclopedic"
-    assert KindMeasure(1.0, 0.0).source == "questions"
-    assert KindMeasure(1.0).source == "titles"
+    assert CorpusKindMeasure(1.0, NOT_NAMING_SHARE).kind == "general"
+    assert CorpusKindMeasure(0.0, NAMING_SHARE).kind == "encyclopedic"
+    assert CorpusKindMeasure(1.0, 0.0).source == "questions"
+    assert CorpusKindMeasure(1.0).source == "titles"
 
 
 def test_titles_decide_while_questions_are_not_clear() -> None:
     for share in (NOT_NAMING_SHARE + 0.01, NAMING_SHARE - 0.01):
-        assert KindMeasure(1.0, share).kind == "encyclopedic"
-        assert KindMeasure(0.0, share).kind == "general"
-        assert KindMeasure(1.0, share).source == "titles"
-    assert KindMeasure(None).source == "default"
+        assert CorpusKindMeasure(1.0, share).kind == "encyclopedic"
+        assert CorpusKindMeasure(0.0, share).kind == "general"
+        assert CorpusKindMeasure(1.0, share).source == "titles"
+    assert CorpusKindMeasure(None).source == "default"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engram.core.ranking.ranking_weights import CandidateComparison, observe, posterior
 from engram.core.ranking.reranking import MOST_LOG_ODDS, TRUST, RerankedScores, features, to_log_odds, trust_prior
+from engram.core.ranking.weight_beliefs import CandidateComparison, observe, posterior
 
 
 def test_relevances_become_log_odds_and_stay_within_bounds() -> None:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from engram.core.ranking import same_need
 from engram.core.ranking.neighbour_vote import UNTAUGHT
 from engram.core.ranking.question_contrasts import CONTRASTS, measure_contrasts
-from engram.core.ranking.ranking_weights import sigmoid
 from engram.core.ranking.same_need import JudgedPairs, QuestionSpread, QuestionUnits, Signals
+from engram.core.ranking.weight_beliefs import sigmoid
 
 Vectors = NDArray[np.float64]
 DIMENSION = 48

@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
 from engram.core.ranking import sufficiency
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence, posterior
 from engram.core.ranking.sufficiency import (
     ANSWER_FEATURES,
     CONFIRMATIONS_FOR_HALF_WEIGHT,
@@ -27,10 +26,11 @@ from engram.core.ranking.sufficiency import (
     label_evidence,
     probability,
 )
+from engram.core.ranking.weight_beliefs import WeightBelief, WeightEvidence, build_empty_evidence, posterior
 
 SIZE = len(ANSWER_FEATURES)
 EXPECTED = np.zeros((len(sufficiency.PATTERNED), SIZE))
-FLAT = Prior(np.zeros(SIZE), np.eye(SIZE))
+FLAT = WeightBelief(np.zeros(SIZE), np.eye(SIZE))
 
 
 def chain(
@@ -301,7 +301,7 @@ def draw_answer(seed: int) -> np.ndarray:
 
 class TestObserve:
     def test_of_a_sure_prior_it_is_the_gradient_at_its_mean(self) -> None:
-        prior = Prior(np.linspace(-1, 1, SIZE), 1e12 * np.eye(SIZE))
+        prior = WeightBelief(np.linspace(-1, 1, SIZE), 1e12 * np.eye(SIZE))
         x, step = draw_answer(0), 1e-6
         for outcome in (0, 1):
 
@@ -328,7 +328,7 @@ class TestObserve:
     def test_the_less_sure_the_prior_the_less_a_verdict_holds_it_where_it_is(self) -> None:
         x, mean = draw_answer(0), np.linspace(-1, 1, SIZE)
         curvatures = [
-            build_observation(x, 1, Prior(mean, sure * np.eye(SIZE)), 1.0).evidence.precision[0, 0]
+            build_observation(x, 1, WeightBelief(mean, sure * np.eye(SIZE)), 1.0).evidence.precision[0, 0]
             for sure in (100.0, 1.0, 0.01)
         ]
         assert curvatures[0] > curvatures[1] > curvatures[2] > 0
@@ -340,7 +340,7 @@ class TestObserve:
     def test_its_parabola_lies_below_the_likelihood_and_touches_it(
         self, seed: int, outcome: int, along: float
     ) -> None:
-        x, prior = draw_answer(seed), Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
+        x, prior = draw_answer(seed), WeightBelief(np.linspace(-1, 1, SIZE), np.eye(SIZE))
         seen = build_observation(x, outcome, prior, 1.0).evidence
 
         def compute_excess(odds: float) -> float:
@@ -355,7 +355,7 @@ class TestObserve:
 
     def test_certain_prior_gives_the_maximal_curvature(self) -> None:
         x = draw_answer(0)
-        sure = Prior(np.zeros(SIZE), 1e18 * np.eye(SIZE))
+        sure = WeightBelief(np.zeros(SIZE), 1e18 * np.eye(SIZE))
         assert_allclose(build_observation(x, 1, sure, 1.0).evidence.precision, 0.25 * np.outer(x, x))
 
     @given(ANSWERS)
@@ -388,7 +388,7 @@ class TestObserve:
 
     @given(st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=12))
     def test_corrections_alone_leave_the_prior(self, seeds: list[int]) -> None:
-        prior = Prior(np.linspace(-1, 1, SIZE), np.eye(SIZE))
+        prior = WeightBelief(np.linspace(-1, 1, SIZE), np.eye(SIZE))
         terms = [build_counted_observation(draw_answer(seed), 0, prior, 0.5).evidence for seed in seeds]
         learned = compute_learned_mean(prior, sum(terms, build_empty_evidence(SIZE + 1)))
         assert_allclose(learned, prior.mean, rtol=0, atol=1e-12)
@@ -415,7 +415,7 @@ class TestObserve:
         self, rate: float, kinds: list[str], level: float, draw: random.Random
     ) -> None:
         """200 answers with outcomes of a known rate, whatever the prior says, in any order."""
-        prior = Prior(np.append(level, np.full(SIZE - 1, 0.2)), np.diag([2.0, *[20.0] * (SIZE - 1)]))
+        prior = WeightBelief(np.append(level, np.full(SIZE - 1, 0.2)), np.diag([2.0, *[20.0] * (SIZE - 1)]))
         answers = [draw_answer(draw.getrandbits(32)) for _ in range(200)]
         outcomes = [at < rate * len(answers) for at in range(len(answers))]
         draw.shuffle(outcomes)

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from engram.composition.container import Application, Servers
 from engram.core.ranking import sufficiency
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence
+from engram.core.ranking.weight_beliefs import WeightBelief, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.effects.weight_effect import WeightEffect
 from engram.services.question.answer import Answer
@@ -235,7 +235,7 @@ class TestCollections:
         self, application: Application, addresses: Servers, towns: str
     ) -> None:
         ours = state.prior_of(application, towns)
-        turned = Prior(-ours.sufficiency.mean, 2.0 * ours.sufficiency.precision)
+        turned = WeightBelief(-ours.sufficiency.mean, 2.0 * ours.sufficiency.precision)
         other = replace(ours, sufficiency_name="another", sufficiency=turned)
         weights = WeightEffect(lambda _kind: other.priors, application.models.weight_models)
         memories, keys, _ = application.learning.learner.effects

@@ -66,7 +66,7 @@ def draw_opinion(draw: st.DrawFn) -> LoggedOpinion:
 def judged(application: Application, curie: str) -> str:
     """A collection some of whose judges count less than others."""
     application.learning.judges.set(
-        application.auth.access.scope(curie), "careless", share=0.7, contested=0.05, comparisons=2
+        application.auth.access.scope(curie), "careless", share=0.7, contested=0.05, weight_verdicts=2
     )
     application.learning.judges.set(
         application.auth.access.scope(curie), "strict", negative=0.2, share=0.9, contested=0.3

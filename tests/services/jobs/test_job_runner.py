@@ -13,7 +13,7 @@ from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import LlmError, StatementGivenUpError, UnavailableError
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, JobThreads, Runner
-from engram.services.jobs.work import Kind, Work
+from engram.services.jobs.work import JobKind, Work
 from engram.storage.auth import tenants
 from engram.storage.corpus import collections
 from engram.storage.database import Writer
@@ -52,10 +52,10 @@ class Bench:
                 writer, collection, application.models.encoder.id
             ).collection.id
 
-    def kind(self, name: str = "test", **more: Any) -> Kind:
-        return Kind(f"{name}-{self.collection}", f"{name}-{self.collection}", **more)
+    def kind(self, name: str = "test", **more: Any) -> JobKind:
+        return JobKind(f"{name}-{self.collection}", f"{name}-{self.collection}", **more)
 
-    def runner(self, run: Run, kind: Kind | None = None, lease_seconds: float = 60.0) -> Runner:
+    def runner(self, run: Run, kind: JobKind | None = None, lease_seconds: float = 60.0) -> Runner:
         self.handler = ScriptedHandler(run)
         return Runner(
             self.database,
@@ -84,7 +84,7 @@ class Bench:
                 for target in targets
             ]
 
-    def queue(self, kind: Kind | None = None, received: int = 0, target: int | None = None) -> None:
+    def queue(self, kind: JobKind | None = None, received: int = 0, target: int | None = None) -> None:
         asked = kind or self.kind()
         with self.database.write() as writer:
             assert jobs.add(

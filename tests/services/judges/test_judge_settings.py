@@ -68,7 +68,7 @@ class TestJudgeNoise:
         self, application: Application, curie: str, born: int
     ) -> None:
         application.learning.judges.set(
-            application.auth.access.scope(curie), "noisy", positive=4.0, share=0.5, comparisons=7
+            application.auth.access.scope(curie), "noisy", positive=4.0, share=0.5, weight_verdicts=7
         )
         say(application, curie, "noisy", born, 1)
         application.learning.judges.set(application.auth.access.scope(curie), "noisy", positive=9.0)
@@ -80,7 +80,7 @@ class TestJudgeNoise:
             "process_noise": application.models.noise.process,
             "daily_share": 0.5,
             "contested_share": application.models.noise.contested,
-            "daily_comparisons": 7,
+            "daily_weight_verdicts": 7,
         }.items() <= event.items()
 
 
@@ -170,7 +170,7 @@ class TestContradictedJudges:
 
 
 class TestRankingVerdictCap:
-    def comparisons(
+    def give_weight_verdicts(
         self, application: Application, name: str, judge: str, count: int, days: Sequence[str] = ("2026-05-01",)
     ) -> list[int]:
         """Events that each teach the ranking something of their own."""
@@ -197,29 +197,29 @@ class TestRankingVerdictCap:
 
     @pytest.mark.parametrize("batch", [1, 3, 8])
     def test_so_many_verdicts_a_day_teach_it(self, application: Application, curie: str, batch: int) -> None:
-        application.learning.judges.set(application.auth.access.scope(curie), "busy", comparisons=2)
+        application.learning.judges.set(application.auth.access.scope(curie), "busy", weight_verdicts=2)
         days = ("2026-05-01", "2026-05-02")
-        busy = self.comparisons(application, curie, "busy", 8, days)
+        busy = self.give_weight_verdicts(application, curie, "busy", 8, days)
         undo.apply(application, curie, busy, batch)
         assert self.list_counted(application, curie) == busy[:4]
         learned = state.load_weights(application, curie)
         assert learned is not None
         assert learned.events == 4
         undo.assert_verified(application, curie)
-        calm = self.comparisons(application, curie, "calm", 3)
+        calm = self.give_weight_verdicts(application, curie, "calm", 3)
         undo.apply(application, curie, calm, batch)
         assert self.list_counted(application, curie) == [*busy[:4], *calm]
 
-    def test_judge_without_comparisons_teaches_no_weights(self, application: Application, curie: str) -> None:
-        application.learning.judges.set(application.auth.access.scope(curie), "mute", comparisons=0)
-        undo.apply(application, curie, self.comparisons(application, curie, "mute", 3))
+    def test_judge_without_weight_verdicts_teaches_no_weights(self, application: Application, curie: str) -> None:
+        application.learning.judges.set(application.auth.access.scope(curie), "mute", weight_verdicts=0)
+        undo.apply(application, curie, self.give_weight_verdicts(application, curie, "mute", 3))
         assert state.load_weights(application, curie) is None
         assert len(state.weight_rows(application, curie)) == 3
         undo.assert_verified(application, curie)
 
     def test_once_one_is_revoked_the_next_counts(self, application: Application, curie: str) -> None:
-        application.learning.judges.set(application.auth.access.scope(curie), "busy", comparisons=2)
-        events = self.comparisons(application, curie, "busy", 5)
+        application.learning.judges.set(application.auth.access.scope(curie), "busy", weight_verdicts=2)
+        events = self.give_weight_verdicts(application, curie, "busy", 5)
         undo.apply(application, curie, events)
         application.learning.revocation.revoke(application.auth.access.scope(curie), events[0])
         assert self.list_counted(application, curie) == events[1:3]
@@ -279,8 +279,8 @@ class TestRankingVerdictCap:
         undo.assert_verified(application, curie)
 
     def test_a_row_that_counts_though_it_must_not_is_found(self, application: Application, curie: str) -> None:
-        application.learning.judges.set(application.auth.access.scope(curie), "busy", comparisons=1)
-        undo.apply(application, curie, self.comparisons(application, curie, "busy", 2))
+        application.learning.judges.set(application.auth.access.scope(curie), "busy", weight_verdicts=1)
+        undo.apply(application, curie, self.give_weight_verdicts(application, curie, "busy", 2))
         with application.database.write() as writer:
             writer.execute(
                 "UPDATE weight_audit SET counted = true WHERE collection_id = %(c)s",
@@ -295,10 +295,10 @@ def test_under_caps_too_it_is_as_if_revoked_verdicts_had_never_come(
 ) -> None:
     draw = random.Random(seed)
     application.learning.judges.set(
-        application.auth.access.scope(curie), "careful", share=0.6, contested=0.05, comparisons=3
+        application.auth.access.scope(curie), "careful", share=0.6, contested=0.05, weight_verdicts=3
     )
     application.learning.judges.set(
-        application.auth.access.scope(curie), "careless", share=0.9, contested=0.3, comparisons=2, negative=3.0
+        application.auth.access.scope(curie), "careless", share=0.9, contested=0.3, weight_verdicts=2, negative=3.0
     )
     events = undo.stream(application, curie, 40, seed)
     for event in events:

@@ -89,11 +89,11 @@ class TestCaps:
         for n in range(20):
             left *= 1.0 - gains(say(application, curie, f"new-{n}", rejected=[said[0]]))["recall"]
         assert 1.0 - left <= application.models.noise.contested + 1e-9
-        assert task(application, curie, said[0])["pulled"] != before["pulled"]
+        assert task(application, curie, said[0])["gain_budgets"] != before["gain_budgets"]
         (row,) = [
             row for row in state.rows(application, curie, "question_support") if row["sentence_id"] == said[0]
         ]
-        assert row["said"] == [["honest", 1]], "words of new judges outvote nobody"
+        assert row["judge_statements"] == [["honest", 1]], "words of new judges outvote nobody"
         again = gains(say(application, curie, LOCAL, [said[0]], judge="honest"))
         assert again["task"] > 0.2, "and take nothing from those who are trusted"
         undo.assert_verified(application, curie)

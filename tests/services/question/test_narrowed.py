@@ -76,16 +76,20 @@ def test_recalled_sentences_respect_the_filter(application: Application, kinds: 
     assert list_passages(application, replace(query, among=[ids["tokyo"]])) == ["tokyo"]
 
 
-def test_the_cosines_of_an_answer(application: Application, kinds: str) -> None:
+def test_the_probabilities_of_an_answer(application: Application, kinds: str) -> None:
     scope = application.auth.access.scope(kinds)
-    answer = application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope))
-    dense = application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope, strategy="dense"))
-    cosines = {passage.passage_id: passage.similarity for passage in dense.passages}
-    assert [passage.similarity for passage in dense.passages] == [passage.score for passage in dense.passages]
-    for passage in answer.passages:
-        assert passage.similarity == pytest.approx(cosines[passage.passage_id], abs=1e-6)
-    lexical = application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope, strategy="lexical"))
-    assert {passage.similarity for passage in lexical.passages} == {None}
+    query = Query(text=QUESTIONS[0], scope=scope, top_k=2)
+    passages = application.answers.question.answer(query).passages
+    retrieve = application.retrieval.retrieve
+    found = retrieve.find(retrieve.plan(query))
+    probabilities = [found.ranking.estimate_probability(score) for _, score in found.ranking.ordered]
+    assert [passage.probability for passage in passages] == probabilities[:2]
+    assert sum(one for one in probabilities if one is not None) == pytest.approx(
+        min(found.walk.evidence_count, len(probabilities) / 2)
+    )
+    for strategy in ("dense", "lexical", "hybrid"):
+        answer = application.answers.question.answer(replace(query, strategy=strategy))
+        assert {passage.probability for passage in answer.passages} == {None}
 
 
 def test_gaps_are_looked_for_in_the_whole_collection(application: Application, kinds: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking import sufficiency
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import WeightBelief
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult, RetrievalService
@@ -29,7 +29,7 @@ def believing(application: Application) -> Believing:
     def build_service(probability: float) -> RetrievalService:
         weights = np.zeros(len(sufficiency.ANSWER_FEATURES))
         weights[0] = np.log(probability / (1 - probability))
-        enough = Prior(weights, np.eye(len(weights)))
+        enough = WeightBelief(weights, np.eye(len(weights)))
         prior = replace(application.models.priors.general, sufficiency=enough, sufficiency_name="even")
         return RetrievalService(
             application.database,

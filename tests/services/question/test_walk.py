@@ -75,7 +75,7 @@ def test_a_walk_resumed_after_each_hop_is_one_that_ran_through(
 ) -> None:
     whole = through(application, planned(profile=profile, max_hops=3))
     assert len(whole.hops) == 3
-    assert bool(whole.recalled) == bool(whole.priors) == (profile == "default")
+    assert bool(whole.recalled) == bool(whole.recall_probabilities) == (profile == "default")
     walk = through(application, planned(profile=profile, max_hops=1))
     assert (len(walk.hops), walk.stop_reason) == (1, "max_hops")
     for most in (2, 3):

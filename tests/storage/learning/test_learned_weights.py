@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sqlalchemy.exc import IntegrityError
 
 from engram.composition.container import Application
-from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
+from engram.core.ranking.weight_beliefs import PriorIdentity, WeightEvidence
 from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import WeightTerm
 from tests.support import state

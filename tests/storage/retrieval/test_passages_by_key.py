@@ -7,7 +7,7 @@ from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.metadata_filter import compile_filter
-from engram.storage.retrieval.passages_by_key import Search
+from engram.storage.retrieval.passages_by_key import KeySearch
 from engram.storage.retrieval.query_focus import Focus
 from tests.conftest import CURIE, Ingest
 from tests.support import keys, state
@@ -24,17 +24,17 @@ def found(application: Application, collection: str, ingest: Ingest) -> Collecti
         return collections.find(reader, collection)
 
 
-def searches(application: Application) -> list[Search]:
+def searches(application: Application) -> list[KeySearch]:
     """Deep and shallow ones, with and without metadata."""
     vectors = application.models.embedder.embed(list(QUESTIONS))
     return [
-        Search(vectors[0], 1),
-        Search(vectors[1], 3, {"even": True}),
-        Search(vectors[2], 50),
-        Search(vectors[0], 2, {"even": False}),
-        Search(vectors[0], 2, {}),
-        Search(vectors[1], 2, {"odd": True}),
-        Search(vectors[2], 2, {"even": {"$ne": True}}),
+        KeySearch(vectors[0], 1),
+        KeySearch(vectors[1], 3, {"even": True}),
+        KeySearch(vectors[2], 50),
+        KeySearch(vectors[0], 2, {"even": False}),
+        KeySearch(vectors[0], 2, {}),
+        KeySearch(vectors[1], 2, {"odd": True}),
+        KeySearch(vectors[2], 2, {"even": {"$ne": True}}),
     ]
 
 

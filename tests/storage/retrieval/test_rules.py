@@ -11,7 +11,7 @@ from engram.core.ranking.profiles import Policy
 from engram.core.ranking.propagation import sentence_weights
 from engram.core.ranking.question_memory import net_support
 from engram.core.ranking.same_need import SameNeed
-from engram.services.question.walk import question_memory_priors
+from engram.services.question.walk import summarise_recall
 from engram.storage.corpus import collections
 from engram.storage.learning import question_supports
 from engram.storage.retrieval import graph_hops
@@ -79,8 +79,8 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
     with application.database.read() as reader:
         read = question_supports.recall(reader, asked, 100)
     certain = SameNeed(1.0, 9.0, 1.0)
-    priors, vouched = question_memory_priors([replace(past, same_need=certain) for past in read])
-    assert bool(priors) == (net_support(support, perplexity) > 0.01)  # less recalls nothing worth a mention
+    probabilities, vouched = summarise_recall([replace(past, same_need=certain) for past in read])
+    assert bool(probabilities) == (net_support(support, perplexity) > 0.01)  # less recalls nothing worth a mention
     assert supported or vouched == 0
     assert len(read) == (len(stored) if supported else len([row for row in stored if row["answered"] > 0])) > 0
 

@@ -10,7 +10,7 @@ from engram.composition.container import Application
 from engram.providers.language import Language, load_language
 from engram.services.auth.scope import Scope
 from engram.wings.agent.core.agent_turns import AgentTurn
-from engram.wings.agent.services.agent_memory import AgentMemory, MemorySource
+from engram.wings.agent.services.agent_memory import AgentMemory, FactSentence
 from engram.wings.agent.services.agent_play import Change, begin, carry_out, find_answer_sources, observe
 from engram.wings.agent.services.grounding import StreamDocument, ground_text
 from engram.wings.facts.core.triples import Triple
@@ -46,7 +46,7 @@ def build_memory(*said: tuple[Triple, str], memory: AgentMemory | None = None) -
     """A memory that sources said these to, one after the other."""
     held = memory or AgentMemory()
     for turn, (one, document) in enumerate(said, start=1):
-        held, _ = held.insert([(one, MemorySource(f"{document}.0", document))], turn)
+        held, _ = held.insert([(one, FactSentence(f"{document}.0", document))], turn)
     return held
 
 
@@ -71,7 +71,7 @@ def test_sources_make_a_fact_surer_and_one_that_repeats_itself_does_not() -> Non
 def test_an_update_doubts_what_it_contradicts_and_keeps_it() -> None:
     memory = build_memory((triple("Marie Curie", "place of birth", "Paris"), "a"))
     memory, fresh = memory.insert(
-        [(triple("Marie Curie", "place of birth", "Warsaw"), MemorySource("b.0", "b"))], 2
+        [(triple("Marie Curie", "place of birth", "Warsaw"), FactSentence("b.0", "b"))], 2
     )
     assert memory.conflicts(fresh) == ([0], [])
     assert list_doubted_facts(memory) == []  # two sources disagree: as much speaks for either
@@ -87,7 +87,7 @@ def test_an_update_doubts_what_it_contradicts_and_keeps_it() -> None:
 
 def test_multivalued_predicate_has_no_conflicts() -> None:
     memory = build_memory((triple("Marie Curie", "award", "a medal"), "a"))
-    memory, fresh = memory.insert([(triple("Marie Curie", "award", "a prize"), MemorySource("b.0", "b"))], 2)
+    memory, fresh = memory.insert([(triple("Marie Curie", "award", "a prize"), FactSentence("b.0", "b"))], 2)
     assert memory.conflicts(fresh) == ([], [])
 
 
@@ -95,7 +95,7 @@ def test_superseded_fact_ends_on_the_day_and_remains_a_bridge() -> None:
     memory = AgentMemory(functional=frozenset({"mayor"}))
     memory = build_memory((triple("Cologne", "mayor", "Fritz Schramma"), "a"), memory=memory)
     memory, fresh = memory.insert(
-        [(triple("Cologne", "mayor", "Jürgen Roters", 2009), MemorySource("b.0", "b"))], 2
+        [(triple("Cologne", "mayor", "Jürgen Roters", 2009), FactSentence("b.0", "b"))], 2
     )
     wrong, over = memory.conflicts(fresh)
     assert (wrong, over) == ([], [(0, 1)])
@@ -104,7 +104,7 @@ def test_superseded_fact_ends_on_the_day_and_remains_a_bridge() -> None:
     assert memory.believed[0].belief == pytest.approx(2 / 3)
     now = memory.search("Who is mayor of Cologne?")
     assert [memory.facts[place].object for place in now.facts] == ["Jürgen Roters"]
-    memory, _ = memory.insert([(triple("Fritz Schramma", "place of birth", "Bonn"), MemorySource("c.0", "c"))], 3)
+    memory, _ = memory.insert([(triple("Fritz Schramma", "place of birth", "Bonn"), FactSentence("c.0", "c"))], 3)
     assert "Bonn" in memory.search("Where was a mayor of Cologne born?").text.text
 
 

@@ -109,8 +109,9 @@ def test_unaligned_entities_are_joined_on_request(application: Application, scop
             {"c": scope.collection.id},
         )
         writer.execute(
-            "UPDATE fact SET object_said = e.id, object_id = e.id FROM fact_entity e WHERE e.collection_id = %(c)s "
-            "AND fact.collection_id = %(c)s AND e.name = 'edward solomon' AND fact.predicate = 'chair'",
+            "UPDATE fact SET named_object_id = e.id, object_id = e.id FROM fact_entity e "
+            "WHERE e.collection_id = %(c)s AND fact.collection_id = %(c)s "
+            "AND e.name = 'edward solomon' AND fact.predicate = 'chair'",
             {"c": scope.collection.id},
         )
     (told,) = facts_of(application).align.align_all(scope, preview=True)

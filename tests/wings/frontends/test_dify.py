@@ -1,6 +1,7 @@
 """Dify's external knowledge API, asked as Dify's own service asks it."""
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -58,6 +59,13 @@ def test_records_have_the_shape_that_dify_reads(http: TestClient, curie: str) ->
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
     assert all(isinstance(record["metadata"], dict) for record in found)
+
+
+def test_each_score_is_the_probability_of_its_own_passage(http: TestClient, curie: str) -> None:
+    ranked = http.post("/query", json={"query": QUESTION, "collection": curie, "top_k": 3}).json()["passages"]
+    log_odds = [math.log(record["score"] / (1 - record["score"])) for record in records(http, curie)]
+    shifts = [own["score"] - odds for own, odds in zip(ranked, log_odds, strict=True)]
+    assert shifts == pytest.approx([shifts[0]] * 3), "a ranking score is log odds but for one constant"
 
 
 def test_a_title_is_never_null(http: TestClient, ingest: Ingest, collection: str) -> None:

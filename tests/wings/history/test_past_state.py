@@ -111,7 +111,7 @@ class TestStates:
         target = state.collection_id(application, curie)
         with application.database.write() as writer:
             for judge in undo.JUDGES:
-                settings = JudgeSettings(share=0.6, contested=0.2, comparisons=2)
+                settings = JudgeSettings(share=0.6, contested=0.2, weight_verdicts=2)
                 judges.put(writer, target, judge, settings)
         events = undo.stream(application, curie, 14, seed=9)
         undo.apply(application, curie, events, 4)
@@ -119,7 +119,7 @@ class TestStates:
         assert {row["counted"] for row in then["weight_audit"]} == {True, False}
         with application.database.write() as writer:
             for judge in undo.JUDGES:
-                judges.put(writer, target, judge, JudgeSettings(positive=3.0, comparisons=0))
+                judges.put(writer, target, judge, JudgeSettings(positive=3.0, weight_verdicts=0))
         for event in events[:7]:
             application.learning.revocation.revoke(application.auth.access.scope(curie), event)
         past = rebuild_past(application, curie, until)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
-from engram.core.ranking.ranking_weights import Prior, posterior
 from engram.core.ranking.sufficiency import build_observation, probability
+from engram.core.ranking.weight_beliefs import WeightBelief, posterior
 from engram.wings.sessions.core.round_sufficiency import MOST_LOG_ODDS, ROUND_FEATURES, features, observe_verdict
 
-PRIOR = Prior(np.array([-1.0, 0.5, 2.0, 0.3, 1.0]), np.eye(len(ROUND_FEATURES)))
+PRIOR = WeightBelief(np.array([-1.0, 0.5, 2.0, 0.3, 1.0]), np.eye(len(ROUND_FEATURES)))
 FIRST = tuple(features(0.5, 0.4, 0.6, 0.5).tolist())
 SECOND = tuple(features(1.0, 0.7, 0.6, 1.0).tolist())
 ROUNDS = (JudgedRound(FIRST, (1, 2)), JudgedRound(SECOND, (3,)))

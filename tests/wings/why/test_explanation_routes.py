@@ -207,7 +207,7 @@ def test_trace_names_its_verdicts_and_is_stored(
     named = {influence["feedback_id"]: influence for influence in born["influences"]}
     assert named.keys() <= set(events)
     assert (named[events[0]]["judge"], named[events[0]]["question"]) == ("alice", QUESTION)
-    assert named[events[0]]["recall_prior"] > 0
+    assert named[events[0]]["recall_probability"] > 0
     assert first["recall"] > 0
     stored = http.get(f"/queries/{answer['query_id']}", params={"collection": curie}).json()
     assert stored["trace"] == trace

@@ -18,7 +18,7 @@ from engram.core.ranking.passage_scores import (
     passage_features,
 )
 from engram.core.ranking.propagation import ReachedSentences, sentence_scores
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence, build_empty_evidence
+from engram.core.ranking.weight_beliefs import WeightBelief, WeightEvidence, build_empty_evidence
 from engram.wings.why.core.influence import (
     compute_features,
     compute_means_without,
@@ -137,7 +137,7 @@ def draw_evidence(seed: int, size: int) -> WeightEvidence:
 @pytest.mark.parametrize("model", ["round", "reranker"])
 def test_means_without_a_term_are_those_of_the_other_terms(model: str) -> None:
     size = len(PASSAGE_FEATURES)
-    prior = Prior(np.linspace(-1, 1, size), 3.0 * np.eye(size))
+    prior = WeightBelief(np.linspace(-1, 1, size), 3.0 * np.eye(size))
     terms = [draw_evidence(seed, size) for seed in range(4)]
     means = compute_means_without(model, prior, sum(terms, build_empty_evidence(size)), terms)
     assert means.shape == (4, size)

@@ -111,7 +111,7 @@ def test_ungated_supports_count_in_full(application: Application, curie: str) ->
     )
     assert [row.support for row in gated] == [pytest.approx(1 / 1.5)]
     assert [row.support for row in ungated] == [1.0]
-    assert ungated[0].prior > gated[0].prior
+    assert ungated[0].recall_probability > gated[0].recall_probability
 
 
 def test_a_memory_that_no_verdict_moved_counts_for_nothing_gated_or_not(

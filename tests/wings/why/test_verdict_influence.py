@@ -73,8 +73,8 @@ def assert_came_true(before: Trace, after: Trace, event: int) -> tuple[int, int]
         told = {influence.event_id: influence for influence in row.influences}.get(event)
         assert not row.influences_cut
         if sentence in left:
-            score, prior = (told.score, told.recall_prior) if told else (0.0, 0.0)
-            assert row.recall_prior - left[sentence].recall_prior == pytest.approx(prior, **NEAR)
+            score, prior = (told.score, told.recall_probability) if told else (0.0, 0.0)
+            assert row.recall_probability - left[sentence].recall_probability == pytest.approx(prior, **NEAR)
             if told and score:
                 assert row.score - left[sentence].score == pytest.approx(score, **NEAR)
                 said += 1
@@ -152,7 +152,7 @@ def test_a_verdict_that_a_cap_kept_out_counts_where_one_before_it_goes(
     application: Application, curie: str
 ) -> None:
     """Of alice's two verdicts only the first counts for sufficiency; without it, the second does."""
-    application.learning.judges.set(application.auth.access.scope(curie), "alice", comparisons=1)
+    application.learning.judges.set(application.auth.access.scope(curie), "alice", weight_verdicts=1)
     teach(application, curie)
     alice = [row["id"] for row in state.rows(application, curie, "feedback_event") if row["judge"] == "alice"]
 
@@ -196,7 +196,7 @@ def test_questions_without_entities_or_of_many_hops_are_explained(application: A
     )
     assert len(trace.hops) > 1
     assert all(passage.rank_without_memory for passage in map_passages(trace).values())
-    assert all(influence.recall_prior == 0 for row in trace.hops[1].sentences for influence in row.influences)
+    assert all(influence.recall_probability == 0 for row in trace.hops[1].sentences for influence in row.influences)
 
 
 def test_lists_are_cut_and_say_so(application: Application, curie: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ def pieces(lines: Lines) -> Iterator[Lines]:
 
 
 async def _stage_lines(request: Request, reception: PassageReception) -> None:
-    reader = _LineReader(reception)
+    reader = _LineBatcher(reception)
     async for chunk in request.stream():
         if len(chunk) > INLINE_BYTES:
             batches = await BODIES.do(holder(request.scope), reader.take, chunk)
@@ -129,7 +129,7 @@ async def _stage_lines(request: Request, reception: PassageReception) -> None:
         raise InvalidRequestError("The body holds no line.")
 
 
-class _LineReader:
+class _LineBatcher:
     """Makes batches to stage of NDJSON in whatever pieces it comes.
 
     Attributes:

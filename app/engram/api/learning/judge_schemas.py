@@ -10,20 +10,20 @@ from engram.services.judges.judge_settings import JudgeView
 MIN_NOISE = 0.01
 """Of less, one verdict is the whole truth, and of next to nothing a memory is not a number."""
 MAX_NOISE = 1e6
-MAX_COMPARISONS = 2**31 - 1
+MAX_WEIGHT_VERDICTS = 2**31 - 1
 JUDGE_EXAMPLES: list[JsonValue] = [
     {"observation_noise_positive": 2.0, "observation_noise_negative": 4.0},
     {"daily_share": 1.0, "contested_share": 1.0},
 ]
 SHARE = "How much of the distance between a memory and its verdicts it may close in a day; 1: all of it."
 CONTESTED_DESCRIPTION = "The same for verdicts that go against what other judges said of the sentence."
-COMPARISONS = "Verdicts a day that may teach sufficiency and the trust in a reranker."
+WEIGHT_VERDICTS = "Verdicts a day that may teach sufficiency and the trust in a reranker."
 NAMES = {
     "positive": "observation_noise_positive",
     "negative": "observation_noise_negative",
     "share": "daily_share",
     "contested": "contested_share",
-    "comparisons": "daily_comparisons",
+    "weight_verdicts": "daily_weight_verdicts",
     "trusted": "trusted",
 }
 Share = Annotated[float, Field(ge=0, le=1, strict=True)]
@@ -43,8 +43,8 @@ class JudgeIn(Model):
     )
     daily_share: Share | None = Field(default=None, description=SHARE)
     contested_share: Share | None = Field(default=None, description=CONTESTED_DESCRIPTION)
-    daily_comparisons: Annotated[StrictInt, Field(ge=0, le=MAX_COMPARISONS), Whole] | None = Field(
-        default=None, description=COMPARISONS
+    daily_weight_verdicts: Annotated[StrictInt, Field(ge=0, le=MAX_WEIGHT_VERDICTS), Whole] | None = Field(
+        default=None, description=WEIGHT_VERDICTS
     )
 
     trusted: Flag | None = Field(
@@ -64,7 +64,7 @@ class ConstantsOut(ResponseModel):
     observation_noise_negative: float = Field(validation_alias="negative")
     daily_share: float = Field(validation_alias="share", description=SHARE)
     contested_share: float = Field(validation_alias="contested", description=CONTESTED_DESCRIPTION)
-    daily_comparisons: int | None = Field(validation_alias="comparisons", description=COMPARISONS)
+    daily_weight_verdicts: int | None = Field(validation_alias="weight_verdicts", description=WEIGHT_VERDICTS)
 
 
 class StandingOut(ResponseModel):

@@ -105,7 +105,7 @@ class VerdictIn(Model):
         default_factory=list,
         max_length=100,
         description=(
-            "Passages that helped as a whole: their keys and the ranking learn from it. Of each that has no "
+            "Passages that helped as a whole: their keys and question memory learn from it. Of each that has no "
             "supporting sentence, the one nearest to the question that is no heading counts as a support that is "
             "right one time in two; other sentences of it that are not named are left alone."
         ),

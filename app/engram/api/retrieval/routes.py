@@ -97,7 +97,9 @@ def _answer(app: Application, asker: Principal, need: str, query: QueryIn, paren
     """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
         app.auth.quotas.take(asker, "queries")
-    return _answer_query(app, PostedBody(query, app.auth.access.lazily(query.collection, asker, need)), parent)
+    return _answer_query(
+        app, PostedBody(query, app.auth.access.scope_or_missing(query.collection, asker, need)), parent
+    )
 
 
 def _answer_query(app: Application, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:

@@ -197,7 +197,7 @@ class SentenceOut(ResponseModel):
     position: int
     text: str
     score: float | None = Field(
-        description="Its best score in any hop or its recall prior; null if no hop selected it."
+        description="Its best score in any hop or its recall probability; null if no hop selected it."
     )
     hops: list[int]
 
@@ -211,6 +211,15 @@ class DuplicateOut(ResponseModel):
     source: PassageSourceOut
 
 
+PASSAGE_SCORE_DESCRIPTION = (
+    "What the answer is ordered by. Compare it within one answer only, but for strategy `dense`. Strategy `graph` "
+    "with profile `default`: log odds that the passage is evidence, but for a constant of the question (any "
+    "number); with `paper`: similarity of its key plus its selected sentences (any number). `dense`: cosine of its "
+    "key and the question (-1 to 1), which compares across answers of one collection. `lexical`: BM25 (above 0). "
+    "`hybrid`: sum of reciprocal ranks (above 0, at most 0.033)."
+)
+
+
 class PassageHit(ResponseModel):
     """A ranked passage with the sentences that speak for it."""
 
@@ -219,7 +228,7 @@ class PassageHit(ResponseModel):
     text: str
     language: str = Field(description="Of its text, as it was given or recognised.")
     metadata: dict[str, Any]
-    score: float
+    score: float = Field(description=PASSAGE_SCORE_DESCRIPTION)
     source: PassageSourceOut
     sentences: list[SentenceOut]
     explored: bool = Field(
@@ -267,7 +276,9 @@ class RecallOut(ResponseModel):
     )
     support: float
     perplexity: float
-    prior: float = Field(description="Probability that the sentence is evidence, by this recall, in [0, 1].")
+    recall_probability: float = Field(
+        description="Probability that the sentence is evidence, by this recall, in [0, 1]."
+    )
 
 
 class SentenceTraceOut(ResponseModel):
@@ -284,7 +295,7 @@ class SentenceTraceOut(ResponseModel):
     task_perplexity: float
     time_factor: float
     time_perplexity: float
-    recall_prior: float
+    recall_probability: float
     influences: list[SentenceInfluenceOut] = Field(
         default_factory=list, description="The verdicts that moved it, at most 10, the strongest first."
     )

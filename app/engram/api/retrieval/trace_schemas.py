@@ -20,7 +20,7 @@ class SentenceInfluenceOut(CauseOut):
     """Influence of one verdict on a selected sentence: each number less its value without the verdict."""
 
     score: float = Field(description="Of the sentence in its hop, by what the verdict did to memories.")
-    recall_prior: float = Field(
+    recall_probability: float = Field(
         description="Of the sentence, by what the verdict did to supports of past questions."
     )
 

@@ -11,7 +11,7 @@ from engram.services.corpus.collection_settings import CollectionSettingsService
 from engram.services.corpus.document_service import DocumentService
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
-from engram.services.corpus.kind_measurement import KindService
+from engram.services.corpus.kind_measurement import CorpusKindService
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_readers import PassageReadersService
 from engram.services.maintenance.reembedding import ReembeddingService
@@ -69,9 +69,9 @@ class CorpusServices:
         )
 
     @locked_property
-    def kinds(self) -> KindService:
+    def kinds(self) -> CorpusKindService:
         """Measurement of the kinds of corpora."""
-        return KindService(self.database, lambda: self.models.priors)
+        return CorpusKindService(self.database, lambda: self.models.priors)
 
     @locked_property
     def names(self) -> NamesService:

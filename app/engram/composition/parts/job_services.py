@@ -11,7 +11,7 @@ from engram.config.settings import Settings
 from engram.services.jobs.job_kinds import ERASURE, INGEST, REEMBED, REKEY, REVOCATION
 from engram.services.jobs.job_runner import Runner
 from engram.services.jobs.job_service import JobsService
-from engram.services.jobs.work import JobHandler, Kind
+from engram.services.jobs.work import JobHandler, JobKind
 from engram.storage.database import Database
 
 LEASE_SECONDS = 15.0
@@ -31,10 +31,10 @@ class JobServices:
     corpus: CorpusServices
     learning: LearningServices
     revocation: RevocationServices
-    list_further: Callable[[], Mapping[Kind, JobHandler]]
+    list_further: Callable[[], Mapping[JobKind, JobHandler]]
 
     @locked_property
-    def handlers(self) -> Mapping[Kind, JobHandler]:
+    def handlers(self) -> Mapping[JobKind, JobHandler]:
         """Job handlers by kind."""
         return {
             INGEST: self.corpus.index,

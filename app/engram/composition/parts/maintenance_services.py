@@ -21,9 +21,9 @@ from engram.services.maintenance.index_maintenance import (
 )
 from engram.services.maintenance.planner_statistics import StatisticsService
 from engram.services.maintenance.retention import RetentionDays, RetentionService
-from engram.services.maintenance.service_gauges import StateService
+from engram.services.maintenance.service_gauges import SharedGauges
 from engram.services.maintenance.tenant_closing import ClosingService
-from engram.services.maintenance.wing_clearing import WingClearingService, WingPlaces
+from engram.services.maintenance.wing_clearing import WingClearingService, WingHoldings
 
 DEAD_SHARE = 0.3
 """Share of an index's entries whose rows are gone from which on it is built anew."""
@@ -51,7 +51,7 @@ class MaintenanceServices:
     announce_access_change: Callable[[], None]
     hooks: Hooks
     revocation: RevocationServices
-    wing_places: Mapping[str, WingPlaces]
+    wing_places: Mapping[str, WingHoldings]
     wings_on: Sequence[str]
     local_servers: LocalServers | None
 
@@ -106,9 +106,9 @@ class MaintenanceServices:
         return AuditLog(self.connections.database)
 
     @locked_property
-    def state(self) -> StateService:
+    def state(self) -> SharedGauges:
         """Gauges of the present state, for metrics."""
-        return StateService(self.connections.database, self.connections.stream)
+        return SharedGauges(self.connections.database, self.connections.stream)
 
     @locked_property
     def health(self) -> HealthService:

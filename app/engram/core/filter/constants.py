@@ -15,7 +15,7 @@ class FilterConstants:
         share: daily cap: largest total move of one memory per judge and day, as a share of the distance to the
             verdicts, in [0, 1].
         contested: the same for a verdict that contradicts other judges, in [0, 1].
-        comparisons: limit on a judge's verdicts of a day that teach weights; None: no limit.
+        weight_verdicts: limit on a judge's verdicts of a day that teach weights; None: no limit.
         standing: weight of the judge, in (0, 1]; below 1 it is new (see ``judge_standing``).
         newcomers: the daily cap of all new judges together, in [0, 1].
     """
@@ -25,7 +25,7 @@ class FilterConstants:
     process: float
     share: float = 1.0
     contested: float = 1.0
-    comparisons: int | None = None
+    weight_verdicts: int | None = None
     standing: float = 1.0
     newcomers: float = 1.0
 
@@ -36,11 +36,11 @@ class FilterConstants:
         """
         if standing.weight == FULL_WEIGHT:
             return self
-        return replace(self, standing=standing.weight, share=min(self.share, self.newcomers), comparisons=0)
+        return replace(self, standing=standing.weight, share=min(self.share, self.newcomers), weight_verdicts=0)
 
     def reduce_for_rewording(self) -> Self:
         """Return the constants of a verdict that contradicts others on nearly the same question."""
-        return replace(self, share=min(self.share, self.contested), comparisons=0)
+        return replace(self, share=min(self.share, self.contested), weight_verdicts=0)
 
     def observation_noise(self, target: int, confidence: float) -> float:
         """Observation noise of a verdict: R / (confidence · standing), both in (0, 1]."""

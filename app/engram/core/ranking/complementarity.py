@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import sigmoid
 from engram.core.ranking.sufficiency import EVIDENCE_PASSAGES
+from engram.core.ranking.weight_beliefs import sigmoid
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -138,7 +138,7 @@ def find_reference_score(scores: Floats) -> Floats:
 def compute_evidence_probabilities(scores: Floats) -> Floats:
     """Probability that each passage is evidence, (n,): sigmoid(score - score of the fifth passage).
 
-    With fewer than five passages the last one is the reference. Scores are log odds (see ``ranking_weights``).
+    With fewer than five passages the last one is the reference. Scores are log odds (see ``weight_beliefs``).
     """
     if not len(scores):
         return scores

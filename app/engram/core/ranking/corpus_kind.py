@@ -97,7 +97,7 @@ def question_share(naming: Sequence[bool]) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class KindMeasure:
+class CorpusKindMeasure:
     """Measures of a collection's kind.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Mean weights of each model after verdicts."""
 
-from engram.core.ranking import ranking_weights, sufficiency
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence
+from engram.core.ranking import sufficiency, weight_beliefs
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief, WeightEvidence
 
 
-def compute_mean(model: str, prior: Prior, evidence: WeightEvidence) -> Floats:
+def compute_mean(model: str, prior: WeightBelief, evidence: WeightEvidence) -> Floats:
     """Compute the mean of a model's weights, (k,), after the evidence of all verdicts.
 
     Args:
@@ -13,4 +13,4 @@ def compute_mean(model: str, prior: Prior, evidence: WeightEvidence) -> Floats:
     """
     if model == "sufficiency":
         return sufficiency.compute_learned_mean(prior, evidence)
-    return ranking_weights.posterior(prior, evidence).mean
+    return weight_beliefs.posterior(prior, evidence).mean

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import sigmoid
+from engram.core.ranking.weight_beliefs import sigmoid
 
 Floats = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ right. Once it is more probable than not that the present question has the need 
 
 p_base is the logistic function of the score, less a reference: the score at which as many passages are expected to
 be evidence as answered judged questions on average, of those whose need was judged twice. So where one passage
-answers, two of equal score share the belief, and where evidence is a set they do not. Passages that are not recalled
-keep their order.
+answers, two of equal score share the belief, and where evidence is a set they do not. Passages that are not
+recalled keep their order.
 """
 
 from collections.abc import Iterable, Mapping
@@ -93,7 +93,7 @@ def net_support(support: float, perplexity: float) -> float:
 def compute_recall_lifts(scores: Floats, probabilities: Floats, evidence_count: float) -> Floats:
     """Change of each passage's score by recall, (..., n); 0 where nothing is recalled.
 
-    Scores are log odds but for a constant (``ranking_weights``). A passage that is not recalled never gains.
+    Scores are log odds but for a constant (``weight_beliefs``). A passage that is not recalled never gains.
 
     Args:
         scores: of all candidates before recall, (..., n), n > 0.

@@ -4,7 +4,7 @@ A reranker reads a question and a passage together and gives a relevance. Its lo
 ranking, with a weight of its own: score = w·x + v·s. The belief about v is apart from that about w, so that what a
 collection learned without a reranker stays as it is, and a ranking without the reranker loses nothing.
 
-A verdict's likelihood is that of ``ranking_weights`` over two features: the score by the prior weights w0·x, whose
+A verdict's likelihood is that of ``weight_beliefs`` over two features: the score by the prior weights w0·x, whose
 weight is 1 and hardly moves, and the log odds s.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import WeightBelief
 
 Floats = NDArray[np.float64]
 
@@ -70,9 +70,9 @@ class RerankedScores:
         return RerankedScores(self.prior, self.features[order], self.trust)
 
 
-def trust_prior() -> Prior:
+def trust_prior() -> WeightBelief:
     """The belief before any verdict: over the weights of the ranking's own score and of the log odds."""
-    return Prior(np.array([1.0, TRUST]), np.diag([_FIXED, DEVIATION**-2]))
+    return WeightBelief(np.array([1.0, TRUST]), np.diag([_FIXED, DEVIATION**-2]))
 
 
 def to_log_odds(scores: Sequence[float]) -> list[float]:

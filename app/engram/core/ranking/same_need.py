@@ -38,7 +38,7 @@ from engram.core.ranking.question_contrasts import (
     measure_contrasts,
     name_contrasts,
 )
-from engram.core.ranking.ranking_weights import sigmoid
+from engram.core.ranking.weight_beliefs import sigmoid
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

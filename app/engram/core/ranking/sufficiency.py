@@ -2,7 +2,7 @@
 
 RFM-RAG asks a language model whether the evidence pool suffices, or trains a classifier for it (R-Feedback). Here
 it is a logistic model over a few features of a ranked answer, p = 1 / (1 + exp(-w·x)), whose weights are a Gaussian
-belief like those of the ranking (see ``ranking_weights``). Every verdict adds, with w the prior mean and Σ its
+belief like those of the ranking (see ``weight_beliefs``). Every verdict adds, with w the prior mean and Σ its
 covariance,
 
     precision   += c x xᵀ / R                          c = tanh(ξ/2) / (2ξ)
@@ -36,7 +36,14 @@ from numpy.typing import NDArray
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.ratings import REASONS
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation, posterior, sigmoid
+from engram.core.ranking.weight_beliefs import (
+    Floats,
+    WeightBelief,
+    WeightEvidence,
+    WeightObservation,
+    posterior,
+    sigmoid,
+)
 
 BACKGROUND_RANK = 10
 """Rank, from 1, of the passage that stands for those that are merely on the subject."""
@@ -282,7 +289,7 @@ def label_answer(
     return 1 if known and any(verdict.passage_targets(targets).values()) else None
 
 
-def build_observation(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
+def build_observation(features: Floats, outcome: int, prior: WeightBelief, noise: float) -> WeightObservation:
     """Compute the observation of the weights by one verdict.
 
     Args:
@@ -307,7 +314,9 @@ def build_observation(features: Floats, outcome: int, prior: Prior, noise: float
     return WeightObservation(evidence, abs(outcome - probability(features, prior.mean)))
 
 
-def build_counted_observation(features: Floats, outcome: int, prior: Prior, noise: float) -> WeightObservation:
+def build_counted_observation(
+    features: Floats, outcome: int, prior: WeightBelief, noise: float
+) -> WeightObservation:
     """Compute the observation of the weights by one verdict on an answer, with counts.
 
     Its evidence has one row and column more than there are features: the last number of ``information`` is added
@@ -327,7 +336,7 @@ def build_counted_observation(features: Floats, outcome: int, prior: Prior, nois
     return WeightObservation(WeightEvidence(information, precision), observation.surprise)
 
 
-def compute_learned_mean(prior: Prior, evidence: WeightEvidence) -> Floats:
+def compute_learned_mean(prior: WeightBelief, evidence: WeightEvidence) -> Floats:
     """Mean of the weights after the evidence of all verdicts, (k,).
 
     Args:
@@ -346,7 +355,7 @@ def compute_learned_mean(prior: Prior, evidence: WeightEvidence) -> Floats:
 
 
 def _correct_level(
-    prior: Prior, mean: Floats, counted: WeightEvidence, confirmed: float, judged: float, share: float
+    prior: WeightBelief, mean: Floats, counted: WeightEvidence, confirmed: float, judged: float, share: float
 ) -> float:
     """Shift of the bias, in log odds, that the parabolas lack to give judged answers the rate of their outcomes.
 

@@ -283,8 +283,8 @@ class AccessService:
             Scope(principal, one) for one in listed if one.past is None and principal.grants.list_scopes(one.name)
         ]
 
-    def lazily(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope:
-        """Return a scope as ``scope`` does; a missing collection raises once it is looked at.
+    def scope_or_missing(self, name: str, principal: Principal = LOCAL, need: str | None = None) -> Scope:
+        """Return the scope, or in place of a missing collection one that raises on first use.
 
         For requests: what is wrong with one comes before what it names is missing.
         """
@@ -298,8 +298,8 @@ class AccessService:
     ) -> Scope:
         """The principal at the collection that holds something of this kind and id.
 
-        Of a collection and its copies, the collection. As with ``lazily``, that there is none is told by the scope,
-        and so is that there is none for this principal.
+        Of a collection and its copies, the collection. If there is none, or none for this principal, the scope
+        raises on first use, as that of ``scope_or_missing``.
 
         Raises:
             InvalidRequestError: several hold one.

@@ -9,7 +9,7 @@ from engram.providers.llm import Llm
 from engram.services.corpus.batch_planning import BatchPlan, BatchPlanner
 from engram.services.corpus.batch_writing import BatchWriter, StaleBatchError
 from engram.services.corpus.document_replacement import DocumentReplacement
-from engram.services.corpus.kind_measurement import KindService
+from engram.services.corpus.kind_measurement import CorpusKindService
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.work import Work
@@ -30,7 +30,7 @@ class IndexService:
         database: Database,
         encoder: Encoder,
         language: Language,
-        kinds: KindService,
+        kinds: CorpusKindService,
         *,
         batch_size: int,
         observers: Sequence[PassageObserver],

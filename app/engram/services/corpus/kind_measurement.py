@@ -17,7 +17,7 @@ from engram.providers.language import choose_languages, title_entities
 from engram.providers.language.name_rules import CAPITALISES_NOUNS
 from engram.providers.ranking_prior import RankingPriors
 from engram.storage.corpus import collections, kinds, passages, staged_lines
-from engram.storage.corpus.kinds import KindMeasures, UnmeasuredCollection
+from engram.storage.corpus.kinds import CorpusKindMeasures, UnmeasuredCollection
 from engram.storage.database import Database
 from engram.storage.jobs.jobs import Job
 
@@ -33,7 +33,7 @@ SETTLED_QUERIES = QUERIES // 2
 """Different questions from which on a share is left as it is until the next ingest."""
 
 
-class KindService:
+class CorpusKindService:
     """Records which shares decide on the kinds of collections."""
 
     def __init__(self, database: Database, priors: Callable[[], RankingPriors]) -> None:
@@ -51,7 +51,7 @@ class KindService:
             if collections.load_by_id(reader, job.collection_id).title_share is not None:
                 return
             sample = staged_lines.sample(reader, job.collection_id, job.id, SAMPLE, SAMPLE_CHARACTERS)
-        self._keep(job.collection_id, KindMeasures(title_share=_title_share(sample)))
+        self._keep(job.collection_id, CorpusKindMeasures(title_share=_title_share(sample)))
 
     def forget_questions(self, collection_id: int) -> None:
         """Let titles decide until questions are looked at again."""
@@ -98,14 +98,14 @@ class KindService:
                 else []
             )
         share = question_share([has_title_match(features) for features in best])
-        measured = KindMeasures(
+        measured = CorpusKindMeasures(
             title_share=_title_share(sample),
             question_share=share,
             question_count=None if share is None else len(best),
         )
         return self._keep(collection_id, measured)
 
-    def _keep(self, collection_id: int, measured: KindMeasures) -> bool:
+    def _keep(self, collection_id: int, measured: CorpusKindMeasures) -> bool:
         with self._database.write() as writer:
             changed = kinds.keep(writer, collection_id, measured, self._taught)
         if changed:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.ranking.corpus_kind import CorpusKind
-from engram.core.ranking.ranking_weights import Prior, PriorIdentity
+from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief
 from engram.services.feedback_log.weight_terms import WeightModel, observe_verdicts
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.corpus import passages
@@ -24,7 +24,7 @@ class WeightEffect:
 
     def __init__(
         self,
-        priors_of: Callable[[CorpusKind], Mapping[PriorIdentity, Prior]],
+        priors_of: Callable[[CorpusKind], Mapping[PriorIdentity, WeightBelief]],
         models: Mapping[str, WeightModel],
     ) -> None:
         self._priors_of = priors_of
@@ -76,7 +76,7 @@ class WeightEffect:
                             event.id,
                             event.judge,
                             event.day,
-                            constants[event.id].comparisons,
+                            constants[event.id].weight_verdicts,
                             seen.evidence,
                             event.noise,
                             seen.surprise,

@@ -10,7 +10,7 @@ from typing import TypeVar
 from engram.core.filter import state_replay as core
 from engram.core.filter.state_replay import ReplayedState, ReplayStep, SentenceJudgement
 from engram.core.filter.states import SentenceMemory, Support
-from engram.core.ranking.ranking_weights import PriorIdentity, build_empty_evidence
+from engram.core.ranking.weight_beliefs import PriorIdentity, build_empty_evidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history
 from engram.storage.feedback_log.replay_history import PAGE

@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking import ranking_weights, sufficiency
-from engram.core.ranking.ranking_weights import CandidateComparison, Prior, PriorIdentity, WeightObservation
+from engram.core.ranking import sufficiency, weight_beliefs
+from engram.core.ranking.weight_beliefs import CandidateComparison, PriorIdentity, WeightBelief, WeightObservation
 from engram.storage.feedback_log.judged_queries import JudgedVerdict
 
 
@@ -22,17 +22,20 @@ class WeightModel(Protocol):
     name: str
     features: Sequence[str]
 
-    def load_prior(self) -> Prior | None:
+    def load_prior(self) -> WeightBelief | None:
         """Load the belief before any verdict; None where nothing was fitted, so that verdicts teach nothing."""
         ...
 
-    def observe(self, prior: Prior, judged: JudgedVerdict) -> WeightObservation | None:
+    def observe(self, prior: WeightBelief, judged: JudgedVerdict) -> WeightObservation | None:
         """Compute a placed verdict's observation of the weights, independent of others; None if it has none."""
         ...
 
 
 def observe_verdicts(
-    believed: PriorIdentity, prior: Prior, verdicts: Sequence[JudgedVerdict], models: Mapping[str, WeightModel]
+    believed: PriorIdentity,
+    prior: WeightBelief,
+    verdicts: Sequence[JudgedVerdict],
+    models: Mapping[str, WeightModel],
 ) -> list[WeightObservation | None]:
     """Compute each verdict's observation of these weights, independent of the others; None if it has none.
 
@@ -50,15 +53,15 @@ def observe_verdicts(
 
 
 def _observe_rankings(
-    prior: Prior, compared: Sequence[CandidateComparison | None]
+    prior: WeightBelief, compared: Sequence[CandidateComparison | None]
 ) -> list[WeightObservation | None]:
     """Observe many comparisons of rankings together."""
-    observations = iter(ranking_weights.observe_all([one for one in compared if one is not None], prior))
+    observations = iter(weight_beliefs.observe_all([one for one in compared if one is not None], prior))
     return [None if one is None else next(observations) for one in compared]
 
 
 def _compare_by_reranker(
-    believed: PriorIdentity, prior: Prior, judged: JudgedVerdict
+    believed: PriorIdentity, prior: WeightBelief, judged: JudgedVerdict
 ) -> CandidateComparison | None:
     """Compare the candidates by a reranker's scores, if the belief is in this reranker."""
     reranked = judged.reranked
@@ -68,13 +71,13 @@ def _compare_by_reranker(
 
 
 def _compare_candidates(
-    prior: Prior, judged: JudgedVerdict, features: NDArray[np.float32] | None
+    prior: WeightBelief, judged: JudgedVerdict, features: NDArray[np.float32] | None
 ) -> CandidateComparison | None:
     """Compare the candidates that the verdict speaks of by these features, (n, k)."""
     if not judged.ranked or features is None:
         return None
     examined = judged.verdict.passage_examinations(judged.holders)
-    return ranking_weights.compare_candidates(
+    return weight_beliefs.compare_candidates(
         judged.ranked,
         features,
         judged.judged_passages,
@@ -85,7 +88,7 @@ def _compare_candidates(
     )
 
 
-def _observe_answer(prior: Prior, judged: JudgedVerdict) -> WeightObservation | None:
+def _observe_answer(prior: WeightBelief, judged: JudgedVerdict) -> WeightObservation | None:
     """Return the verdict's observation of whether the answer was sufficient."""
     if not judged.ranked or judged.answer_features is None or len(judged.answer_features) != len(prior.mean):
         return None  # features alone did not rank, or of a version with other features

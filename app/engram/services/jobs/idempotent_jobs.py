@@ -11,7 +11,7 @@ import structlog
 
 from engram.context.errors import ConflictError
 from engram.services.auth.scope import Scope
-from engram.services.jobs.work import Kind
+from engram.services.jobs.work import JobKind
 from engram.storage.corpus import collections
 from engram.storage.database import Database, Writer
 from engram.storage.jobs import idempotency, jobs
@@ -32,7 +32,7 @@ class JobStart:
 def open_job(
     database: Database,
     scope: Scope,
-    kind: Kind,
+    kind: JobKind,
     payload: Mapping[str, Any],
     key: str | None,
     begin: Callable[[Writer, int], JobStart] = lambda *_: JobStart({}),
@@ -106,7 +106,7 @@ def begin_once(
     return UUID(first["job_id"]), False
 
 
-def _build_conflict_error(name: str, kind: Kind, job: Job | None) -> ConflictError:
+def _build_conflict_error(name: str, kind: JobKind, job: Job | None) -> ConflictError:
     if job is None:  # it has ended since
         return ConflictError(f"Collection {name!r} had another {kind.name} job under way.")
     payload = ", ".join(str(value) for value in job.payload.values())

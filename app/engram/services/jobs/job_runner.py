@@ -26,7 +26,7 @@ from engram.context.errors import (
     UnavailableError,
     is_out_of_reach,
 )
-from engram.services.jobs.work import ClaimLostError, JobHandler, Kind, Work
+from engram.services.jobs.work import ClaimLostError, JobHandler, JobKind, Work
 from engram.storage.database import Database
 from engram.storage.jobs import job_claims
 from engram.storage.jobs.job_claims import ANY_TURN, Turns
@@ -57,7 +57,7 @@ class Runner:
     def __init__(
         self,
         database: Database,
-        handlers: Mapping[Kind, JobHandler],
+        handlers: Mapping[JobKind, JobHandler],
         *,
         lease_seconds: float,
         retry_seconds: float = RETRY_SECONDS,

@@ -8,7 +8,7 @@ import structlog
 
 from engram.context.errors import ConflictError
 from engram.services.auth.scope import Scope
-from engram.services.jobs.work import JobHandler, Kind
+from engram.services.jobs.work import JobHandler, JobKind
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import JOB
 from engram.storage.database import Database
@@ -29,7 +29,7 @@ class JobView:
 class JobsService:
     """Reports on the jobs of a collection and cancels them."""
 
-    def __init__(self, database: Database, handlers: Mapping[Kind, JobHandler]) -> None:
+    def __init__(self, database: Database, handlers: Mapping[JobKind, JobHandler]) -> None:
         self._database = database
         self._handlers = {kind.name: handler for kind, handler in handlers.items()}
 

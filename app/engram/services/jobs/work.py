@@ -11,7 +11,7 @@ from engram.storage.jobs.jobs import Job
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class JobKind:
     """A kind of job.
 
     Attributes:

@@ -57,19 +57,19 @@ class JudgesService:
         negative: float | None = None,
         share: float | None = None,
         contested: float | None = None,
-        comparisons: int | None = None,
+        weight_verdicts: int | None = None,
         trusted: bool | None = None,
     ) -> JudgeView:
         """Set this for a judge in place of what was set; what was applied before stays as it was applied.
 
         Args:
-            positive, negative, share, contested, comparisons: see ``FilterConstants``; None: as for every judge.
+            positive, negative, share, contested, weight_verdicts: see ``FilterConstants``; None: as for all.
             trusted: whether it counts in full, whoever brings its verdicts.
 
         Raises:
             NotFoundError: the collection was deleted meanwhile.
         """
-        settings = JudgeSettings(positive, negative, share, contested, comparisons, trusted)
+        settings = JudgeSettings(positive, negative, share, contested, weight_verdicts, trusted)
         target = scope.collection
         with self._database.write() as writer:
             if not collections.lock_against_deletion(writer, target.id):

@@ -20,7 +20,7 @@ FRESH_SECONDS = 5.0
 """What was looked up is told for so long, whoever reads how often."""
 
 
-class StateService:
+class SharedGauges:
     """Looks at the state that all processes share, and at the pools of this one."""
 
     def __init__(self, database: Database, stream: WakeStream) -> None:

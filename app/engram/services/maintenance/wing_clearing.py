@@ -20,8 +20,8 @@ NAMED_COLLECTIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class WingPlaces:
-    """Places where a wing may hold something.
+class WingHoldings:
+    """Tables, settings and jobs in which a wing may hold something.
 
     Attributes:
         tables: names of its tables.
@@ -35,8 +35,8 @@ class WingPlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class WingState:
-    """A wing as it stands.
+class WingStatus:
+    """Whether a wing is on, and what it holds.
 
     Attributes:
         tables: those of its tables that hold rows.
@@ -79,12 +79,12 @@ class WingClearingService:
         on: names of the wings that are on.
     """
 
-    def __init__(self, database: Database, places: Mapping[str, WingPlaces], on: Sequence[str]) -> None:
+    def __init__(self, database: Database, places: Mapping[str, WingHoldings], on: Sequence[str]) -> None:
         self._database = database
         self._places = places
         self._on = frozenset(on)
 
-    def list_wings(self) -> list[WingState]:
+    def list_wings(self) -> list[WingStatus]:
         """List the installed wings."""
         return self._read_states(self._places)
 
@@ -101,7 +101,7 @@ class WingClearingService:
                     f"them by `engram wing clear {wing.name}`."
                 )
 
-    def find(self, wing_name: str) -> WingState:
+    def find(self, wing_name: str) -> WingStatus:
         """Find a wing that may be cleared.
 
         Raises:
@@ -135,18 +135,18 @@ class WingClearingService:
                 wing_tables.remove_jobs(writer, places.jobs)
         return Cleared(wing.tables, cleared, wing.jobs)
 
-    def _read_states(self, names: Iterable[str]) -> list[WingState]:
+    def _read_states(self, names: Iterable[str]) -> list[WingStatus]:
         with tenancy.allow_all_tenants(), self._database.read() as reader:
             return [self._read_state(reader, name) for name in names]
 
-    def _read_state(self, reader: Reader, name: str) -> WingState:
+    def _read_state(self, reader: Reader, name: str) -> WingStatus:
         places = self._places[name]
         holding = (
             collections.list_holding_settings(reader, places.settings, NAMED_COLLECTIONS + 1)
             if places.settings
             else []
         )
-        return WingState(
+        return WingStatus(
             name,
             is_on=name in self._on,
             tables=wing_tables.list_filled(reader, places.tables),

@@ -196,7 +196,7 @@ class Attribution:
         depths = {one.event.id: self._validation.depth(one.event, supported[one.event.id]) for one in carried}
         queries = [one for one in carried if depths[one.event.id]]
         searches = [
-            passages_by_key.Search(
+            passages_by_key.KeySearch(
                 core.expand_query(one.event.embedding, one.vectors), depths[one.event.id], one.event.filter
             )
             for one in queries

@@ -14,7 +14,7 @@ from engram.core.passage_keys.key_text import KeyBuilding
 from engram.services.auth.scope import Scope
 from engram.storage.database import Database
 from engram.storage.passage_keys import key_generations, key_history
-from engram.storage.passage_keys.key_history import HeldUnit, ServedKey, UnitSource
+from engram.storage.passage_keys.key_history import HeldUnit, ServedKey, UnitEvent
 
 EVENTS = 20
 """Verdicts that are shown of a unit, the latest."""
@@ -49,7 +49,7 @@ class UnitView:
     score: float | None
     in_key: bool
     terms: Sequence[AddedTerm]
-    events: Sequence[UnitSource]
+    events: Sequence[UnitEvent]
     event_count: int
 
 
@@ -130,7 +130,7 @@ class KeyViewService:
         )
 
 
-def _unit(unit: HeldUnit, key: ServedKey, rules: KeyRules, events: Sequence[UnitSource]) -> UnitView:
+def _unit(unit: HeldUnit, key: ServedKey, rules: KeyRules, events: Sequence[UnitEvent]) -> UnitView:
     return UnitView(
         unit_id=unit.id,
         method=unit.method,

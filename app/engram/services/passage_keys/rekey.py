@@ -26,7 +26,7 @@ from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.database import Database, Writer
 from engram.storage.jobs.jobs import Job
 from engram.storage.passage_keys import staged_keys
-from engram.storage.passage_keys.staged_keys import KeySource, StagedKey
+from engram.storage.passage_keys.staged_keys import KeyText, StagedKey
 
 MAX_ROUNDS = 5
 SWAP_PASSAGES = 128
@@ -114,7 +114,7 @@ class RekeyService:
                     self._rebase(writer, job.collection_id, [source.passage_id for source in batch])
             after = batch[-1].passage_id
 
-    def _index_terms(self, writer: Writer, job: Job, sources: Sequence[KeySource]) -> None:
+    def _index_terms(self, writer: Writer, job: Job, sources: Sequence[KeyText]) -> None:
         """Put the terms of these passages' keys in place."""
         counted = [
             TermCounts(source.passage_id, Counter(terms(_text(_read_building(job), source), source.language)))
@@ -188,10 +188,10 @@ def _read_building(job: Job) -> KeyBuilding:
     return building
 
 
-def _cut_to_batch(sources: Sequence[KeySource]) -> Sequence[KeySource]:
+def _cut_to_batch(sources: Sequence[KeyText]) -> Sequence[KeyText]:
     """Return the leading passages that fit into one batch."""
     return sources[: count_fitting((len(source.text) for source in sources), BATCH_CHARACTERS)]
 
 
-def _text(building: KeyBuilding, source: KeySource) -> str:
+def _text(building: KeyBuilding, source: KeyText) -> str:
     return key_text(building, source.title, source.text, source.sentences, source.language)

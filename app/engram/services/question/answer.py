@@ -58,8 +58,8 @@ class PassageAnswer:
     """A ranked passage with the sentences that speak for it.
 
     ``id`` is its own inside the collection, ``passage_id`` the caller's. ``explored``: it is there by chance.
-    ``duplicates``: passages with nearly its text, which it stands for. ``similarity``: cosine of its key and the
-    question; None where the ranking does not go by it.
+    ``duplicates``: passages with nearly its text, which it stands for. ``probability``: of being evidence, in
+    (0, 1); None where features do not rank.
     """
 
     id: int
@@ -73,7 +73,7 @@ class PassageAnswer:
     sentences: list[SentenceAnswer]
     explored: bool = False
     duplicates: list[DuplicateAnswer] = field(default_factory=list)
-    similarity: float | None = None
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,6 @@ def build_answer(retrieved: RetrievalResult) -> Answer:
     plan, walk, ranking = retrieved.plan, retrieved.walk, retrieved.ranking
     selected = _collect_selected(walk)
     duplicates = _duplicates(retrieved)
-    similarities = dict(ranking.ordered) if plan.query.strategy == "dense" else ranking.similarities
     return Answer(
         query_id=plan.query_id,
         collection=plan.collection.name,
@@ -152,7 +151,7 @@ def build_answer(retrieved: RetrievalResult) -> Answer:
                     selected,
                     retrieved.sentences.get(passage),
                     duplicates.get(passage, []),
-                    similarities.get(passage),
+                    ranking.estimate_probability(score),
                 ),
             )
             for passage, score in retrieved.shown.best
@@ -231,8 +230,8 @@ class _SelectedSentences:
     Attributes:
         of_passage: passage -> its selected sentences.
         hops: sentence -> numbers of the hops that selected it, from 1.
-        best: sentence -> its best score in these hops, or its recall prior if that is higher.
-        recall: sentence -> its recall prior, in [0, 1].
+        best: sentence -> its best score in these hops, or its recall probability if that is higher.
+        recall: sentence -> its recall probability, in [0, 1].
     """
 
     of_passage: Mapping[int, Sequence[SelectedSentence]]
@@ -251,8 +250,10 @@ def _collect_selected(walk: Walk) -> _SelectedSentences:
     for number, hop in enumerate(walk.hops, start=1):
         for sentence in hop.selected:
             hops.setdefault(sentence, []).append(number)
-            best[sentence] = max(best.get(sentence, 0.0), hop.score(sentence), walk.priors.get(sentence, 0.0))
-    return _SelectedSentences(of_passage, hops, best, walk.priors)
+            best[sentence] = max(
+                best.get(sentence, 0.0), hop.score(sentence), walk.recall_probabilities.get(sentence, 0.0)
+            )
+    return _SelectedSentences(of_passage, hops, best, walk.recall_probabilities)
 
 
 def _passage(
@@ -262,7 +263,7 @@ def _passage(
     selected: _SelectedSentences,
     sentences: Sequence[StoredSentence] | None,
     duplicates: list[DuplicateAnswer],
-    similarity: float | None,
+    probability: float | None,
 ) -> PassageAnswer:
     """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
     if sentences is None:
@@ -290,7 +291,7 @@ def _passage(
             for identity, position, text in sorted(passage_sentences, key=lambda row: row[1])
         ],
         duplicates=duplicates,
-        similarity=similarity,
+        probability=probability,
     )
 
 
@@ -320,7 +321,7 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
             past.same_need.learned_from,
             past.support,
             past.perplexity,
-            walk.priors.get(past.sentence_id, 0.0),
+            walk.recall_probabilities.get(past.sentence_id, 0.0),
         )
         for past in walk.recalled
         if past.same_need is not None
@@ -328,21 +329,21 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
 
 
 def _hop_traces(walk: Walk) -> list[HopTrace]:
-    """Make one trace per hop; recall priors are shown for the first hop."""
+    """Make one trace per hop; recall probabilities are shown for the first hop."""
     return [
         HopTrace(
             hop=number,
             entities={hop.start.names[entity]: score for entity, score in hop.start.activation.items()},
             candidates=len(hop.candidates),
-            sentences=_sentence_traces(hop, walk.priors if number == 1 else {}),
+            sentences=_sentence_traces(hop, walk.recall_probabilities if number == 1 else {}),
             coverage=hop.coverage,
         )
         for number, hop in enumerate(walk.hops, start=1)
     ]
 
 
-def _sentence_traces(hop: WalkHop, priors: Mapping[int, float]) -> list[SentenceTrace]:
-    """Make one trace per selected sentence of a hop; ``priors``: sentence -> its recall prior."""
+def _sentence_traces(hop: WalkHop, probabilities: Mapping[int, float]) -> list[SentenceTrace]:
+    """Make one trace per selected sentence of a hop; ``probabilities``: sentence -> its recall probability."""
     rows = hop.candidates
     task_factors = propagation.task_factor(rows)
     time_factors = propagation.time_factor(rows)
@@ -365,7 +366,7 @@ def _sentence_traces(hop: WalkHop, priors: Mapping[int, float]) -> list[Sentence
                 task_perplexity=float(rows.task_perplexity[row]),
                 time_factor=float(time_factors[row]),
                 time_perplexity=float(rows.time_perplexity[row]),
-                recall_prior=priors.get(sentence, 0.0),
+                recall_probability=probabilities.get(sentence, 0.0),
             )
         )
     return traces

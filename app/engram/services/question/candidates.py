@@ -79,7 +79,7 @@ def _find_candidates(search: Search, walk: Walk, limit: int) -> CandidatePassage
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
     if plan.focus.gaps:
-        searches = [passages_by_key.Search(gap, GAP_PASSAGES, plan.query.filter) for gap in plan.focus.gaps]
+        searches = [passages_by_key.KeySearch(gap, GAP_PASSAGES, plan.query.filter) for gap in plan.focus.gaps]
         for found_in in passages_by_key.find_nearest_to_each(reader, plan.collection, searches, plan.focus.limits):
             touched.update(found_in)
     near = walk.near or search.keys(limit) or ()

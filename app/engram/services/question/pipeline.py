@@ -10,7 +10,7 @@ from engram.context import tenancy
 from engram.context.errors import MissingPartitionError
 from engram.core.auth.access_keys import AUDIT
 from engram.core.ranking.profiles import Profile
-from engram.core.ranking.ranking_weights import Floats, Prior, PriorIdentity
+from engram.core.ranking.weight_beliefs import Floats, PriorIdentity, WeightBelief
 from engram.core.text.identifiers import read_moment
 from engram.services.question.answer import Answer, build_answer, build_trace
 from engram.services.question.episode import build_episode
@@ -41,7 +41,12 @@ class Explainer(Protocol):
         ...
 
     def find_strongest_verdicts(
-        self, reader: Reader, collection_id: int, model: tuple[PriorIdentity, Prior], features: Floats, most: int
+        self,
+        reader: Reader,
+        collection_id: int,
+        model: tuple[PriorIdentity, WeightBelief],
+        features: Floats,
+        most: int,
     ) -> tuple[dict[int, float], bool]:
         """Find the ``most`` verdicts that moved a probability of a taught model most, the strongest first.
 

@@ -169,15 +169,3 @@ class Query:
     def without_part(self, kind: type[object]) -> Self:
         """Return the query without a part of this type."""
         return replace(self, parts=tuple(part for part in self.parts if not isinstance(part, kind)))
-
-    @property
-    def pool(self) -> Sequence[int]:
-        """Sentences that the first hop reaches whatever it starts from; none unless a session asks."""
-        session = self.part(SessionPart)
-        return () if session is None else session.pool
-
-    @property
-    def walk(self) -> Frontier | None:
-        """Where an earlier walk would have gone on; None unless a session asks."""
-        session = self.part(SessionPart)
-        return None if session is None else session.frontier

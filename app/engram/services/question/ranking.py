@@ -22,9 +22,13 @@ from engram.core.ranking.complementarity import (
     select_pool,
 )
 from engram.core.ranking.learned_means import compute_mean
-from engram.core.ranking.question_memory import collect_passage_probabilities, compute_recall_lifts
-from engram.core.ranking.ranking_weights import PriorIdentity
+from engram.core.ranking.question_memory import (
+    collect_passage_probabilities,
+    compute_recall_lifts,
+    find_even_odds,
+)
 from engram.core.ranking.reranking import RerankedScores
+from engram.core.ranking.weight_beliefs import PriorIdentity, sigmoid
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.candidates import Candidates, collect_candidates, rank_distinct, search_by_keys
 from engram.services.question.plan import Search
@@ -55,6 +59,7 @@ class PassageRanking:
         features: of the candidates, (n, k).
         weights: of the features, (k,).
         cosines: of each candidate's key and the question, (n,).
+        even_odds: score at which a passage is evidence as probably as not; None where features do not rank.
         pool: the best few by base features; None without reranking.
         recalled: whether recall changed what was reached or its order.
         expanded: whether the question came with expansions.
@@ -71,6 +76,7 @@ class PassageRanking:
     weights: NDArray[np.float64]
     recalled: bool
     cosines: NDArray[np.float64] = field(default_factory=partial(np.zeros, 0))
+    even_odds: float | None = None
     pool: CandidatePool | None = None
     expanded: bool = False
     beyond: Sequence[tuple[int, float]] = ()
@@ -88,6 +94,13 @@ class PassageRanking:
     def pooled(self) -> list[int]:
         """The passages of the pool, best first."""
         return [] if self.pool is None else self.candidates[self.pool.places].tolist()
+
+    def estimate_probability(self, score: float) -> float | None:
+        """Estimate from a passage's score how probably it is evidence; None where features do not rank.
+
+        The probabilities of all candidates add up to the passages that are evidence of a question on average.
+        """
+        return None if self.even_odds is None else float(sigmoid(score - self.even_odds))
 
     @property
     def similarities(self) -> dict[int, float]:
@@ -155,7 +168,7 @@ def _rank_as_published(search: Search, walk: Walk) -> PassageRanking:
     return PassageRanking(
         ordered[:top_k],
         *_NO_FEATURES,
-        recalled=bool(walk.priors),
+        recalled=bool(walk.recall_probabilities),
         beyond=ordered[top_k:],
         stand_in_by_passage=stand_in_by_passage,
     )
@@ -188,9 +201,11 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
         prior.sufficiency_expected,
     )
     holders = {past.sentence_id: past.passage_id for past in walk.recalled}
-    priors = collect_passage_probabilities(walk.priors, holders, stand_in_by_passage)
+    probabilities = collect_passage_probabilities(walk.recall_probabilities, holders, stand_in_by_passage)
+    even_odds = None
     if len(scores_by_place):
-        recalled = np.array([priors.get(passage, 0.0) for passage in candidates.ids.tolist()])
+        even_odds = float(find_even_odds(scores_by_place, walk.evidence_count))
+        recalled = np.array([probabilities.get(passage, 0.0) for passage in candidates.ids.tolist()])
         scores_by_place = scores_by_place + compute_recall_lifts(scores_by_place, recalled, walk.evidence_count)
     scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
     ordered = passage_scores.select_best(scores, len(scores))
@@ -204,8 +219,9 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
         candidates.ids[order],
         features[order],
         prior.prior.mean,
-        recalled=bool(walk.priors),
+        recalled=bool(walk.recall_probabilities),
         cosines=candidates.similarity[order],
+        even_odds=even_odds,
         pool=pool,
         expanded=bool(plan.query.expansions),
         beyond=ordered[top_k:],

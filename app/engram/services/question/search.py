@@ -181,7 +181,7 @@ class RetrievalService:
                 if unknown:
                     return partial(self._embed_names, plan, progress, unknown)
                 compare_questions = partial(self._compare_questions, reader, plan, current)
-                walk = begin(reader, plan, build_first_frontier(entities), search.keys, compare_questions, opened)
+                walk = begin(search, build_first_frontier(entities), compare_questions, opened)
                 progress = replace(progress, entities=entities)
         walk, ranking = self._advance_walk(search, walk)
         progress = replace(progress, walk=walk)

@@ -22,7 +22,7 @@ class RecallTrace:
         similarity: cosine of the two questions.
         same_need: probability that the passage is evidence, by all past questions near this one.
         nearness, words, contrasts, supporters, others, learned_from: see ``core.ranking.same_need.SameNeed``.
-        prior: probability that the sentence is evidence, by recall.
+        recall_probability: probability that the sentence is evidence, by recall.
     """
 
     sentence_id: int
@@ -37,7 +37,7 @@ class RecallTrace:
     learned_from: int
     support: float
     perplexity: float
-    prior: float
+    recall_probability: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class SentenceInfluence(Cause):
 
     Attributes:
         score: of the sentence in its hop, by what the verdict did to the memories of all that the hop reached.
-        recall_prior: of the sentence, by what the verdict did to past questions' supports.
+        recall_probability: of the sentence, by what the verdict did to past questions' supports.
     """
 
     score: float
-    recall_prior: float
+    recall_probability: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class SentenceTrace:
     task_perplexity: float
     time_factor: float
     time_perplexity: float
-    recall_prior: float
+    recall_probability: float
     influences: list[SentenceInfluence] = field(default_factory=list)
     influences_cut: bool = False
 

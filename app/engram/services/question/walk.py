@@ -18,9 +18,8 @@ from engram.core.ranking.question_memory import (
 )
 from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.core.ranking.same_need import PRIOR_EVIDENCE_COUNT, ComparedQuestions
-from engram.services.question.caches import NearestLookup
 from engram.services.question.plan import QueryPlan, Search
-from engram.services.question.query import Frontier
+from engram.services.question.query import Frontier, SessionPart
 from engram.storage.database import Reader
 from engram.storage.learning import question_supports
 from engram.storage.learning import walk_opening as openings
@@ -84,8 +83,8 @@ class Walk:
         frontier: what the next hop starts from; None where it is still to be computed from the last hop.
         joining: sentences that the next hop reaches whatever it starts from.
         hops: the hops made.
-        recalled: sentences that supported nearby past questions and have a prior.
-        priors: sentence -> recall prior in [0, 1], the strongest few.
+        recalled: sentences that supported nearby past questions and are recalled.
+        recall_probabilities: sentence -> recall probability in [0, 1], the strongest few.
         vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
         evidence_count: passages that answer a judged question of the collection on average.
         evidence_known: sentences that supported nearby past questions, by question.
@@ -98,7 +97,7 @@ class Walk:
     joining: Sequence[int] = ()
     hops: tuple[WalkHop, ...] = ()
     recalled: Sequence[PastSupport] = ()
-    priors: Mapping[int, float] = field(default_factory=dict)
+    recall_probabilities: Mapping[int, float] = field(default_factory=dict)
     vouched: float = 0.0
     evidence_count: float = PRIOR_EVIDENCE_COUNT
     evidence_known: Sequence[PastEvidence] = ()
@@ -139,10 +138,8 @@ def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
 
 
 def begin(
-    reader: Reader,
-    plan: QueryPlan,
+    search: Search,
     start: Frontier,
-    nearest_lookup: NearestLookup,
     compare_questions: QuestionComparison,
     opened: WalkOpening | None = None,
 ) -> Walk:
@@ -151,23 +148,22 @@ def begin(
     If the query resumes a walk, the new walk also starts from the entities that the old one would have gone to.
 
     Args:
-        nearest_lookup: finds the passages nearest to the question among the keys that the process keeps.
         compare_questions: compares past questions with the present one.
         opened: the opening, if it was read for a walk from this start.
     """
-    past = plan.query.walk
-    walk = Walk(start) if past is None else resume_walk(plan, _add_names(reader, plan, past), start)
-    usable_opening = opened if past is None else None
-    near = (
-        _find_near_passages(reader, plan, walk.frontier or start, nearest_lookup)
-        if usable_opening is None
-        else usable_opening.near
-    )
+    reader, plan = search.reader, search.plan
+    session = plan.query.part(SessionPart) or SessionPart()
+    walk = Walk(start)
+    if session.frontier is not None:
+        walk, usable_opening = resume_walk(plan, _add_names(reader, plan, session.frontier), start), None
+    else:
+        usable_opening = opened
+    near = _find_near_passages(search, walk.frontier or start) if usable_opening is None else usable_opening.near
     walk = replace(
-        walk, near=near, reached=None if usable_opening is None or plan.query.pool else usable_opening.reached
+        walk, near=near, reached=None if usable_opening is None or session.pool else usable_opening.reached
     )
     if not recalls(plan):
-        return replace(walk, joining=plan.query.pool)
+        return replace(walk, joining=session.pool)
     recalled = None if opened is None else opened.recalled
     if recalled is None:
         recalled = question_supports.recall(reader, plan.focus, RECALL_QUESTIONS)
@@ -178,13 +174,13 @@ def begin(
             replace(past, support=compute_ungated_support(past.support, past.perplexity), perplexity=0.0)
             for past in recalled
         ]
-    priors, vouched = question_memory_priors(recalled)
-    joining = list(dict.fromkeys([*select_likely(priors), *plan.query.pool]))
+    probabilities, vouched = summarise_recall(recalled)
+    joining = list(dict.fromkeys([*select_likely(probabilities), *session.pool]))
     return replace(
         walk,
         joining=joining,
-        recalled=[past for past in recalled if past.sentence_id in priors],
-        priors=priors,
+        recalled=[past for past in recalled if past.sentence_id in probabilities],
+        recall_probabilities=probabilities,
         vouched=vouched,
         evidence_count=walk.evidence_count if compared is None else compared.evidence_count,
         evidence_known=_collect_past_evidence(recalled),
@@ -208,21 +204,22 @@ def _add_names(reader: Reader, plan: QueryPlan, rest: Frontier) -> Walk:
     return Walk(Frontier({entity: rest.activation[entity] for entity in names}, names))
 
 
-def _find_near_passages(
-    reader: Reader, plan: QueryPlan, start: Frontier, nearest_lookup: NearestLookup
-) -> Sequence[int] | None:
+def _find_near_passages(search: Search, start: Frontier) -> Sequence[int] | None:
     """Find passages near the question, best first; None where the collection is small enough to read all.
 
     A large collection names a country in more sentences than can be read, so hubs are read in these passages only.
     A question without entities reads the sentences of these passages.
     """
+    plan = search.plan
     if start.activation:
         near_count = NEAR_PASSAGES if _reads_near_hubs(plan) else 0
     else:
         near_count = SCANNED_PASSAGES if plan.collection.sentence_count > SCANNED_SENTENCES else 0
     if not near_count:
         return None
-    return nearest_lookup(near_count) or list(passages_by_key.find_nearest_passages(reader, plan.focus, near_count))
+    return search.keys(near_count) or list(
+        passages_by_key.find_nearest_passages(search.reader, plan.focus, near_count)
+    )
 
 
 def _reads_near_hubs(plan: QueryPlan) -> bool:
@@ -309,10 +306,10 @@ def _hop(search: Search, walk: Walk, start: Frontier) -> WalkHop | None:
 def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     """Return the frontier after the last hop (GAM-RAG, Eq. 9).
 
-    After the first hop, likely recalled sentences add their prior.
+    After the first hop, likely recalled sentences add their recall probability.
     """
     hop, profile = walk.hops[-1], plan.profile
-    leading = {} if len(walk.hops) > 1 else select_likely(walk.priors)
+    leading = {} if len(walk.hops) > 1 else select_likely(walk.recall_probabilities)
     scores = {sentence: hop.score(sentence) + leading.get(sentence, 0.0) for sentence in hop.selected}
     links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
     if profile.rare_first:
@@ -344,15 +341,17 @@ def judge_needs(recalled: Sequence[PastSupport], compared: ComparedQuestions | N
     ]
 
 
-def question_memory_priors(recalled: Sequence[PastSupport]) -> tuple[dict[int, float], float]:
-    """Return the strongest prior of each recalled sentence, and how far past verdicts vouch for its evidence.
+def summarise_recall(recalled: Sequence[PastSupport]) -> tuple[dict[int, float], float]:
+    """Return the highest recall probabilities, and how far past verdicts vouch for its evidence.
 
     A verdict that claimed to name all evidence vouches with net support x the probability of the least probable
-    passage of that evidence. This is not a prior.
+    passage of that evidence. This is no recall probability.
     """
     supports = [(past, _get_probability(past), net_support(past.support, past.perplexity)) for past in recalled]
-    priors = compute_recall_probabilities((past.sentence_id, same_need, net) for past, same_need, net in supports)
-    strongest = sorted(priors.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
+    probabilities = compute_recall_probabilities(
+        (past.sentence_id, same_need, net) for past, same_need, net in supports
+    )
+    strongest = sorted(probabilities.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
     whole: dict[int, float] = {}
     for past, same_need, net in supports:
         if net > 0:

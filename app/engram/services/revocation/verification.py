@@ -17,7 +17,7 @@ import numpy as np
 from engram.context.errors import NotFoundError
 from engram.core.filter import caps
 from engram.core.filter.states import RECALL, TASK, SentenceMemory, Support, question_hash
-from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence
+from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
@@ -202,7 +202,7 @@ def _check_weights(
     reader: Reader,
     collection_id: int,
     believed: PriorIdentity,
-    known: Prior | None,
+    known: WeightBelief | None,
     models: Mapping[str, WeightModel],
     opposing_events: set[int],
     findings: Findings,

@@ -38,7 +38,7 @@ def begin(writer: Writer, collection_id: int) -> bool:
         return False
     # A slash is in no collection's name.
     writer.execute(
-        "UPDATE collection SET going_since = now(), name = '/' || id WHERE id = %(id)s",
+        "UPDATE collection SET deleted_at = now(), name = '/' || id WHERE id = %(id)s",
         {"id": collection_id},
     )
     return True
@@ -49,7 +49,7 @@ def collections_to_delete(reader: Reader, tenant: str | None = None) -> list[int
     rows = reader.rows(
         f"""
         SELECT id FROM collection WHERE NOT {NOT_DELETED} AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s)
-        ORDER BY going_since, id
+        ORDER BY deleted_at, id
         """,
         {"tenant": tenant},
     )

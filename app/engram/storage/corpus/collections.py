@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from engram.context.errors import GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.ranking.corpus_kind import CorpusKind, KindMeasure, KindSource, PassageFacts
+from engram.core.ranking.corpus_kind import CorpusKind, CorpusKindMeasure, KindSource, PassageFacts
 from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED_LOCK, WRITE, hold, lock_row, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import NOT_DELETED
@@ -132,12 +132,12 @@ class Collection:
     @property
     def corpus_kind(self) -> CorpusKind:
         """Kind of corpus, which decides the ranking weights."""
-        return self.fixed_kind or KindMeasure(self.title_share, self.question_share).kind
+        return self.fixed_kind or CorpusKindMeasure(self.title_share, self.question_share).kind
 
     @property
     def kind_source(self) -> KindSource:
         """Source of the kind: a setting, its questions or its titles."""
-        return "setting" if self.fixed_kind else KindMeasure(self.title_share, self.question_share).source
+        return "setting" if self.fixed_kind else CorpusKindMeasure(self.title_share, self.question_share).source
 
     @property
     def encoder(self) -> EncoderId:
@@ -248,7 +248,7 @@ def lock_against_deletion(writer: Writer, collection_id: int) -> bool:
 def lock_and_load_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
     """Like ``lock_against_deletion``, but return the kind of the corpus; None if the collection is gone already."""
     row = lock_row(writer, collection_id, SHARED_LOCK)
-    return None if row is None else row.fixed_kind or KindMeasure(row.title_share, row.question_share).kind
+    return None if row is None else row.fixed_kind or CorpusKindMeasure(row.title_share, row.question_share).kind
 
 
 def lock_learning(writer: Writer, collection_id: int, *, exclusive: bool) -> None:

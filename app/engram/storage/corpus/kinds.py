@@ -73,7 +73,7 @@ def load_best_candidates(reader: Reader, collection_id: int, columns: int, limit
 
 
 @dataclass(frozen=True, slots=True)
-class KindMeasures:
+class CorpusKindMeasures:
     """Measures to store of a collection; None keeps the stored value.
 
     Attributes:
@@ -86,7 +86,7 @@ class KindMeasures:
     question_count: int | None = None
 
 
-def keep(writer: Writer, collection_id: int, measured: KindMeasures, priors: Sequence[str]) -> bool:
+def keep(writer: Writer, collection_id: int, measured: CorpusKindMeasures, priors: Sequence[str]) -> bool:
     """Keep what was measured, unless verdicts taught weights from these priors on, or are just being applied.
 
     Returns:

@@ -200,7 +200,7 @@ def forget_words(
             trusted = trusted OR coalesce(standing, 0) >= 1, status = 'pending', attempts = 0, error = NULL,
             applied_at = NULL, applied_sequence = NULL, question_id = NULL, observation_noise_positive = NULL,
             observation_noise_negative = NULL, process_noise = NULL, daily_share = NULL, contested_share = NULL,
-            daily_comparisons = NULL, standing = NULL, revoked_at = NULL
+            daily_weight_verdicts = NULL, standing = NULL, revoked_at = NULL
         WHERE collection_id = %(collection)s AND id = %(event)s
         """,
         parameters,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from engram.core.filter.states import Audit
-from engram.core.ranking.ranking_weights import WeightEvidence
+from engram.core.ranking.weight_beliefs import WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 

@@ -260,14 +260,14 @@ def mark_applied(
             applied_sequence = drawn.sequence, question_id = drawn.question,
             observation_noise_positive = drawn.positive, observation_noise_negative = drawn.negative,
             process_noise = drawn.process, daily_share = drawn.share, contested_share = drawn.contested,
-            daily_comparisons = drawn.comparisons, standing = drawn.standing
+            daily_weight_verdicts = drawn.weight_verdicts, standing = drawn.standing
         FROM (
             SELECT %(collection)s::bigint AS collection_id, event.*, {drawn} AS sequence
             FROM unnest(%(ids)s::bigint[], %(questions)s::bigint[], %(positive)s::float8[], %(negative)s::float8[],
                         %(process)s::float8[], %(share)s::float8[], %(contested)s::float8[],
-                        %(comparisons)s::integer[], %(standing)s::float8[])
+                        %(weight_verdicts)s::integer[], %(standing)s::float8[])
                 WITH ORDINALITY AS event(id, question, positive, negative, process, share, contested,
-                                         comparisons, standing, n)
+                                         weight_verdicts, standing, n)
             ORDER BY n
         ) AS drawn
         WHERE feedback_event.collection_id = drawn.collection_id AND feedback_event.id = drawn.id
@@ -282,7 +282,7 @@ def mark_applied(
             "process": floats(constants[event].process for event in questions),
             "share": floats(constants[event].share for event in questions),
             "contested": floats(constants[event].contested for event in questions),
-            "comparisons": [constants[event].comparisons for event in questions],
+            "weight_verdicts": [constants[event].weight_verdicts for event in questions],
             "standing": floats(constants[event].standing for event in questions),
         },
     )

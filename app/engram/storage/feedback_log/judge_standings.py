@@ -51,7 +51,7 @@ def standings(
         }
             CROSS JOIN LATERAL (
                 SELECT sum(2 * (spoken.one->>1)::integer - 1) AS balance
-                FROM jsonb_array_elements(known.said) AS spoken(one)
+                FROM jsonb_array_elements(known.judge_statements) AS spoken(one)
                 WHERE spoken.one->>0 <> asked.judge
             ) AS others
             WHERE others.balance > 0 OR others.balance < 0 AND audit.target = 1
@@ -104,7 +104,7 @@ def find_opposed_words(
         JOIN unnest(%(numbers)s::bigint[], %(hashes)s::bytea[], %(embeddings)s::vector[])
             AS asked(place, text_hash, embedding) USING (place)
         CROSS JOIN LATERAL (
-            SELECT known.said, other.id AS question_id, other.text AS question,
+            SELECT known.judge_statements, other.id AS question_id, other.text AS question,
                    -(other.embedding <#> asked.embedding) AS similarity
             FROM question_support known
             JOIN question other ON other.collection_id = known.collection_id AND other.id = known.question_id
@@ -127,6 +127,6 @@ def find_opposed_words(
     for row in rows:
         event = events[row.place]
         judge = constants[event.id].name_for_caps(event.judge)
-        if is_contested(tuple(map(tuple, row.said)), judge, event.targets[row.sentence_id]):
+        if is_contested(tuple(map(tuple, row.judge_statements)), judge, event.targets[row.sentence_id]):
             opposed.append(OpposedWord(event.id, row.question_id, row.question, row.similarity))
     return opposed

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
 from engram.core.filter.states import TASK, TIME, Event
-from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
+from engram.core.ranking.weight_beliefs import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import AUDIT_COLUMNS, audit_of, read_evidence
@@ -217,7 +217,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
         f"""
         SELECT event.applied_sequence, audit.event_id, audit.observation_noise, audit.surprise,
                audit.information, audit.precision, {JUDGED_COLUMNS}, event.judge,
-               {DAY} AS day, event.daily_comparisons, audit.counted, audit.contested
+               {DAY} AS day, event.daily_weight_verdicts, audit.counted, audit.contested
         FROM weight_audit audit
         {join_by_index("feedback_event event", _EVENT_OF_AUDIT)}
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
@@ -237,7 +237,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
             evidence=read_evidence(row),
             judge=row.judge,
             day=row.day,
-            cap=row.daily_comparisons,
+            cap=row.daily_weight_verdicts,
             counted=row.counted,
             contested=row.contested,
             **read_judged(row, verdicts[row.event_id]),

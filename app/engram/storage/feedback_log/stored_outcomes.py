@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.states import Audit, SentenceMemory
-from engram.core.ranking.ranking_weights import PriorIdentity
+from engram.core.ranking.weight_beliefs import PriorIdentity
 from engram.storage.database import Reader
 from engram.storage.feedback_log import audit_rows, logged_verdicts
 from engram.storage.learning.sentence_memories import read_memory
@@ -41,7 +41,7 @@ def load_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) 
     rows = reader.rows(
         f"""
         SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
-               memory.pulled
+               memory.gain_budgets
         FROM {WANTED_IDS} {join_by_index("sentence_memory memory", "memory.sentence_id = wanted.id")}
         ORDER BY memory.sentence_id, memory.channel
         """,

@@ -16,7 +16,7 @@ class JudgeSettings:
         positive, negative: observation noises, above 0.
         share, contested: how much of the distance to its verdicts it may close of one memory in a day, in [0, 1];
             the second where it goes against what others said.
-        comparisons: verdicts a day that may teach weights.
+        weight_verdicts: verdicts a day that may teach weights.
         trusted: it counts in full whoever brings its verdicts.
     """
 
@@ -24,7 +24,7 @@ class JudgeSettings:
     negative: float | None = None
     share: float | None = None
     contested: float | None = None
-    comparisons: int | None = None
+    weight_verdicts: int | None = None
     trusted: bool | None = None
 
     def overrides(self) -> dict[str, Any]:
@@ -39,7 +39,8 @@ class JudgeSettings:
 
 
 _COLUMNS = """
-    observation_noise_positive, observation_noise_negative, daily_share, contested_share, daily_comparisons, trusted
+    observation_noise_positive, observation_noise_negative, daily_share, contested_share, daily_weight_verdicts,
+    trusted
 """
 
 
@@ -57,13 +58,13 @@ def put(writer: Writer, collection_id: int, name: str, judge: JudgeSettings) -> 
     writer.execute(
         f"""
         INSERT INTO judge (collection_id, name, {_COLUMNS}, updated_at)
-        VALUES (%(collection)s, %(name)s, %(positive)s, %(negative)s, %(share)s, %(contested)s, %(comparisons)s,
+        VALUES (%(collection)s, %(name)s, %(positive)s, %(negative)s, %(share)s, %(contested)s, %(weight_verdicts)s,
                 %(trusted)s, now())
         ON CONFLICT (collection_id, name) DO UPDATE SET
             observation_noise_positive = excluded.observation_noise_positive,
             observation_noise_negative = excluded.observation_noise_negative,
             daily_share = excluded.daily_share, contested_share = excluded.contested_share,
-            daily_comparisons = excluded.daily_comparisons, trusted = excluded.trusted,
+            daily_weight_verdicts = excluded.daily_weight_verdicts, trusted = excluded.trusted,
             updated_at = excluded.updated_at
         """,
         {
@@ -161,6 +162,6 @@ def _settings(row: Any) -> JudgeSettings:
         negative=row.observation_noise_negative,
         share=row.daily_share,
         contested=row.contested_share,
-        comparisons=row.daily_comparisons,
+        weight_verdicts=row.daily_weight_verdicts,
         trusted=row.trusted,
     )

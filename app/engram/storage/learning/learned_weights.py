@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engram.core.filter import caps as caps_of
-from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence, build_empty_evidence
+from engram.core.ranking.weight_beliefs import PriorIdentity, WeightEvidence, build_empty_evidence
 from engram.storage.carried_statements import CarriedStatement
 from engram.storage.column_parameters import Numbers, decode_column, floats, integers
 from engram.storage.database import Reader, Writer
@@ -211,7 +211,7 @@ def terms_of_day(
     """(event, cap, whether it counts) of a judge's terms of a day, in the order of application."""
     rows = reader.rows(
         f"""
-        SELECT event.id, event.daily_comparisons AS cap, term.contested, term.counted
+        SELECT event.id, event.daily_weight_verdicts AS cap, term.contested, term.counted
         FROM feedback_event event {join_by_index("weight_audit term", "term.event_id = event.id")}
         WHERE event.collection_id = %(collection)s AND event.judge = %(judge)s
           AND {on_day("%(day)s")}

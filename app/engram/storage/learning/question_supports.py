@@ -147,7 +147,7 @@ def load_supports(
                array_send(array_agg(update_count::bigint)) AS counts,
                array_send(array_agg(complete)) AS complete,
                array_send(array_agg(answered)) AS answered, array_send(array_agg(sufficiency)) AS sufficiency,
-               json_agg(pulled) AS pulled, json_agg(said) AS said
+               json_agg(gain_budgets) AS gain_budgets, json_agg(judge_statements) AS judge_statements
         FROM known
         """,
         {
@@ -156,7 +156,7 @@ def load_supports(
             "sentences": None if sentences is None else Numbers(sentences),
         },
     )
-    days, kept = list_gain_budgets(row.pulled or ())
+    days, kept = list_gain_budgets(row.gain_budgets or ())
     return SupportRows(
         question_ids=decode_column(row.questions, np.int64),
         sentence_ids=decode_column(row.sentences, np.int64),
@@ -166,7 +166,7 @@ def load_supports(
         complete=decode_column(row.complete, np.bool_),
         days=days,
         remaining_shares=kept,
-        statements=[tuple(map(tuple, statements)) for statements in row.said or ()],
+        statements=[tuple(map(tuple, statements)) for statements in row.judge_statements or ()],
         answered=decode_column(row.answered, np.float64),
         sufficiency=decode_column(row.sufficiency, np.float64),
     )
@@ -176,19 +176,16 @@ _NEW_SUPPORTS = alias_rows(
     """
     unnest(
         %(questions)s::bigint[], %(sentences)s::bigint[], %(supports)s::float8[], %(perplexities)s::float8[],
-        %(counts)s::bigint[], %(complete)s::boolean[], %(pulled)s::jsonb[], %(said)s::jsonb[],
+        %(counts)s::bigint[], %(complete)s::boolean[], %(gain_budgets)s::jsonb[], %(judge_statements)s::jsonb[],
         %(answered)s::float8[], %(sufficiency)s::float8[]
-    ) AS given(question_id, sentence_id, support, perplexity, update_count, complete, pulled, said, answered,
-               sufficiency)
+    ) AS given(question_id, sentence_id, support, perplexity, update_count, complete, gain_budgets,
+               judge_statements, answered, sufficiency)
     """
 )
 
 
 def _build_parameters(supports: SupportRows) -> dict[str, Any]:
-    """Build the parameters of ``_NEW_SUPPORTS``, one array per column; for the columns see ``Support``.
-
-    Column ``pulled`` holds gain budgets, which have nothing to do with pulls of scores.
-    """
+    """Build the parameters of ``_NEW_SUPPORTS``, one array per column; for the columns see ``Support``."""
     return {
         "questions": Numbers(supports.question_ids),
         "sentences": Numbers(supports.sentence_ids),
@@ -196,8 +193,8 @@ def _build_parameters(supports: SupportRows) -> dict[str, Any]:
         "perplexities": Numbers(supports.perplexities),
         "counts": Numbers(supports.update_counts),
         "complete": Numbers(supports.complete),
-        "pulled": gain_budgets_as_json(supports.days, supports.remaining_shares),
-        "said": Documents(supports.statements),
+        "gain_budgets": gain_budgets_as_json(supports.days, supports.remaining_shares),
+        "judge_statements": Documents(supports.statements),
         "answered": Numbers(supports.answered),
         "sufficiency": Numbers(supports.sufficiency),
     }
@@ -209,11 +206,12 @@ def store_supports(writer: Writer, collection_id: int, supports: SupportRows) ->
     writer.execute(
         f"""
         INSERT INTO question_support (collection_id, question_id, sentence_id, support, perplexity, update_count,
-                                      complete, pulled, said, answered, sufficiency)
+                                      complete, gain_budgets, judge_statements, answered, sufficiency)
         SELECT new.* FROM {_NEW_SUPPORTS}
         ON CONFLICT (collection_id, question_id, sentence_id) DO UPDATE SET
             support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
-            complete = excluded.complete, pulled = excluded.pulled, said = excluded.said,
+            complete = excluded.complete, gain_budgets = excluded.gain_budgets,
+            judge_statements = excluded.judge_statements,
             answered = excluded.answered, sufficiency = excluded.sufficiency
         """,
         {"collection": collection_id, **_build_parameters(supports)},
@@ -228,7 +226,8 @@ def replace_supports(
     writer.execute(
         f"""
         UPDATE question_support SET support = new.support, perplexity = new.perplexity,
-            update_count = new.update_count, complete = new.complete, pulled = new.pulled, said = new.said,
+            update_count = new.update_count, complete = new.complete,
+            gain_budgets = new.gain_budgets, judge_statements = new.judge_statements,
             answered = new.answered, sufficiency = new.sufficiency
         FROM {_NEW_SUPPORTS}
         WHERE question_support.collection_id = new.collection_id AND question_support.question_id = new.question_id

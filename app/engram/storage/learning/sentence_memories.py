@@ -106,7 +106,7 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
         f"""
         WITH memory AS MATERIALIZED (
             SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
-                   memory.pulled
+                   memory.gain_budgets
             FROM {WANTED_IDS} JOIN sentence_memory memory
               ON memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
             WHERE memory.channel = 'task' OR memory.sentence_id = ANY(%(timed)s)
@@ -117,12 +117,12 @@ def lock(writer: Writer, collection_id: int, sentences: Sequence[int], timed: Se
                string_agg(vector_send(vector), ''::bytea) AS vectors,
                array_send(array_agg(perplexity)) AS perplexities,
                array_send(array_agg(update_count::bigint)) AS counts,
-               json_agg(pulled) AS pulled
+               json_agg(gain_budgets) AS gain_budgets
         FROM memory
         """,
         parameters,
     )
-    days, kept = list_gain_budgets(row.pulled or ())
+    days, kept = list_gain_budgets(row.gain_budgets or ())
     return MemoryRows(
         sentence_ids=decode_column(row.ids, np.int64),
         channels=decode_column(row.channels, np.int64),
@@ -142,7 +142,7 @@ def read_memory(row: Any) -> SentenceMemory:
         vector=row.vector.to_numpy(),
         perplexity=row.perplexity,
         update_count=row.update_count,
-        gain_budget=read_gain_budget(row.pulled),
+        gain_budget=read_gain_budget(row.gain_budgets),
     )
 
 
@@ -157,7 +157,7 @@ def list_gain_budgets(values: Sequence[Any]) -> tuple[list[str], list[RemainingS
 
 
 def gain_budgets_as_json(days: Sequence[str], shares: Sequence[RemainingShares]) -> Documents:
-    """Make the JSON of column ``pulled``, which holds gain budgets; PostgreSQL keeps every bit of a float."""
+    """Make the JSON of column ``gain_budgets``; PostgreSQL keeps every bit of a float."""
     return Documents([{"day": day, "kept": own} if own else {} for day, own in zip(days, shares, strict=True)])
 
 
@@ -166,8 +166,8 @@ _CHANNEL = "(ARRAY['task', 'time', 'recall'])[{} + 1]"
 _NEW_MEMORIES = alias_rows(
     """
     unnest(%(ids)s::bigint[], %(channels)s::bigint[], %(vectors)s::vector[], %(perplexities)s::float8[],
-           %(counts)s::bigint[], %(pulled)s::jsonb[])
-        AS given(sentence_id, channel, vector, perplexity, update_count, pulled)
+           %(counts)s::bigint[], %(gain_budgets)s::jsonb[])
+        AS given(sentence_id, channel, vector, perplexity, update_count, gain_budgets)
     """
 )
 
@@ -179,7 +179,7 @@ def store(writer: Writer, collection_id: int, memories: MemoryRows) -> None:
     writer.execute(
         f"""
         UPDATE sentence_memory SET vector = new.vector, perplexity = new.perplexity,
-            update_count = new.update_count, pulled = new.pulled, updated_at = now()
+            update_count = new.update_count, gain_budgets = new.gain_budgets, updated_at = now()
         FROM {_NEW_MEMORIES}
         WHERE sentence_memory.collection_id = new.collection_id
           AND sentence_memory.sentence_id = new.sentence_id
@@ -192,7 +192,7 @@ def store(writer: Writer, collection_id: int, memories: MemoryRows) -> None:
             "vectors": Vectors(memories.vectors),
             "perplexities": Numbers(memories.perplexities),
             "counts": Numbers(memories.update_counts),
-            "pulled": gain_budgets_as_json(memories.days, memories.remaining_shares),
+            "gain_budgets": gain_budgets_as_json(memories.days, memories.remaining_shares),
         },
     )
 

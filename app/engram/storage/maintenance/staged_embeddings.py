@@ -18,7 +18,7 @@ from engram.storage.column_parameters import vectors as sent
 from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import EncoderId
 from engram.storage.database import Reader, Writer
-from engram.storage.passage_keys.staged_keys import SOURCE, KeySource
+from engram.storage.passage_keys.staged_keys import SOURCE, KeyText
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 Vector = NDArray[np.float32]
@@ -102,7 +102,7 @@ def list_unembedded_rows(
 
 def list_unembedded_passages(
     reader: Reader, collection_id: int, encoder: str, after: int, limit: int
-) -> list[KeySource]:
+) -> list[KeyText]:
     """List passages that follow ``after`` and whose present content has no vector of this encoder, in id order."""
     rows = reader.rows(
         f"""
@@ -115,7 +115,7 @@ def list_unembedded_passages(
         """,
         {"collection": collection_id, "encoder": encoder, "after": after, "limit": limit},
     )
-    return [KeySource(**row._asdict()) for row in rows]
+    return [KeyText(**row._asdict()) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def stage_passages(
     collection_id: int,
     encoder: EncoderId,
     building: KeyBuilding,
-    sources: Sequence[KeySource],
+    sources: Sequence[KeyText],
     vectors: Sequence[Vector],
 ) -> None:
     """Keep vectors of these passages, not of those that changed meanwhile, and beside them those that they have.

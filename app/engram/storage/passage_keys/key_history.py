@@ -47,7 +47,7 @@ class HeldUnit:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitSource:
+class UnitEvent:
     """A verdict behind a (passage, unit); ``event_count`` is how many the pair has in all.
 
     ``status`` is "taken in" (by ``generation``), "waiting", or "rolled back" with its generation.
@@ -79,7 +79,7 @@ class CreditRow:
 class KeyEffect:
     """Effect of an event's expansions on passage keys.
 
-    ``status`` is as in ``UnitSource``; None for an event whose expansions were not validated. ``credits`` are the
+    ``status`` is as in ``UnitEvent``; None for an event whose expansions were not validated. ``credits`` are the
     best of its ``credit_count`` credits.
     """
 
@@ -170,7 +170,7 @@ def list_added_terms(
 
 def sources(
     reader: Reader, collection_id: int, passage_id: int, units: Sequence[int], limit: int
-) -> list[UnitSource]:
+) -> list[UnitEvent]:
     """The ``limit`` latest verdicts behind each of the units, by unit, the latest first."""
     rows = reader.rows(
         f"""
@@ -189,7 +189,7 @@ def sources(
         """,
         {"collection": collection_id, "passage": passage_id, "units": list(units), "limit": limit},
     )
-    return [UnitSource(**row._asdict()) for row in rows]
+    return [UnitEvent(**row._asdict()) for row in rows]
 
 
 def effect(reader: Reader, collection_id: int, event_id: int, limit: int) -> KeyEffect | None:

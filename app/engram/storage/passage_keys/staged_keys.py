@@ -13,7 +13,7 @@ from engram.storage.jobs.jobs import Job
 
 
 @dataclass(frozen=True, slots=True)
-class KeySource:
+class KeyText:
     """Text that a passage's key is made from, at one moment; sentences in reading order."""
 
     passage_id: int
@@ -53,7 +53,7 @@ _STAGED = """
 """
 
 
-def list_unstaged(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]:
+def list_unstaged(reader: Reader, job: Job, after: int, limit: int) -> list[KeyText]:
     """The next passages after passage ``after`` whose present content has no staged key, in id order."""
     rows = reader.rows(
         f"""
@@ -63,19 +63,19 @@ def list_unstaged(reader: Reader, job: Job, after: int, limit: int) -> list[KeyS
         """,
         _job_key(job) | {"after": after, "limit": limit},
     )
-    return [KeySource(**row._asdict()) for row in rows]
+    return [KeyText(**row._asdict()) for row in rows]
 
 
-def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeySource]:
+def sources(reader: Reader, job: Job, after: int, limit: int) -> list[KeyText]:
     """The next passages of the job's collection after passage ``after``, in id order."""
     rows = reader.rows(
         f"{SOURCE} WHERE p.collection_id = %(collection)s AND p.id > %(after)s ORDER BY p.id LIMIT %(limit)s",
         _job_key(job) | {"after": after, "limit": limit},
     )
-    return [KeySource(**row._asdict()) for row in rows]
+    return [KeyText(**row._asdict()) for row in rows]
 
 
-def list_of_other_analysers(reader: Reader, job: Job, analyser: int, after: int, limit: int) -> list[KeySource]:
+def list_of_other_analysers(reader: Reader, job: Job, analyser: int, after: int, limit: int) -> list[KeyText]:
     """The next passages after passage ``after`` without terms of this version of the analysis, in id order."""
     rows = reader.rows(
         f"""
@@ -87,7 +87,7 @@ def list_of_other_analysers(reader: Reader, job: Job, analyser: int, after: int,
         """,
         _job_key(job) | {"analyser": analyser, "after": after, "limit": limit},
     )
-    return [KeySource(**row._asdict()) for row in rows]
+    return [KeyText(**row._asdict()) for row in rows]
 
 
 def count(reader: Reader, job: Job) -> int:

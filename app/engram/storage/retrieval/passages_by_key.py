@@ -198,7 +198,7 @@ def load_all_keys(reader: Reader, collection_id: int, *, evolved: bool) -> Passa
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class KeySearch:
     """One of many searches: the ``depth`` >= 1 passages nearest to ``vector``, (d,).
 
     ``filter``: only passages that it lets through, see ``core.text.filters``; None for all.
@@ -210,7 +210,7 @@ class Search:
 
 
 def find_nearest_to_each(
-    reader: Reader, collection: Collection, searches: Sequence[Search], limits: GraphLimits
+    reader: Reader, collection: Collection, searches: Sequence[KeySearch], limits: GraphLimits
 ) -> list[list[int]]:
     """Return the nearest passages of each search by base keys, in a statement for each filter.
 
@@ -235,7 +235,7 @@ def find_nearest_to_each(
 def _search_nearest_to_each(
     reader: Reader,
     collection: Collection,
-    searches: Sequence[Search],
+    searches: Sequence[KeySearch],
     limits: GraphLimits,
     condition: PassageCondition | None,
 ) -> Sequence[Any]:

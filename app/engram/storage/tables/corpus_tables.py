@@ -102,7 +102,7 @@ collection = Table(
     ),
     build_timestamp_column("created_at"),
     Column(
-        "going_since",
+        "deleted_at",
         TIMESTAMP(timezone=True),
         comment="When it was deleted: it is hidden, and its rows are removed piece by piece.",
     ),

@@ -104,7 +104,7 @@ feedback_event = Table(
     Column("daily_share", Double, comment="The judge's daily cap when it was applied."),
     Column("contested_share", Double, comment="The judge's cap against other judges when it was applied."),
     Column(
-        "daily_comparisons",
+        "daily_weight_verdicts",
         Integer,
         comment="Limit on the judge's verdicts of a day that update weights; null: none.",
     ),

@@ -34,7 +34,7 @@ from engram.storage.tables.table_base import (
 
 def _build_gain_budget_column() -> Column[object]:
     return require(
-        "pulled",
+        "gain_budgets",
         JSONB,
         default="'{}'",
         comment="The last day on which the state moved, and the share that each judge left unmoved on it (1: all).",
@@ -115,7 +115,7 @@ question_support = Table(
     ),
     _build_gain_budget_column(),
     require(
-        "said",
+        "judge_statements",
         JSONB,
         default="'[]'",
         comment="Each judge's last word, 1 for support and 0 for rejection, in the order of their first words.",
@@ -152,7 +152,7 @@ judge = Table(
     Column("observation_noise_negative", Double),
     Column("daily_share", Double),
     Column("contested_share", Double),
-    Column("daily_comparisons", Integer),
+    Column("daily_weight_verdicts", Integer),
     Column("trusted", Boolean, comment="Whether the judge counts in full, whoever sends its verdicts."),
     build_timestamp_column("updated_at"),
     PrimaryKeyConstraint("collection_id", "name"),
@@ -160,6 +160,6 @@ judge = Table(
     CheckConstraint("observation_noise_negative > 0", name="observation_noise_negative"),
     CheckConstraint("daily_share BETWEEN 0 AND 1", name="daily_share"),
     CheckConstraint("contested_share BETWEEN 0 AND 1", name="contested_share"),
-    CheckConstraint("daily_comparisons >= 0", name="daily_comparisons"),
+    CheckConstraint("daily_weight_verdicts >= 0", name="daily_weight_verdicts"),
     comment="Settings of single judges; null: the setting that holds for every judge.",
 )

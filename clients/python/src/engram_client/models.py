@@ -265,13 +265,13 @@ class ConstantsOut(Struct):
     """
     The same for verdicts that go against what other judges said of the sentence.
     """
-    daily_comparisons: int | None
-    """
-    Verdicts a day that may teach sufficiency and the trust in a reranker.
-    """
     daily_share: float
     """
     How much of the distance between a memory and its verdicts it may close in a day; 1: all of it.
+    """
+    daily_weight_verdicts: int | None
+    """
+    Verdicts a day that may teach sufficiency and the trust in a reranker.
     """
     observation_noise_negative: float
     observation_noise_positive: float
@@ -1537,7 +1537,7 @@ class RecallOut(Struct):
     Null to whom what others asked is not to be shown.
     """
     perplexity: float
-    prior: float
+    recall_probability: float
     """
     Probability that the sentence is evidence, by this recall, in [0, 1].
     """
@@ -1680,7 +1680,7 @@ class SentenceInfluenceOut(Struct):
     feedback_id: int
     judge: str
     question: str
-    recall_prior: float
+    recall_probability: float
     """
     Of the sentence, by what the verdict did to supports of past questions.
     """
@@ -1729,7 +1729,7 @@ class SentenceOut(Struct):
     position: int
     score: float | None
     """
-    Its best score in any hop or its recall prior; null if no hop selected it.
+    Its best score in any hop or its recall probability; null if no hop selected it.
     """
     sentence_id: int
     text: str
@@ -1743,7 +1743,7 @@ class SentenceTraceOut(Struct):
     activated_by: list[str]
     activation: float
     passage_id: str
-    recall_prior: float
+    recall_probability: float
     score: float
     semantic: float
     sentence_id: int
@@ -2920,6 +2920,9 @@ class PassageHit(Struct):
     metadata: dict[str, Any]
     passage_id: str
     score: float
+    """
+    What the answer is ordered by. Compare it within one answer only, but for strategy `dense`. Strategy `graph` with profile `default`: log odds that the passage is evidence, but for a constant of the question (any number); with `paper`: similarity of its key plus its selected sentences (any number). `dense`: cosine of its key and the question (-1 to 1), which compares across answers of one collection. `lexical`: BM25 (above 0). `hybrid`: sum of reciprocal ranks (above 0, at most 0.033).
+    """
     sentences: list[SentenceOut]
     source: PassageSourceOut
     text: str

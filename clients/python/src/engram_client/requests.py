@@ -458,13 +458,13 @@ class JudgeIn(TypedDict):
     """
     The same for verdicts that go against what other judges said of the sentence.
     """
-    daily_comparisons: NotRequired[int | None]
-    """
-    Verdicts a day that may teach sufficiency and the trust in a reranker.
-    """
     daily_share: NotRequired[float | None]
     """
     How much of the distance between a memory and its verdicts it may close in a day; 1: all of it.
+    """
+    daily_weight_verdicts: NotRequired[int | None]
+    """
+    Verdicts a day that may teach sufficiency and the trust in a reranker.
     """
     observation_noise_negative: NotRequired[float | None]
     """

@@ -238,7 +238,7 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     other.models.key_learning = services.models.key_learning
     other.models.noise = services.models.noise
     if variation.uncapped:
-        other.models.noise = replace(services.models.noise, share=1.0, contested=1.0, comparisons=None)
+        other.models.noise = replace(services.models.noise, share=1.0, contested=1.0, weight_verdicts=None)
     channels = variation.frozen.intersection(AUDITED)
     if variation.fixed_gain is not None or channels:
         other.models.learning_rule = PartialRule(channels, variation.fixed_gain)

@@ -61,7 +61,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySource:
+class FactSentence:
     """A sentence that says something: its key, and the document that it is of."""
 
     key: int | str
@@ -93,12 +93,12 @@ class MemorySearchResult:
 class AgentMemory:
     """Facts with what was said of them; all of these are known by their places, which never change."""
 
-    sources: tuple[MemorySource, ...] = ()
+    sources: tuple[FactSentence, ...] = ()
     facts: tuple[IndexedFact, ...] = ()
     remarks: tuple[Remark, ...] = ()
     functional: frozenset[str] = field(default=FUNCTIONAL)
 
-    def insert(self, triples: Iterable[tuple[Triple, MemorySource]], turn: int) -> tuple["AgentMemory", list[int]]:
+    def insert(self, triples: Iterable[tuple[Triple, FactSentence]], turn: int) -> tuple["AgentMemory", list[int]]:
         """With these facts said by these sentences, and the place of each; what is no fact is left out."""
         sources, facts, remarks = list(self.sources), list(self.facts), list(self.remarks)
         at = {fact.identity: place for place, fact in enumerate(facts)}
@@ -247,7 +247,7 @@ class AgentMemory:
     def from_json(cls, stored: Mapping[str, Any], functional: frozenset[str] = FUNCTIONAL) -> "AgentMemory":
         """The memory that ``stored`` gave."""
         return cls(
-            tuple(MemorySource(*one) for one in stored.get("sources", ())),
+            tuple(FactSentence(*one) for one in stored.get("sources", ())),
             tuple(_build_indexed_fact(*one) for one in stored.get("facts", ())),
             tuple(Remark(*one) for one in stored.get("remarks", ())),
             functional,

@@ -54,7 +54,7 @@ class AgentPlanner:
             play = play.resume(state.plan_state)
         play, document = _find_current_document(play, documents, tools)
         observation = observe(play, document)
-        reading = _FactReader(tools, options)
+        reading = _FactExtractor(tools, options)
         turn, warnings = _turn(tools, play, document, options)
         if turn is None:
             return SessionStep(action=None, queries=queries, stop="no_gap", warnings=warnings)
@@ -91,7 +91,7 @@ class AgentPlanner:
 
 
 @dataclass(slots=True)
-class _FactReader:
+class _FactExtractor:
     """Reader of facts in the agent's words, by the session's options."""
 
     tools: StepTools

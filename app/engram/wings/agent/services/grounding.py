@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from engram.core.text.words import words
 from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.providers.language.name_words import FUNCTION_WORDS
-from engram.wings.agent.services.agent_memory import MemorySource
+from engram.wings.agent.services.agent_memory import FactSentence
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.reading import extract_facts
 from engram.wings.sessions.core.curation import curate
@@ -42,16 +42,16 @@ class StreamDocument:
         """All of it."""
         return " ".join(text for _, text in self.sentences)
 
-    def source(self, ordinal: int) -> MemorySource:
+    def source(self, ordinal: int) -> FactSentence:
         """One of its sentences."""
-        return MemorySource(self.sentences[ordinal][0], self.key)
+        return FactSentence(self.sentences[ordinal][0], self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class GroundedFacts:
     """Facts with the sentences that say them, and what was inserted that no sentence says."""
 
-    facts: Sequence[tuple[Triple, MemorySource]]
+    facts: Sequence[tuple[Triple, FactSentence]]
     unsupported: Sequence[str]
 
 

@@ -140,7 +140,7 @@ def _read(retrieved: RetrievalResult) -> MemoryPart:
     }
     focus = retrieved.plan.focus
     return MemoryPart(
-        recalled=len(retrieved.walk.priors),
+        recalled=len(retrieved.walk.recall_probabilities),
         moved=len(moved_sentences),
         key_generation=focus.collection.key_generation if focus.evolved else 0,
     )

@@ -128,7 +128,7 @@ class _FactStanding:
     """A fact while its group is replayed, and what judges and sources said so far."""
 
     fact: Fact
-    pulled: GainBudget = UNTOUCHED
+    gain_budget: GainBudget = UNTOUCHED
     words: JudgeStatements = ()
     sources: set[tuple[str, int]] = field(default_factory=set)
 
@@ -281,7 +281,7 @@ def _step(rows: Sequence[tuple[_FactStanding, FactStatement, int]], process_nois
         if word.kind == SOURCE:
             standing.sources.add((word.who, y))
         else:
-            standing.pulled = standing.pulled.start_day(word.day).spend(word.who, gain)
+            standing.gain_budget = standing.gain_budget.start_day(word.day).spend(word.who, gain)
             standing.words = add_statement(standing.words, word.who, y)
         fact.belief, fact.perplexity, fact.observations = belief, perplexity, fact.observations + 1
         moves.append(
@@ -295,7 +295,7 @@ def _compute_largest_gain(standing: _FactStanding, word: FactStatement, target: 
     if word.kind == SOURCE:
         return 0.0 if (word.who, target) in standing.sources else 1.0
     return compute_allowed_gain(
-        standing.pulled.start_day(word.day),
+        standing.gain_budget.start_day(word.day),
         standing.words,
         word.who,
         target,

@@ -28,10 +28,10 @@ from engram.wings.facts.reading.subjects import (
 
 def read_sentence(saying: SentenceFacts, items: Sequence[Item]) -> list[Triple]:
     """Return the facts of the items, with a clause's dates as their days."""
-    return _Reader(saying, items).read()
+    return _SentenceParser(saying, items).read()
 
 
-class _Reader:
+class _SentenceParser:
     """State of the reading of one sentence.
 
     Attributes:

@@ -47,8 +47,8 @@ def copy_facts(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
             FROM (SELECT DISTINCT held.fact_id {_SOURCES_BY_THEN}) AS known
             {build_source_join("fact held", "held.id = known.fact_id")}
             """,
-            subject_id="held.subject_said",
-            object_id="held.object_said",
+            subject_id="held.named_subject_id",
+            object_id="held.named_object_id",
         ),
         parameters,
     )
@@ -57,7 +57,7 @@ def copy_facts(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
             "fact_entity",
             f"""
             FROM (
-                SELECT unnest(ARRAY[fact.subject_said, fact.object_said]) AS id
+                SELECT unnest(ARRAY[fact.named_subject_id, fact.named_object_id]) AS id
                 FROM (SELECT DISTINCT held.fact_id {_SOURCES_BY_THEN}) AS known
                 {build_source_join("fact", "fact.id = known.fact_id")}
                 UNION SELECT unnest(ARRAY[event.entity_id, event.other_id]) FROM fact_event event

@@ -84,8 +84,8 @@ def put(writer: Writer, collection_id: int, graph_id: int, facts: Sequence[Sourc
     }
     entity = join_by_index("fact_entity {0}", "{0}.graph_id = %(graph)s AND {0}.name = said.{1}")
     named = f"""
-        SELECT said.n, s.id AS subject_said, coalesce(s.stands_for, s.id) AS subject_id, said.predicate,
-               coalesce(o.id, 0) AS object_said, coalesce(o.stands_for, o.id, 0) AS object_id,
+        SELECT said.n, s.id AS named_subject_id, coalesce(s.stands_for, s.id) AS subject_id, said.predicate,
+               coalesce(o.id, 0) AS named_object_id, coalesce(o.stands_for, o.id, 0) AS object_id,
                said.object_text, said.object_key, said.object_kind, said.valid_from::int, said.valid_to::int
         FROM unnest(%(subjects)s::text[], %(predicates)s::text[], %(objects)s::text[], %(texts)s::text[],
                     %(keys)s::text[], %(kinds)s::text[], %(starts)s::bigint[], %(ends)s::bigint[])
@@ -96,18 +96,19 @@ def put(writer: Writer, collection_id: int, graph_id: int, facts: Sequence[Sourc
     """
     writer.execute(
         f"""
-        INSERT INTO fact (collection_id, graph_id, subject_said, subject_id, predicate, object_said, object_id,
-                          object_text, object_key, object_kind, valid_from, valid_to)
-        SELECT %(collection)s, %(graph)s, subject_said, subject_id, predicate, object_said, object_id, object_text,
-               object_key, object_kind, valid_from, valid_to
+        INSERT INTO fact (collection_id, graph_id, named_subject_id, subject_id, predicate, named_object_id,
+                          object_id, object_text, object_key, object_kind, valid_from, valid_to)
+        SELECT %(collection)s, %(graph)s, named_subject_id, subject_id, predicate, named_object_id, object_id,
+               object_text, object_key, object_kind, valid_from, valid_to
         FROM ({named}) AS named ORDER BY n
         ON CONFLICT DO NOTHING
         """,
         parameters,
     )
     conflict = """
-        f.subject_said = named.subject_said AND f.predicate = named.predicate AND f.object_said = named.object_said
-        AND f.object_key = named.object_key AND f.valid_from = named.valid_from AND f.valid_to = named.valid_to
+        f.named_subject_id = named.named_subject_id AND f.predicate = named.predicate
+        AND f.named_object_id = named.named_object_id AND f.object_key = named.object_key
+        AND f.valid_from = named.valid_from AND f.valid_to = named.valid_to
     """
     rows = writer.rows(
         f"SELECT f.id FROM ({named}) AS named {join_by_index('fact f', conflict)} ORDER BY named.n", parameters
@@ -260,12 +261,14 @@ def remove_unsaid(writer: Writer, collection_id: int, facts: Iterable[int]) -> l
         DELETE FROM fact f USING {WANTED_IDS} WHERE f.collection_id = wanted.collection_id AND f.id = wanted.id
           AND (SELECT held.id FROM fact_source held
                WHERE held.collection_id = f.collection_id AND held.fact_id = f.id LIMIT 1) IS NULL
-        RETURNING f.id, f.subject_said, f.object_said, f.subject_id, f.object_id
+        RETURNING f.id, f.named_subject_id, f.named_object_id, f.subject_id, f.object_id
         """,
         {"collection": collection_id, "ids": sorted(set(facts))},
     )
     named = {
-        entity for row in rows for entity in (row.subject_said, row.object_said, row.subject_id, row.object_id)
+        entity
+        for row in rows
+        for entity in (row.named_subject_id, row.named_object_id, row.subject_id, row.object_id)
     }
     _remove_unnamed(writer, collection_id, named)
     return [row.id for row in rows]
@@ -284,7 +287,7 @@ def _remove_unnamed(writer: Writer, collection_id: int, entities: Iterable[int])
         DELETE FROM fact_entity e USING {WANTED_IDS}
         WHERE e.collection_id = wanted.collection_id AND e.id = wanted.id
           AND {unnamed.format("subject_id")} AND {unnamed.format("object_id")}
-          AND {unnamed.format("subject_said")} AND {unnamed.format("object_said")}
+          AND {unnamed.format("named_subject_id")} AND {unnamed.format("named_object_id")}
         """,
         {"collection": collection_id, "ids": ids},
     )

@@ -151,7 +151,7 @@ def choose_columns(reader: Reader) -> EntityColumns:
     """
     if reader.reader_sets is None:
         return EntityColumns("subject_id", "object_id", "coalesce({0}.stands_for, {0}.id)")
-    return EntityColumns("subject_said", "object_said", "{0}.id")
+    return EntityColumns("named_subject_id", "named_object_id", "{0}.id")
 
 
 def _build_fact_query(reader: Reader) -> tuple[str, str]:

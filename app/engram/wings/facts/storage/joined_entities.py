@@ -111,8 +111,8 @@ def list_facts_by_entity(reader: Reader, collection_id: int, entities: Iterable[
     """All facts by the names of these entities."""
     rows = reader.rows(
         f"""
-        SELECT f.id FROM {WANTED_IDS} {join_by_index("fact f", "f.subject_said = wanted.id")}
-        UNION SELECT f.id FROM {WANTED_IDS} {join_by_index("fact f", "f.object_said = wanted.id")}
+        SELECT f.id FROM {WANTED_IDS} {join_by_index("fact f", "f.named_subject_id = wanted.id")}
+        UNION SELECT f.id FROM {WANTED_IDS} {join_by_index("fact f", "f.named_object_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": sorted(set(entities))},
     )
@@ -136,7 +136,7 @@ def stand_for(writer: Writer, collection_id: int, root: Mapping[int, int | None]
         """,
         parameters,
     )
-    for named_column, root_column in (("subject_said", "subject_id"), ("object_said", "object_id")):
+    for named_column, root_column in (("named_subject_id", "subject_id"), ("named_object_id", "object_id")):
         writer.execute(
             f"""
             UPDATE fact f SET {root_column} = coalesce(new.root, f.{named_column}) FROM {new}

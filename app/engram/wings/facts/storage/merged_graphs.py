@@ -72,8 +72,8 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
         FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")}
         {join_by_index("fact_source held", "held.fact_id = f.id AND held.statement_id IS NOT NULL")}
         {join_by_index("fact_statement said", "said.id = held.statement_id")}
-        {join_by_index("fact_entity s", "s.id = f.subject_said")}
-        {join_by_index("fact_entity o", "o.id = f.object_said", outer=True)}
+        {join_by_index("fact_entity s", "s.id = f.named_subject_id")}
+        {join_by_index("fact_entity o", "o.id = f.named_object_id", outer=True)}
         WHERE held.withdrawn_by IS NULL AND NOT EXISTS (
             SELECT FROM fact_statement again {join_by_index("fact_event event", "event.id = again.event_id")}
             WHERE again.collection_id = %(collection)s AND event.graph_id = %(into)s
@@ -125,14 +125,14 @@ def list_stated_events(reader: Reader, collection_id: int, facts: Sequence[int])
 def twins(reader: Reader, collection_id: int, facts: Sequence[int], into: int) -> dict[int, int]:
     """Fact -> the fact of graph ``into`` that says the same by the same names, of those that have one."""
     equal_facts = """
-        f.subject_said = s2.id AND f.predicate = g.predicate AND f.object_said = coalesce(o2.id, 0)
+        f.named_subject_id = s2.id AND f.predicate = g.predicate AND f.named_object_id = coalesce(o2.id, 0)
         AND f.object_key = g.object_key AND f.valid_from = g.valid_from AND f.valid_to = g.valid_to
     """
     rows = reader.rows(
         f"""
         SELECT g.id, f.id AS twin FROM {WANTED_IDS} {join_by_index("fact g", "g.id = wanted.id")}
-        {join_by_index("fact_entity s", "s.id = g.subject_said")}
-        {join_by_index("fact_entity o", "o.id = g.object_said", outer=True)}
+        {join_by_index("fact_entity s", "s.id = g.named_subject_id")}
+        {join_by_index("fact_entity o", "o.id = g.named_object_id", outer=True)}
         {join_by_index("fact_entity s2", "s2.graph_id = %(into)s AND s2.name = s.name")}
         {join_by_index("fact_entity o2", "o2.graph_id = %(into)s AND o2.name = o.name", outer=True)}
         {join_by_index("fact f", equal_facts)}

@@ -49,7 +49,7 @@ class KnownEntity:
 def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[NamePair]:
     """Return the namesakes of new names, by id: same last word, or an alias by a fact."""
     parts = {entity: ends(name) for entity, name in names.items()}
-    other_names = "f.subject_said = wanted.id AND f.predicate = %(also)s AND f.object_said <> 0"
+    other_names = "f.named_subject_id = wanted.id AND f.predicate = %(also)s AND f.named_object_id <> 0"
     rows = reader.rows(
         f"""
         WITH mention AS MATERIALIZED (
@@ -63,11 +63,11 @@ def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[
               AND v.id <> mention.id LIMIT %(alike)s
         ) AS v
         UNION SELECT other_name.id, v.id, v.name, true FROM (
-            SELECT id FROM {WANTED_IDS} UNION SELECT f.object_said FROM {WANTED_IDS}
+            SELECT id FROM {WANTED_IDS} UNION SELECT f.named_object_id FROM {WANTED_IDS}
             {join_by_index("fact f", other_names)}
         ) AS other_name
-        {join_by_index("fact f", "f.object_said = other_name.id")}
-        {join_by_index("fact_entity v", "v.id = f.subject_said")} WHERE f.predicate = %(also)s
+        {join_by_index("fact f", "f.named_object_id = other_name.id")}
+        {join_by_index("fact_entity v", "v.id = f.named_subject_id")} WHERE f.predicate = %(also)s
         ORDER BY 1, 2
         """,
         {
@@ -94,12 +94,12 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
     rows = reader.rows(
         f"""
         SELECT e.id, e.surface, coalesce(e.stands_for, e.id) AS root, f.predicate, f.object_key, f.object_id,
-               f.subject_id, f.subject_said = e.id AS outwards, told.passage_id, told.event_id,
+               f.subject_id, f.named_subject_id = e.id AS outwards, told.passage_id, told.event_id,
                told.sentence_id, told.statement_id,
-               {crowd.format("CASE WHEN f.subject_said = e.id THEN f.object_id ELSE f.subject_id END")} AS crowd
+               {crowd.format("CASE WHEN f.named_subject_id = e.id THEN f.object_id ELSE f.subject_id END")} AS crowd
         FROM {WANTED_IDS} {join_by_index("fact_entity e", "e.id = wanted.id")}
         LEFT JOIN LATERAL (
-            ({along.format("subject_said")}) UNION ALL ({along.format("object_said")})
+            ({along.format("named_subject_id")}) UNION ALL ({along.format("named_object_id")})
         ) AS f ON true
         LEFT JOIN LATERAL (
             SELECT held.passage_id, said.event_id, held.sentence_id, held.statement_id FROM fact_source held

@@ -13,7 +13,7 @@ from engram.services.question.answer import Answer
 from engram.services.question.query import Query
 from engram.wings.frontends.core.numerals import parse_number
 from engram.wings.frontends.services.answer_reference import AnswerReference
-from engram.wings.frontends.services.relevance import relevance_scores
+from engram.wings.frontends.services.relevance import compute_relevance_scores
 from engram.wings.frontends.services.source_fields import list_source_fields
 
 MAX_CONDITIONS = 100
@@ -213,7 +213,7 @@ class RecordsOut(BaseModel):
     @classmethod
     def from_service(cls, answer: Answer, threshold: float) -> Self:
         """The passages whose score reaches the threshold."""
-        scores = relevance_scores(answer.passages)
+        scores = compute_relevance_scores(answer.passages, answer.strategy)
         return cls(
             records=[
                 RecordOut(

@@ -12,7 +12,7 @@ from engram.core.text.filters import read_filter
 from engram.services.auth.scope import Scope
 from engram.services.question.answer import Answer
 from engram.services.question.query import Query
-from engram.wings.frontends.services.relevance import relevance_scores
+from engram.wings.frontends.services.relevance import compute_relevance_scores
 from engram.wings.frontends.services.source_fields import list_source_fields
 
 MAX_DEPTH = 5
@@ -171,7 +171,7 @@ class SearchPageOut(BaseModel):
     @classmethod
     def from_service(cls, answer: Answer, threshold: float) -> Self:
         """The passages whose score reaches the threshold."""
-        scores = relevance_scores(answer.passages)
+        scores = compute_relevance_scores(answer.passages, answer.strategy)
         return cls(
             search_query=[answer.query],
             data=[

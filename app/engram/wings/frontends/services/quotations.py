@@ -30,7 +30,7 @@ COMPARED_SENTENCES = 300
 WORD_SHARE_WEIGHT = 0.5
 """What having all of the question's words counts, beside a cosine of 1."""
 RECALL_WEIGHT = 2.0
-"""What a recall prior of 1 counts: more than all else together."""
+"""What a recall probability of 1 counts: more than all else together."""
 CERTAIN_RECALL = 0.5
 """Recall prior from which on verdicts vouch for a sentence, whatever its words are."""
 BIAS, SUFFICIENCY, SIMILARITY, WORD_SHARE, MISSING_CODE = -3.2, 0.32, 2.6, 4.2, -1.6

@@ -1,36 +1,29 @@
-"""Relevance scores between 0 and 1 of ranked passages, for clients that cut answers off at a threshold.
-
-A ranking score has no fixed scale, and a cosine does not know what verdicts taught. So the ranking decides on the
-order, and the cosines of the ranked passages, sorted, are the scores. A threshold then keeps the first passages,
-as many as have that cosine.
-"""
+"""Relevance scores in [0, 1] of passages and texts, for clients that cut answers off at a threshold."""
 
 from collections.abc import Sequence
 
 from engram.services.question.answer import PassageAnswer
+from engram.services.question.query import Strategy
 
 
-def relevance_scores(passages: Sequence[PassageAnswer]) -> list[float]:
-    """The score of each passage, in [0, 1], falling with its rank.
+def compute_relevance_scores(passages: Sequence[PassageAnswer], strategy: Strategy) -> list[float]:
+    """Compute the relevance of each passage of an answer, in [0, 1], in the order of the answer.
 
-    Where the ranking does not go by cosines, scores are shares of the highest ranking score.
-
-    Args:
-        passages: best first.
+    Each passage has its own: the probability that it is evidence where features rank, and its cosine with the
+    question where cosines do. Other rankings have no scale, so a score is given as its share of the highest.
     """
-    similarities = [passage.similarity for passage in passages if passage.similarity is not None]
-    if len(similarities) == len(passages):
-        return sorted((_clip_score(similarity) for similarity in similarities), reverse=True)
-    highest = max((passage.score for passage in passages), default=0.0)
-    if highest <= 0:
-        return [0.0] * len(passages)
-    return sorted((_clip_score(passage.score / highest) for passage in passages), reverse=True)
+    probabilities = [passage.probability for passage in passages if passage.probability is not None]
+    if len(probabilities) == len(passages):
+        return probabilities
+    highest = 1.0 if strategy == "dense" else max(passage.score for passage in passages)
+    return [_clip(passage.score / highest) if highest > 0 else 0.0 for passage in passages]
 
 
-def align_scores(encoded: Sequence[float], learned: Sequence[int]) -> list[float]:
-    """The score of each text where a collection ranks some of them and the encoder the others.
+def merge_scores(encoded: Sequence[float], learned: Sequence[int]) -> list[float]:
+    """Merge two rankings of texts, where a collection ranks some of them and the encoder all; return their scores.
 
-    The ranked texts take the places that the encoder gives to all of them together, in their own order.
+    The ranked texts take the places that the encoder gives to all of them together, in their own order. So the
+    scores of the ranked texts are those of these places.
 
     Args:
         encoded: similarity of each text and the question by the encoder, (n,).
@@ -39,12 +32,12 @@ def align_scores(encoded: Sequence[float], learned: Sequence[int]) -> list[float
     Returns:
         (n,), in [0, 1].
     """
-    scores = [_clip_score(similarity) for similarity in encoded]
+    scores = [_clip(similarity) for similarity in encoded]
     falling = sorted((scores[place] for place in learned), reverse=True)
     for place, score in zip(learned, falling, strict=True):
         scores[place] = score
     return scores
 
 
-def _clip_score(value: float) -> float:
+def _clip(value: float) -> float:
     return min(max(value, 0.0), 1.0)

@@ -11,7 +11,7 @@ from engram.services.question.pipeline import QuestionPipeline
 from engram.services.question.query import Query
 from engram.storage.database import Database
 from engram.telemetry.stages import stage
-from engram.wings.frontends.services.relevance import align_scores
+from engram.wings.frontends.services.relevance import compute_relevance_scores, merge_scores
 from engram.wings.frontends.storage import texts_of_passages
 
 EMBEDDED_AT_ONCE = 32
@@ -50,8 +50,8 @@ class RerankingService:
         """The texts in the order of their relevance to the question of the query.
 
         A known text is the text of a passage, as it stands or without white space around it. Known texts are ranked
-        by a query among their passages, which is kept as an episode. Other texts are compared by the encoder. The
-        known texts take the places that the encoder gives to them together.
+        by a query among their passages, which is kept as an episode. If all are known, that query scores them.
+        Otherwise the encoder compares all texts, and the known ones take the places that it gives to them together.
 
         Raises:
             NotFoundError, InvalidRequestError: as ``QuestionPipeline.answer``.
@@ -78,7 +78,11 @@ class RerankingService:
         }
         ranked = [place for place, text in enumerate(texts) if text in best]
         ranked.sort(key=lambda place: ranks[best[texts[place]].passage_id])
-        scores = align_scores(encoded, ranked)
+        if len(ranked) == len(texts):
+            relevance = compute_relevance_scores(answer.passages, answer.strategy)
+            scores = [relevance[ranks[best[text].passage_id]] for text in texts]
+        else:
+            scores = merge_scores(encoded, ranked)
         order = {place: position for position, place in enumerate(ranked)}
         places = sorted(range(len(texts)), key=lambda place: (-scores[place], order.get(place, len(texts)), place))
         return RerankedTexts(

@@ -16,7 +16,7 @@ from engram.context.errors import ConflictError, InvalidRequestError, NameTakenE
 from engram.core.text import name_pattern
 from engram.services.auth.scope import Scope
 from engram.services.jobs.idempotent_jobs import JobStart, open_job
-from engram.services.jobs.work import Kind, Work
+from engram.services.jobs.work import JobKind, Work
 from engram.services.passage_keys.attribution import Attribution, Units
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.derived_state import DerivedState
@@ -30,7 +30,7 @@ from engram.wings.history.storage import collection_copies
 
 log = structlog.get_logger(__name__)
 
-REPLAY = Kind("replay", "copies")
+REPLAY = JobKind("replay", "copies")
 REPORT_SECONDS = 0.5
 
 

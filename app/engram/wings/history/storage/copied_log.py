@@ -42,7 +42,7 @@ def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[Rev
         f"""
         SELECT event.id, judged.question, event.question_id, event.observation_noise_positive,
                event.observation_noise_negative, event.process_noise, event.daily_share, event.contested_share,
-               event.daily_comparisons, event.standing
+               event.daily_weight_verdicts, event.standing
         FROM feedback_event event
         {join_by_index("judged_query judged", "judged.id = event.query_id", collection="%(source)s")}
         WHERE {build_counting_condition("event")} AND event.status = 'revoked' ORDER BY event.applied_sequence
@@ -62,7 +62,7 @@ def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[Rev
                 process=row.process_noise,
                 share=row.daily_share,
                 contested=row.contested_share,
-                comparisons=row.daily_comparisons,
+                weight_verdicts=row.daily_weight_verdicts,
                 standing=row.standing,
             ),
         )

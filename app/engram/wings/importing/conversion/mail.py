@@ -54,13 +54,13 @@ def eml(source: str, data: bytes, limits: ConversionLimits) -> Document:
     message = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)
     if not any(name in message for name in ("From", "To", "Subject", "Date", "Received", "Message-ID")):
         raise UnreadableError(f"{source} has no headers of an e-mail message.")
-    reader = _Reader(source, Outline(_header(message, "Subject")))
+    reader = _MailConverter(source, Outline(_header(message, "Subject")))
     reader.add_message(message, 0)
     metadata = _metadata(message)
     return reader.document(metadata)
 
 
-class _Reader:
+class _MailConverter:
     """Reads a message and those in it into one outline."""
 
     def __init__(self, source: str, outline: Outline) -> None:

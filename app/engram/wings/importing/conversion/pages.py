@@ -71,13 +71,13 @@ def markup(
     soup = _parse(source, content)
     named = next((tag.get_text() for tag in find_tags(soup, ("title",)) if tag.find_parent("svg") is None), None)
     outline = Outline(title or named)
-    left_out = _Reader(source, outline, lines=lines).read(soup)
+    left_out = _PageConverter(source, outline, lines=lines).read(soup)
     return outline.document(source, kind, (*notes, *_note_left_out(source, left_out)))
 
 
 def add_html(source: str, content: str, outline: Outline) -> tuple[str, ...]:
     """Add the HTML of a message to an outline; what it quotes is a quotation. Returns notes."""
-    reader = _Reader(source, outline, message=True)
+    reader = _PageConverter(source, outline, message=True)
     return _note_left_out(source, reader.read(_parse(source, content)))
 
 
@@ -97,7 +97,7 @@ def _note_left_out(source: str, left_out: list[str]) -> tuple[str, ...]:
     return (f"{source}: left out {', '.join(left_out)}",) if left_out else ()
 
 
-class _Reader:
+class _PageConverter:
     """Reads one page into an outline."""
 
     def __init__(self, source: str, outline: Outline, *, lines: bool = False, message: bool = False) -> None:

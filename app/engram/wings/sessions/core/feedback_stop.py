@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engram.core.ranking.ranking_weights import Floats, sigmoid
+from engram.core.ranking.weight_beliefs import Floats, sigmoid
 from engram.core.text.words import normalise_words
 
 STOP_FEATURES = ("bias", "entities", "relevance")

@@ -20,8 +20,8 @@ from operator import add
 import numpy as np
 
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.ranking.ranking_weights import Floats, Prior, WeightEvidence, WeightObservation
 from engram.core.ranking.sufficiency import build_observation, label_evidence
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief, WeightEvidence, WeightObservation
 
 ROUND_FEATURES = ("bias", "entities", "relevance", "own", "covered")
 MOST_LOG_ODDS = 6.0
@@ -46,7 +46,12 @@ def _log_odds(probability: float) -> float:
 
 
 def observe_verdict(
-    verdict: LoggedVerdict, named: Iterable[tuple[int, int]], prior: Prior, noise: float, *, known: bool = True
+    verdict: LoggedVerdict,
+    named: Iterable[tuple[int, int]],
+    prior: WeightBelief,
+    noise: float,
+    *,
+    known: bool = True,
 ) -> WeightObservation | None:
     """Return a verdict's observation of the pools after its rounds; None if it has none.
 

@@ -7,7 +7,7 @@ from typing import Any
 from engram.core.filter.logged_verdict import JudgedRound
 from engram.core.ranking import sufficiency
 from engram.core.ranking.learned_means import compute_mean
-from engram.core.ranking.ranking_weights import Prior, PriorIdentity
+from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.question.pipeline import Explainer
@@ -73,7 +73,7 @@ class RoundJudge:
             _stop_if_sufficient(state, step, step.said["suffices"]["probability"], "sufficiency") if later else step
         )
 
-    def _find_prior(self, collection: Collection) -> tuple[PriorIdentity, Prior] | None:
+    def _find_prior(self, collection: Collection) -> tuple[PriorIdentity, WeightBelief] | None:
         return self._priors().select_kind(collection.corpus_kind).find_further(ROUND)
 
     def _classify(self, collection: Collection, question: str, pool: Sequence[PoolSentence]) -> PoolClassification:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from engram.core.ranking.ranking_weights import Prior, WeightObservation
+from engram.core.ranking.weight_beliefs import WeightBelief, WeightObservation
 from engram.storage.feedback_log.judged_queries import JudgedVerdict
 from engram.wings.sessions.core import round_sufficiency
 from engram.wings.sessions.services.stop_weights import StopWeights
@@ -24,11 +24,11 @@ class RoundModel:
     def __init__(self, load_weights: Callable[[], StopWeights]) -> None:
         self._load_weights = load_weights
 
-    def load_prior(self) -> Prior | None:
+    def load_prior(self) -> WeightBelief | None:
         """Load the belief before any verdict; None where nothing was fitted."""
         return self._load_weights().rounds
 
-    def observe(self, prior: Prior, judged: JudgedVerdict) -> WeightObservation | None:
+    def observe(self, prior: WeightBelief, judged: JudgedVerdict) -> WeightObservation | None:
         """Compute a verdict's observation of the pools after its rounds; None if it has none."""
         return round_sufficiency.observe_verdict(
             judged.verdict, judged.judged_passages, prior, judged.noise, known=judged.supports_exist

@@ -353,15 +353,9 @@ class StepTools:
         return query if request.arm is None else replace(query, **request.arm)
 
     def _list_found_passages(self, answer: Answer) -> list[FoundPassage]:
-        external = [hit.passage_id for hit in answer.passages]
-        with self._database.read() as reader:
-            versions = passages.versions(reader, self.scope.collection.id, external)
         passages_found = []
         for hit in answer.passages:
-            if hit.passage_id not in versions:
-                continue
-            passage = versions[hit.passage_id][0]
-            sentences = [StoredSentence(one.sentence_id, passage, one.position, one.text) for one in hit.sentences]
+            sentences = [StoredSentence(one.sentence_id, hit.id, one.position, one.text) for one in hit.sentences]
             scores = {one.sentence_id: one.score for one in hit.sentences if one.score is not None}
-            passages_found.append(FoundPassage(passage, hit.passage_id, hit.title, hit.score, sentences, scores))
+            passages_found.append(FoundPassage(hit.id, hit.passage_id, hit.title, hit.score, sentences, scores))
         return passages_found

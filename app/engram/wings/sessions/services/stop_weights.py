@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from engram.context.errors import ConfigurationError
-from engram.core.ranking.ranking_weights import Prior
+from engram.core.ranking.weight_beliefs import WeightBelief
 from engram.providers.ranking_prior import read_prior
 from engram.wings.sessions.core.feedback_stop import STOP_FEATURES, Network
 from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
@@ -41,7 +41,7 @@ class StopWeights:
     network: Network
     relevance: str
     fitted: tuple[str, ...]
-    rounds: Prior | None = None
+    rounds: WeightBelief | None = None
 
 
 def load_stop(path: Path | None = None) -> StopWeights:

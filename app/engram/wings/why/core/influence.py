@@ -22,7 +22,7 @@ from engram.core.ranking.passage_scores import (
     passage_features,
 )
 from engram.core.ranking.propagation import ReachedSentences, sentence_scores
-from engram.core.ranking.ranking_weights import Prior, WeightEvidence
+from engram.core.ranking.weight_beliefs import WeightBelief, WeightEvidence
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -110,7 +110,7 @@ def compute_features(
 
 
 def compute_means_without(
-    model: str, prior: Prior, total: WeightEvidence, terms: Sequence[WeightEvidence]
+    model: str, prior: WeightBelief, total: WeightEvidence, terms: Sequence[WeightEvidence]
 ) -> Floats:
     """Return the mean weights, (m, k), after all evidence but one term each; exact, because evidence adds up.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from engram.core.ranking.ranking_weights import Floats, Prior, PriorIdentity
+from engram.core.ranking.weight_beliefs import Floats, PriorIdentity, WeightBelief
 from engram.services.question.answer import build_trace
 from engram.services.question.plan import QueryPlan
 from engram.services.question.query import ExplorationPart
@@ -44,7 +44,12 @@ class AnswerExplainer:
                 return retrieved, self._influences().explain_trace(reader, retrieved, plain, trace)
 
     def find_strongest_verdicts(
-        self, reader: Reader, collection_id: int, model: tuple[PriorIdentity, Prior], features: Floats, most: int
+        self,
+        reader: Reader,
+        collection_id: int,
+        model: tuple[PriorIdentity, WeightBelief],
+        features: Floats,
+        most: int,
     ) -> tuple[dict[int, float], bool]:
         """Find the verdicts that moved a probability most, see ``Explainer``."""
         return find_strongest_verdicts(Weights(reader, collection_id, *model), features, most)

@@ -1,4 +1,4 @@
-"""Scores of passages under other memories or recall priors."""
+"""Scores of passages under other memories or recall probabilities."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -25,15 +25,15 @@ class Scoring(Protocol):
     @property
     def passages(self) -> Sequence[int]: ...
 
-    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
-        """Return the features of passages by sentences with these scores, by hop, and recall priors."""
+    def passage_features(self, scores: Sequence[Floats], probabilities: Mapping[int, float]) -> Floats:
+        """Return the features of passages by sentences with these scores, by hop, and recall probabilities."""
         ...
 
-    def compute_scores(self, features: Floats, priors: Mapping[int, float]) -> Floats:
-        """Return the scores, (m,), with these recall priors."""
+    def compute_scores(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
+        """Return the scores, (m,), with these recall probabilities."""
         ...
 
-    def compute_recall(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+    def compute_recall(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
         """Return what recall adds to the scores, (m,)."""
         ...
 
@@ -59,29 +59,29 @@ class FeatureScoring:
         self._holders = {sentence: evidence.passage_id for sentence, evidence in retrieved.walk.evidence.items()}
         self._holders |= {sentence: sentence_place.passage_id for sentence, sentence_place in placed.items()}
 
-    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+    def passage_features(self, scores: Sequence[Floats], probabilities: Mapping[int, float]) -> Floats:
         """Features of all candidates, (n, k)."""
         hops = self._retrieved.walk.hops
         unrelated = self._retrieved.plan.unrelated_cosine
         reaches = [_reach(hop, values, unrelated) for hop, values in zip(hops, scores, strict=True)]
         if hops and hops[0].start.activation:
-            reaches[0] = self._reach_recalled(hops[0], scores[0], priors)
+            reaches[0] = self._reach_recalled(hops[0], scores[0], probabilities)
         reaches = [merge_duplicates(reach, self._stand_in_by_passage) for reach in reaches]
         ranked = self._retrieved.ranking
         return influence.compute_features(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
 
-    def compute_scores(self, features: Floats, priors: Mapping[int, float]) -> Floats:
-        """Return the scores, (m,), with these recall priors."""
+    def compute_scores(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
+        """Return the scores, (m,), with these recall probabilities."""
         values = self._compute_values(features)
-        return (values + self._lift(values, priors))[self._rows]
+        return (values + self._lift(values, probabilities))[self._rows]
 
-    def compute_recall(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+    def compute_recall(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
         """Return what recall adds to the scores, (m,)."""
-        return self._lift(self._compute_values(features), priors)[self._rows]
+        return self._lift(self._compute_values(features), probabilities)[self._rows]
 
-    def _reach_recalled(self, hop: WalkHop, scores: Floats, priors: Mapping[int, float]) -> HopReach:
+    def _reach_recalled(self, hop: WalkHop, scores: Floats, probabilities: Mapping[int, float]) -> HopReach:
         """Return a hop's result where sentences without a link are reached only by recall."""
-        rows, leading = hop.candidates, select_likely(priors)
+        rows, leading = hop.candidates, select_likely(probabilities)
         reached = (rows.activation > 0) | np.isin(rows.sentence_ids, list(leading))
         more = [
             self._placed[s] for s in sorted(leading.keys() - set(rows.sentence_ids.tolist())) if s in self._placed
@@ -98,12 +98,12 @@ class FeatureScoring:
         """Return the score of each candidate before recall, (n,)."""
         return np.asarray(features @ self._retrieved.ranking.weights + self._reranked)
 
-    def _lift(self, values: Floats, priors: Mapping[int, float]) -> Floats:
+    def _lift(self, values: Floats, probabilities: Mapping[int, float]) -> Floats:
         """Return what recall adds to the score of each candidate, (n,)."""
-        of_passages = collect_passage_probabilities(priors, self._holders, self._stand_in_by_passage)
+        of_passages = collect_passage_probabilities(probabilities, self._holders, self._stand_in_by_passage)
         candidates = self._retrieved.ranking.candidates.tolist()
-        probabilities = np.array([of_passages.get(passage, 0.0) for passage in candidates])
-        return compute_recall_lifts(values, probabilities, self._retrieved.walk.evidence_count)
+        recalled = np.array([of_passages.get(passage, 0.0) for passage in candidates])
+        return compute_recall_lifts(values, recalled, self._retrieved.walk.evidence_count)
 
 
 class PublishedScoring:
@@ -113,7 +113,7 @@ class PublishedScoring:
         self.passages = [passage for passage, _, _ in retrieved.shown_passages]
         self._retrieved = retrieved
 
-    def passage_features(self, scores: Sequence[Floats], priors: Mapping[int, float]) -> Floats:
+    def passage_features(self, scores: Sequence[Floats], probabilities: Mapping[int, float]) -> Floats:
         """Return what sentences add to the shown passages (GAM-RAG, Eqs. 7-8), (m,)."""
         bonuses = []
         for hop, values in zip(self._retrieved.walk.hops, scores, strict=True):
@@ -125,11 +125,11 @@ class PublishedScoring:
         added = passage_scores.score_passages_published({}, bonuses, self._retrieved.plan.profile.prior_weight)
         return np.array([added.get(passage, 0.0) for passage in self.passages])
 
-    def compute_scores(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+    def compute_scores(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
         """Return the features as they are: this profile has neither weights nor recall."""
         return features
 
-    def compute_recall(self, features: Floats, priors: Mapping[int, float]) -> Floats:
+    def compute_recall(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
         """Return zeros: this profile has no recall."""
         return np.zeros(len(self.passages))
 

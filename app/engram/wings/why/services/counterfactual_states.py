@@ -17,11 +17,11 @@ from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
 from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.question_memory import net_support
-from engram.core.ranking.ranking_weights import Prior, PriorIdentity, WeightEvidence, build_empty_evidence
+from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence, build_empty_evidence
 from engram.services.feedback_log import log_replay
 from engram.services.question.plan import QueryPlan
 from engram.services.question.question_spreads import QuestionSpreads
-from engram.services.question.walk import RECALL_QUESTIONS, Walk, judge_needs, question_memory_priors
+from engram.services.question.walk import RECALL_QUESTIONS, Walk, judge_needs, summarise_recall
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history
@@ -107,7 +107,7 @@ def _select_loadable(touched: Sequence[MovedSentence]) -> list[int]:
 
 
 class Supports:
-    """Recall priors by nearby past questions, without this verdict or that.
+    """Recall probabilities by nearby past questions, without this verdict or that.
 
     How near the collection's questions come is left as it was: one of them more or less hardly moves it.
 
@@ -135,7 +135,7 @@ class Supports:
         for step in every:
             self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
         self.placed = log.find_places(reader, focus, sorted(self._by_sentence)) if every else {}
-        self._fixed_priors = walk.priors if self.too_long else None
+        self._fixed_probabilities = walk.recall_probabilities if self.too_long else None
         ranked = sorted(
             (place, step.event.id)
             for steps in self._by_sentence.values()
@@ -147,7 +147,7 @@ class Supports:
         self._priors = self._compute_priors_without(None)
 
     def leave_out(self, events: Sequence[int]) -> None:
-        """Make ready to tell priors without these events."""
+        """Make ready to tell recall probabilities without these events."""
         steps = (step for of_question in self._steps.values() for step in of_question)
         for replayed in core.replay_supports(steps, frozenset(events)):
             support = replayed.state
@@ -158,10 +158,10 @@ class Supports:
         """Count the verdicts on the sentence."""
         return len(self._by_sentence.get(sentence, ()))
 
-    def priors(self, without: int | None = None) -> Mapping[int, float]:
-        """Return the strongest recall priors by sentence, see ``walk.question_memory_priors``."""
-        if self._fixed_priors is not None:
-            return self._fixed_priors
+    def recall_probabilities(self, without: int | None = None) -> Mapping[int, float]:
+        """Return the strongest recall probabilities by sentence, see ``walk.summarise_recall``."""
+        if self._fixed_probabilities is not None:
+            return self._fixed_probabilities
         return self._priors if without not in self._question else self._compute_priors_without(without)
 
     def _compute_priors_without(self, without: int | None) -> dict[int, float]:
@@ -187,7 +187,7 @@ class Supports:
                 for support in supported
                 if self.placed[support.sentence_id].passing
             ]
-        return question_memory_priors(judge_needs(past, self._compared))[0]
+        return summarise_recall(judge_needs(past, self._compared))[0]
 
     def _list_supports(self, question: int, without: int | None) -> list[Support]:
         """Supports of what is supported rather than rejected, as ``question_supports.recall`` reads them."""
@@ -212,7 +212,7 @@ class Weights:
         too_long: whether the log of what was said for the events' questions is too long to be read.
     """
 
-    def __init__(self, reader: Reader, collection_id: int, believed: PriorIdentity, prior: Prior) -> None:
+    def __init__(self, reader: Reader, collection_id: int, believed: PriorIdentity, prior: WeightBelief) -> None:
         self._reader, self._collection_id, self._prior, self._model = reader, collection_id, prior, believed.model
         self.mean = prior.mean
         self.events = 0
@@ -281,8 +281,8 @@ class Version:
 
     Attributes:
         scores: by hop, (n,), parallel to its candidates.
-        priors: sentence -> recall prior.
+        recall_probabilities: sentence -> recall probability.
     """
 
     scores: list[Floats]
-    priors: Mapping[int, float]
+    recall_probabilities: Mapping[int, float]

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from engram.core.ranking import sufficiency
-from engram.core.ranking.ranking_weights import Floats
+from engram.core.ranking.weight_beliefs import Floats
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import SufficiencyInfluence, SufficiencyTrace

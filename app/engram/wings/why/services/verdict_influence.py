@@ -129,20 +129,20 @@ class _Versions:
         )
         recalls = retrieved.plan.profile.recalls
         supports = Supports(reader, retrieved.plan, walk, spreads, MOST_SHOWN) if recalls else None
-        priors = walk.priors if supports is None else supports.priors()
+        probabilities = walk.recall_probabilities if supports is None else supports.recall_probabilities()
         moving = [[mover.event_id for mover in movers], [] if supports is None else supports.strongest]
         self._scoring: Scoring = (
             FeatureScoring(retrieved, {} if supports is None else supports.placed, prior.base_weights)
             if len(retrieved.ranking.candidates)
             else PublishedScoring(retrieved)
         )
-        recalled = self._scoring.compute_recall(retrieved.ranking.features, priors)
+        recalled = self._scoring.compute_recall(retrieved.ranking.features, probabilities)
         self.recalled = dict(zip(self._scoring.passages, recalled.tolist(), strict=True))
         in_turn = dict.fromkeys(chain.from_iterable(zip_longest(*moving)))
         every = [event for event in in_turn if event is not None]
         events = every[:LEFT_OUT]
         memories = Memories(reader, focus, walk, channels, events if movers else [])
-        self._whole = Version(memories.scores(), priors)
+        self._whole = Version(memories.scores(), probabilities)
         self.without: dict[int, Version] = {}
         if supports is not None:
             supports.leave_out(events)
@@ -150,7 +150,8 @@ class _Versions:
         for event in events:
             if memories.can_leave_out(event) and not too_long:
                 self.without[event] = Version(
-                    memories.scores(event), priors if supports is None else supports.priors(event)
+                    memories.scores(event),
+                    probabilities if supports is None else supports.recall_probabilities(event),
                 )
         self._walk = walk
         self._moved: dict[int, set[int]] = {}
@@ -164,18 +165,18 @@ class _Versions:
             self.cut |= {s for s in walk.evidence if fewer or supports.count_verdicts(s) > MOST_SHOWN}
 
     def explain_sentence(self, at: int, sentence: int) -> dict[int, tuple[float, ...]]:
-        """Event -> by how much it moved the sentence's score in a hop, and its recall prior.
+        """Event -> by how much it moved the sentence's score in a hop, and its recall probability.
 
         A score is also moved by what happened to the other sentences that the hop reached, by which it is divided;
         told are only verdicts on the sentence itself.
         """
         position = self._walk.hops[at].position(sentence)
         own = self._moved.get(sentence, set())
-        score, prior = self._whole.scores[at][position], self._whole.priors.get(sentence, 0.0)
+        score, prior = self._whole.scores[at][position], self._whole.recall_probabilities.get(sentence, 0.0)
         return {
             event: (
                 float(score - version.scores[at][position]) if event in own else 0.0,
-                0.0 if at else prior - version.priors.get(sentence, 0.0),
+                0.0 if at else prior - version.recall_probabilities.get(sentence, 0.0),
             )
             for event, version in self.without.items()
         }
@@ -183,24 +184,31 @@ class _Versions:
     def explain_passages(self) -> dict[int, dict[int, tuple[float, ...]]]:
         """Passage shown -> event -> by how much it moved the score: in all, by memories, and by recall."""
         scoring, whole = self._scoring, self._whole
-        features = scoring.passage_features(whole.scores, whole.priors)
-        current_scores = scoring.compute_scores(features, whole.priors)
+        features = scoring.passage_features(whole.scores, whole.recall_probabilities)
+        current_scores = scoring.compute_scores(features, whole.recall_probabilities)
         ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.passages}
         for event, version in self.without.items():
-            moved, recall_changed = version.scores is not whole.scores, version.priors is not whole.priors
-            without_memories = scoring.passage_features(version.scores, whole.priors) if moved else features
-            without_recall = scoring.passage_features(whole.scores, version.priors) if recall_changed else features
+            moved, recall_changed = (
+                version.scores is not whole.scores,
+                version.recall_probabilities is not whole.recall_probabilities,
+            )
+            without_memories = (
+                scoring.passage_features(version.scores, whole.recall_probabilities) if moved else features
+            )
+            without_recall = (
+                scoring.passage_features(whole.scores, version.recall_probabilities) if recall_changed else features
+            )
             without_both = (
-                scoring.passage_features(version.scores, version.priors)
+                scoring.passage_features(version.scores, version.recall_probabilities)
                 if moved and recall_changed
                 else without_memories
                 if moved
                 else without_recall
             )
             scores_without = (
-                scoring.compute_scores(without_both, version.priors),
-                scoring.compute_scores(without_memories, whole.priors),
-                scoring.compute_scores(without_recall, version.priors),
+                scoring.compute_scores(without_both, version.recall_probabilities),
+                scoring.compute_scores(without_memories, whole.recall_probabilities),
+                scoring.compute_scores(without_recall, version.recall_probabilities),
             )
             effects = np.stack([current_scores - left for left in scores_without], axis=1)
             for passage, effect in zip(scoring.passages, effects.tolist(), strict=True):

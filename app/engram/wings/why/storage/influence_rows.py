@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from engram.core.ranking.ranking_weights import PriorIdentity, WeightEvidence
+from engram.core.ranking.weight_beliefs import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log.audit_rows import read_evidence
 from engram.storage.half_vectors import HALVED_QUESTION, halve
@@ -200,7 +200,7 @@ def list_latest_terms(reader: Reader, collection_id: int, believed: PriorIdentit
     rows = reader.rows(
         f"""
         SELECT audit.event_id, event.judge, {DAY} AS day,
-               event.daily_comparisons, audit.counted, audit.contested, audit.information,
+               event.daily_weight_verdicts, audit.counted, audit.contested, audit.information,
                audit.precision
         FROM weight_audit audit {_APPLIED}
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
@@ -213,7 +213,7 @@ def list_latest_terms(reader: Reader, collection_id: int, believed: PriorIdentit
             event_id=row.event_id,
             judge=row.judge,
             day=row.day,
-            cap=row.daily_comparisons,
+            cap=row.daily_weight_verdicts,
             counted=row.counted,
             contested=row.contested,
             evidence=read_evidence(row),

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.ranking import ranking_weights
-from engram.core.ranking.ranking_weights import (
+from engram.core.ranking import weight_beliefs
+from engram.core.ranking.weight_beliefs import (
     SPARED_RIVALS,
     CandidateComparison,
     Floats,
-    Prior,
+    WeightBelief,
     WeightEvidence,
     WeightObservation,
     build_empty_evidence,
@@ -26,11 +26,11 @@ from engram.core.ranking.ranking_weights import (
 SIZE = 4
 
 
-def prior_of(seed: int, size: int = SIZE) -> Prior:
+def prior_of(seed: int, size: int = SIZE) -> WeightBelief:
     """Some belief."""
     draw = np.random.default_rng(seed)
     root = draw.normal(size=(size, size))
-    return Prior(draw.normal(size=size), root @ root.T + np.eye(size))
+    return WeightBelief(draw.normal(size=size), root @ root.T + np.eye(size))
 
 
 def episode(
@@ -44,16 +44,16 @@ def episode(
 
 
 def observe(
-    features: Floats, supported: Any, prior: Prior, noise: float, examined: Floats | None = None
+    features: Floats, supported: Any, prior: WeightBelief, noise: float, examined: Floats | None = None
 ) -> WeightObservation | None:
     """What one verdict says."""
-    return ranking_weights.observe(CandidateComparison(features, supported, noise, examined), prior)
+    return weight_beliefs.observe(CandidateComparison(features, supported, noise, examined), prior)
 
 
-def observe_verdict(*episode: Any, prior: Prior, noise: float, **more: Any) -> WeightObservation | None:
+def observe_verdict(*episode: Any, prior: WeightBelief, noise: float, **more: Any) -> WeightObservation | None:
     """What one verdict says of the ranking of an episode."""
-    comparison = ranking_weights.compare_candidates(*episode, prior=prior, noise=noise, **more)
-    return None if comparison is None else ranking_weights.observe(comparison, prior)
+    comparison = weight_beliefs.compare_candidates(*episode, prior=prior, noise=noise, **more)
+    return None if comparison is None else weight_beliefs.observe(comparison, prior)
 
 
 def softmax(scores: Floats) -> Floats:
@@ -61,20 +61,20 @@ def softmax(scores: Floats) -> Floats:
     return shifted / shifted.sum()
 
 
-def draw_observation(seed: int, prior: Prior, noise: float = 1.0) -> WeightObservation:
+def draw_observation(seed: int, prior: WeightBelief, noise: float = 1.0) -> WeightObservation:
     """What an episode with two supported of ten candidates says."""
     observation = observe(*episode(seed, 10, 2), prior, noise)
     assert observation is not None
     return observation
 
 
-def list_differences(features: Floats, supported: Floats, prior: Prior) -> list[Floats]:
+def list_differences(features: Floats, supported: Floats, prior: WeightBelief) -> list[Floats]:
     """Each supported row above the rivals that count, written out."""
     rivals = sorted(features[~supported], key=lambda row: -float(row @ prior.mean))[SPARED_RIVALS:]
     return [np.array([row, *rivals]) for row in features[supported]]
 
 
-def log_likelihood(features: Floats, supported: Floats, prior: Prior) -> Callable[[Floats], float]:
+def log_likelihood(features: Floats, supported: Floats, prior: WeightBelief) -> Callable[[Floats], float]:
     """Of weights: mean over the supported of the log-probability that each comes before its rivals."""
     rows = list_differences(features, supported, prior)
 
@@ -104,7 +104,7 @@ def test_an_observation_is_gradient_and_curvature_of_the_log_likelihood(seed: in
 
 
 def test_surprise_is_the_probability_of_a_rival() -> None:
-    prior = Prior(np.array([1.0]), np.eye(1))
+    prior = WeightBelief(np.array([1.0]), np.eye(1))
     rivals = [[5.0]] * SPARED_RIVALS + [[np.log(2.0)]]
     observation = observe(np.array([[0.0], *rivals]), np.array([True] + [False] * (SPARED_RIVALS + 1)), prior, 1.0)
 
@@ -118,7 +118,7 @@ class TestSparedRivals:
     """The best rivals may come first: a supported passage has to come among the first few."""
 
     def test_the_best_rivals_say_nothing_wherever_they_stand(self) -> None:
-        prior = Prior(np.array([1.0, 0.0]), np.eye(2))
+        prior = WeightBelief(np.array([1.0, 0.0]), np.eye(2))
         supported = [[0.0, 0.0]]
         others = [[-1.0, 0.5], [-2.0, -0.5]]
         outcomes = [
@@ -136,7 +136,7 @@ class TestSparedRivals:
 
     @pytest.mark.parametrize("count", [SPARED_RIVALS + 1, 100])
     def test_equal_rivals_are_spared_in_the_given_order(self, count: int) -> None:
-        prior = Prior(np.array([1.0, 0.0]), np.eye(2))
+        prior = WeightBelief(np.array([1.0, 0.0]), np.eye(2))
         rows = np.array([[0.0, 0.0], *([0.5, float(at)] for at in range(count))])
         observation = observe(rows, np.arange(len(rows)) == 0, prior, 1.0)
 
@@ -187,7 +187,7 @@ def test_evidence_is_a_bounded_covariance(seed: int, count: int, supported: int,
 
 
 def test_a_verdict_counts_the_same_however_many_passages_it_supports() -> None:
-    prior = Prior(np.array([1.0]), np.eye(1))
+    prior = WeightBelief(np.array([1.0]), np.eye(1))
     rivals = [[9.0]] * SPARED_RIVALS + [[0.5]]
     one, four = (
         observe(np.array([[0.0]] * count + rivals), np.arange(count + len(rivals)) < count, prior, 1.0)
@@ -228,7 +228,7 @@ class TestPosterior:
 
     def test_a_prior_of_more_verdicts_moves_less(self) -> None:
         prior, evidence = prior_of(7), draw_observation(7, prior_of(7)).evidence
-        firm = Prior(prior.mean, 1000.0 * prior.precision)
+        firm = WeightBelief(prior.mean, 1000.0 * prior.precision)
 
         moved = np.linalg.norm(posterior(prior, evidence).mean - prior.mean)
         assert 0 < np.linalg.norm(posterior(firm, evidence).mean - prior.mean) < moved / 100
@@ -268,7 +268,7 @@ def test_verdicts_add_up_in_any_order_and_one_can_be_taken_back(
 def test_scores_may_be_as_large_as_they_like(score: float) -> None:
     """A supported one that is sure to come first says nothing, and one that is sure not to all that it can."""
     rows = np.array([[score], *[[0.0]] * (SPARED_RIVALS + 2)])
-    observation = observe(rows, np.arange(len(rows)) == 0, Prior(np.ones(1), np.eye(1)), 1.0)
+    observation = observe(rows, np.arange(len(rows)) == 0, WeightBelief(np.ones(1), np.eye(1)), 1.0)
     assert observation is not None
     sure = score > 0
     assert_allclose(observation.evidence.information, [0.0 if sure else score], atol=1e-200)
@@ -287,7 +287,7 @@ def test_batched_observations_equal_single_ones(episodes: list[tuple[int, int]],
     ]
     together = observe_all(comparisons, prior)
     for one, beside in zip(comparisons, together, strict=True):
-        alone = ranking_weights.observe(one, prior)
+        alone = weight_beliefs.observe(one, prior)
         assert (alone is None) == (beside is None)
         if alone is not None and beside is not None:
             assert_array_equal(alone.evidence.information, beside.evidence.information)

@@ -14,7 +14,7 @@ ACTIVE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Principal whose request takes a place: a tenant, and a key's name, or an address where nobody is known."""
+    """Principal whose request takes a slot: a tenant, and a key's name, or an address where nobody is known."""
 
     tenant: str
     key: str
@@ -30,36 +30,36 @@ class _Queue:
         return sum(map(len, self.by_key.values()))
 
 
-class FairPlaces:
-    """A number of places, and a bounded queue before them. For one event loop.
+class FairSlots:
+    """A number of slots, and a bounded queue before them. For one event loop.
 
-    Each of the tenants that were active in the last seconds may hold an equal share of the places, and one more
-    share stays free, so a tenant that has asked little finds a place at once and few others at work. A tenant that
-    is alone may hold all. A free place goes to the tenant that holds least, then to whichever was served longest
+    Each of the tenants that were active in the last seconds may hold an equal share of the slots, and one more
+    share stays free, so a tenant that has asked little finds a slot at once and few others at work. A tenant that
+    is alone may hold all. A free slot goes to the tenant that holds least, then to whichever was served longest
     ago; within the tenant, to its keys by the same rule. If the queue is full, the newest request of the tenant
     that waits with most gives way to another's.
     """
 
     def __init__(
         self,
-        places: int,
+        slots: int,
         waiting: int | None = None,
         wait_seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make the places.
+        """Make the slots.
 
         Args:
-            places: 0 for any number.
+            slots: 0 for any number.
             waiting: requests that may wait; None for any number.
             wait_seconds: how long one waits; None for as long as it takes.
         """
-        self._places = places
+        self._slots = slots
         self._waiting = waiting
         self._wait_seconds = wait_seconds
         self._clock = clock
-        self._place_counts: Counter[str] = Counter()
-        self._key_place_counts: Counter[Holder] = Counter()
+        self._slot_counts: Counter[str] = Counter()
+        self._key_slot_counts: Counter[Holder] = Counter()
         self._queues: dict[str, _Queue] = {}
         self._last_active: dict[str, float] = {}
         self._last_turns: dict[str | Holder, int] = {}
@@ -67,9 +67,9 @@ class FairPlaces:
         self._timer: asyncio.TimerHandle | None = None
 
     async def take(self, holder: Holder) -> bool:
-        """Wait for a place; False if too many wait already, or it took too long."""
+        """Wait for a slot; False if too many wait already, or it took too long."""
         self._last_active[holder.tenant] = self._clock()
-        if not self._places or (not self._queues.get(holder.tenant) and self._has_room(holder.tenant)):
+        if not self._slots or (not self._queues.get(holder.tenant) and self._has_room(holder.tenant)):
             self._grant(holder)
             return True
         if not self._enters_queue(holder.tenant):
@@ -91,13 +91,13 @@ class FairPlaces:
             metrics.REQUESTS_WAITING.dec()
 
     def release(self, holder: Holder) -> None:
-        """Give the place back, to whoever is next."""
-        self._place_counts[holder.tenant] -= 1
-        self._key_place_counts[holder] -= 1
-        if not self._place_counts[holder.tenant]:
-            del self._place_counts[holder.tenant]
-        if not self._key_place_counts[holder]:
-            del self._key_place_counts[holder]
+        """Give the slot back, to whoever is next."""
+        self._slot_counts[holder.tenant] -= 1
+        self._key_slot_counts[holder] -= 1
+        if not self._slot_counts[holder.tenant]:
+            del self._slot_counts[holder.tenant]
+        if not self._key_slot_counts[holder]:
+            del self._key_slot_counts[holder]
         self._last_active[holder.tenant] = self._clock()
         self._dispatch()
 
@@ -105,35 +105,35 @@ class FairPlaces:
         """Places that one tenant may hold."""
         since = self._clock() - ACTIVE_SECONDS
         for tenant in [tenant for tenant, moment in self._last_active.items() if moment < since]:
-            if not self._place_counts[tenant] and tenant not in self._queues:
+            if not self._slot_counts[tenant] and tenant not in self._queues:
                 del self._last_active[tenant]
                 self._last_turns.pop(tenant, None)
                 for key in [one for one in self._last_turns if isinstance(one, Holder) and one.tenant == tenant]:
                     del self._last_turns[key]
         active = len(self._last_active)
-        return self._places if active <= 1 else max(1, self._places // (active + 1))
+        return self._slots if active <= 1 else max(1, self._slots // (active + 1))
 
     def _has_room(self, tenant: str) -> bool:
-        return self._place_counts.total() < self._places and self._place_counts[tenant] < self._share()
+        return self._slot_counts.total() < self._slots and self._slot_counts[tenant] < self._share()
 
     def _grant(self, holder: Holder) -> None:
-        self._place_counts[holder.tenant] += 1
-        self._key_place_counts[holder] += 1
+        self._slot_counts[holder.tenant] += 1
+        self._key_slot_counts[holder] += 1
         self._turn += 1
         self._last_turns[holder.tenant] = self._last_turns[holder] = self._turn
 
     def _dispatch(self) -> None:
-        """Grant free places to those that wait, as far as shares allow."""
-        while self._place_counts.total() < self._places:
+        """Grant free slots to those that wait, as far as shares allow."""
+        while self._slot_counts.total() < self._slots:
             share = self._share()
-            ready = [tenant for tenant in self._queues if self._place_counts[tenant] < share]
+            ready = [tenant for tenant in self._queues if self._slot_counts[tenant] < share]
             if not ready:
                 break
-            tenant = min(ready, key=lambda one: (self._place_counts[one], self._last_turns.get(one, 0)))
+            tenant = min(ready, key=lambda one: (self._slot_counts[one], self._last_turns.get(one, 0)))
             queue = self._queues[tenant]
             holder = min(
                 (Holder(tenant, key) for key in queue.by_key),
-                key=lambda one: (self._key_place_counts[one], self._last_turns.get(one, 0)),
+                key=lambda one: (self._key_slot_counts[one], self._last_turns.get(one, 0)),
             )
             waiting = queue.by_key[holder.key].popleft()
             self._tidy(holder)
@@ -166,7 +166,7 @@ class FairPlaces:
         return True
 
     def _leave(self, holder: Holder, mine: "asyncio.Future[bool]") -> bool:
-        """Leave the queue; True if a place came at the last moment, which is then held."""
+        """Leave the queue; True if a slot came at the last moment, which is then held."""
         if mine.done():
             return not mine.cancelled() and mine.result()
         self._queues[holder.tenant].by_key[holder.key].remove(mine)

@@ -1,4 +1,4 @@
-"""Weights as a belief: a Gaussian over weights, moved by verdicts, in information form (ours).
+"""Gaussian beliefs about weights, moved by verdicts, in information form (ours).
 
 Of a ranking a verdict says which of an episode's candidates should have come before others; so is taught how far to
 trust a reranker. A candidate's score is the inner product of its features and the weights. The likelihood is the
@@ -56,8 +56,8 @@ class PriorIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class Prior:
-    """Belief before any verdict.
+class WeightBelief:
+    """Gaussian belief about weights: one before any verdict, or what verdicts made of it.
 
     Attributes:
         mean: (k,), one weight per feature.
@@ -136,7 +136,7 @@ def compare_candidates(
     named: Iterable[tuple[int, int]],
     verdict: LoggedVerdict,
     *,
-    prior: Prior,
+    prior: WeightBelief,
     noise: float,
     examined: Mapping[int, float] | None = None,
 ) -> CandidateComparison | None:
@@ -165,12 +165,12 @@ def compare_candidates(
     return CandidateComparison(features, supported, noise, looked_at)
 
 
-def observe(comparison: CandidateComparison, prior: Prior) -> WeightObservation | None:
+def observe(comparison: CandidateComparison, prior: WeightBelief) -> WeightObservation | None:
     """Compute the observation of one verdict: see ``observe_all``."""
     return observe_all([comparison], prior)[0]
 
 
-def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> list[WeightObservation | None]:
+def observe_all(comparisons: Sequence[CandidateComparison], prior: WeightBelief) -> list[WeightObservation | None]:
     """Compute the observation of each verdict; None if it compares nothing.
 
     Each supported passage is compared with every candidate that is not supported but the ``SPARED_RIVALS`` best: it
@@ -197,7 +197,9 @@ def observe_all(comparisons: Sequence[CandidateComparison], prior: Prior) -> lis
     return observations
 
 
-def _observe(comparisons: Sequence[CandidateComparison], size: int, prior: Prior) -> Iterator[WeightObservation]:
+def _observe(
+    comparisons: Sequence[CandidateComparison], size: int, prior: WeightBelief
+) -> Iterator[WeightObservation]:
     """Compute the observations of verdicts that compare up to ``size`` candidates each.
 
     With weights e^s of the rivals r, T their sum and μ their weighted mean, a supported passage x of odds o = e^s
@@ -233,7 +235,7 @@ def _observe(comparisons: Sequence[CandidateComparison], size: int, prior: Prior
         yield WeightObservation(WeightEvidence(information[at] * scale, precision[at] * scale), surprise)
 
 
-def posterior(prior: Prior, evidence: WeightEvidence) -> Prior:
+def posterior(prior: WeightBelief, evidence: WeightEvidence) -> WeightBelief:
     """The belief after the evidence, as (mean, precision)."""
     precision = prior.precision + evidence.precision
-    return Prior(prior.mean + np.linalg.solve(precision, evidence.information), precision)
+    return WeightBelief(prior.mean + np.linalg.solve(precision, evidence.information), precision)
