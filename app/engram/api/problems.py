@@ -199,7 +199,7 @@ async def _report_unexpected(request: Request, error: Exception) -> JSONResponse
 
 
 def name_place(location: Sequence[object]) -> list[str]:
-    """The names on the way to a mistake, without Pydantic's own for kinds of values, which show functions of ours."""
+    """The names on the way to a mistake, without Pydantic's own for kinds of values: these show functions."""
     return [part[:NAME_CHARACTERS] for part in map(str, location) if not _KIND_OF_VALUE.fullmatch(part)]
 
 

@@ -11,7 +11,7 @@ class EngramError(Exception):
 
     Attributes:
         detail: for logs and the command line.
-        public_detail: for callers of the API, who are not told a server's own words: these name addresses and users.
+        public_detail: for callers of the API, without a server's own words, which name addresses and users.
     """
 
     status: ClassVar[int] = 500

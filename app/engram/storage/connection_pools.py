@@ -5,7 +5,7 @@ import select
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 from pgvector.psycopg import register_vector
 from psycopg import ClientCursor, Connection, Error, ProgrammingError, RawCursor, pq
@@ -104,12 +104,12 @@ def raise_as_sqlalchemy(
 
 
 @contextmanager
-def leave_transactions(connection: SqlConnection) -> Iterator["Connection[Any]"]:
+def leave_transactions(connection: SqlConnection) -> Iterator[Any]:
     """Lend the driver's connection outside any transaction.
 
     If the block raises, the connection is closed and not used again: it may be without transactions, or another's.
     """
-    driver = cast("Connection[Any]", connection.connection.driver_connection)
+    driver: Any = connection.connection.driver_connection
     with raise_as_sqlalchemy(connection, driver, None):
         try:
             autocommit, driver.autocommit = driver.autocommit, True

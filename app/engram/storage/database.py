@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from psycopg import ClientCursor, Connection, Error
 from sqlalchemy import Connection as SqlConnection
-from sqlalchemy import NullPool, QueuePool, create_engine, exc, make_url
+from sqlalchemy import NullPool, QueuePool, create_engine, make_url
 
 from engram.context import deadline, tenancy
 from engram.storage import replica

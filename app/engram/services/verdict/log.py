@@ -26,7 +26,7 @@ from engram.services.verdict.resolution import resolve_verdict, resolve_without_
 from engram.services.verdict.verdict import Verdict
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import VERDICT, Collection
-from engram.storage.database import Database, Reader
+from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake, feedback_events
 from engram.storage.feedback_log.feedback_events import VerdictEvent
 from engram.storage.retrieval import episodes
