@@ -24,7 +24,7 @@ def guard_pools() -> Iterator[list[str]]:
     Yields:
         What was wrong with connections that were given back: a transaction still open, or none begun any more.
     """
-    held: set[int | None] = set()
+    held: dict[int | None, Any] = {}
     faults: list[str] = []
     lock = threading.Lock()
 
@@ -33,14 +33,14 @@ def guard_pools() -> Iterator[list[str]]:
         if thread == threading.main_thread().ident:
             return
         with lock:
-            if thread in held:
+            if held.get(thread, record) is not record:  # else it is opened anew, as its server was lost
                 raise SecondConnectionError("This thread already holds a pooled connection.")
-            held.add(thread)
+            held[thread] = record
         record.info[HOLDER] = thread
 
     def give_back(connection: Any, record: Any) -> None:
         with lock:
-            held.discard(record.info.pop(HOLDER, None))
+            held.pop(record.info.pop(HOLDER, None), None)
         if connection is None or connection.closed:
             return
         if connection.autocommit:
