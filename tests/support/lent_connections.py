@@ -8,8 +8,6 @@ from typing import Any
 from psycopg.pq import TransactionStatus
 from sqlalchemy import QueuePool, event
 
-HOLDER = "held_by_thread"
-
 
 class SecondConnectionError(AssertionError):
     """A thread asked for a pooled connection while it held another: some such threads wait for each other."""
@@ -24,7 +22,7 @@ def guard_pools() -> Iterator[list[str]]:
     Yields:
         What was wrong with connections that were given back: a transaction still open, or none begun any more.
     """
-    held: dict[int | None, Any] = {}
+    held: dict[int, Any] = {}
     faults: list[str] = []
     lock = threading.Lock()
 
@@ -36,11 +34,11 @@ def guard_pools() -> Iterator[list[str]]:
             if held.get(thread, record) is not record:  # else it is opened anew, as its server was lost
                 raise SecondConnectionError("This thread already holds a pooled connection.")
             held[thread] = record
-        record.info[HOLDER] = thread
 
     def give_back(connection: Any, record: Any) -> None:
         with lock:
-            held.pop(record.info.pop(HOLDER, None), None)
+            for thread in [one for one, kept in held.items() if kept is record]:
+                del held[thread]
         if connection is None or connection.closed:
             return
         if connection.autocommit:
