@@ -30,6 +30,7 @@ from tests.support.command import Cli
 from tests.support.databases import hide_later_functions, open_migrated
 from tests.support.environment import PRECISION, WINGS  # reads the environment before it is cleared
 from tests.support.jobs import run_to_end
+from tests.support.lent_connections import guard_pools
 from tests.support.live_server import LiveServer
 from tests.support.modelled import ModelApplications
 from tests.support.strict_client import TestClient
@@ -148,6 +149,21 @@ def every_tenant() -> Iterator[None]:
     """Tests use services without a request, for all tenants; what serves requests sets its own tenancy."""
     with tenancy.allow_all_tenants():
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def pool_faults() -> Iterator[list[str]]:
+    """What was wrong with connections that were given back to their pools."""
+    with guard_pools() as faults:
+        yield faults
+
+
+@pytest.fixture(autouse=True)
+def clean_pools(pool_faults: list[str]) -> Iterator[None]:
+    """A request holds one pooled connection at most, and leaves nothing on it: each test of a route proves it."""
+    pool_faults.clear()
+    yield
+    assert not pool_faults
 
 
 @pytest.fixture(autouse=True, scope="session")

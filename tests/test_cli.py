@@ -16,6 +16,7 @@ import pytest
 from engram.cli.http_client import Client, open_corpus
 from engram.cli.terminal import base_url
 from engram.composition.container import Application
+from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
 from engram.runtime.worker import Worker
 from engram.storage.corpus import collections
@@ -338,6 +339,13 @@ def test_an_address_without_a_scheme_is_one_of_http(cli: Cli, curie: str) -> Non
     assert cli("query", QUESTION, "-c", curie, "--url", host_and_port).returncode == 0
     assert cli("query", QUESTION, "-c", curie, ENGRAM_URL=f"{host_and_port}/").returncode == 0
     assert base_url("localhost:8000") == "http://localhost:8000"
+
+
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_a_host_of_ipv6_is_in_brackets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, host: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ENGRAM_HOST", host)
+    assert base_url(None) == Settings().base_url == "http://[::1]:8000"
 
 
 def test_a_proxy_of_the_environment_does_not_stand_between(cli: Cli, curie: str) -> None:

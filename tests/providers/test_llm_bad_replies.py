@@ -13,6 +13,7 @@ import pytest
 
 from engram.context.errors import LlmError, LlmRefusalError
 from engram.providers.llm import Llm
+from engram.providers.llm.replies import MOST_TOKENS
 from engram.wings.agent.core.agent_turns import AgentObservation
 from engram.wings.agent.llm import agent_model
 from engram.wings.facts.llm import extract_entities, extract_relations, maintain_facts
@@ -443,3 +444,16 @@ def test_turns_of_an_agent(server: OpenAiServer, llm: Llm, reply: str, is_turn: 
         assert (turn.act, turn.content) == ("insert", "Ada was born in Lisbon.")
     else:  # what a turn cites is held against the memory by whoever carries it out
         assert turn.act == "answer"
+
+
+@pytest.mark.parametrize(("reported", "counted"), [(-5, 0), (None, 0), (7, 7), (10**30, MOST_TOKENS)])
+def test_a_number_of_tokens_that_no_call_takes_is_bounded(
+    server: OpenAiServer, llm: Llm, reported: int | None, counted: int
+) -> None:
+    usage = {"prompt_tokens": reported, "completion_tokens": reported}
+    body = {"choices": [{"message": {"content": '{"sufficient": true}'}}], "usage": usage}
+    server.queue(Reply(body=json.dumps(body).encode()))
+    before = llm.usage
+    assert llm.is_sufficient(QUESTION, TEXTS)
+    assert llm.usage.prompt_tokens - before.prompt_tokens == counted
+    assert llm.usage.completion_tokens - before.completion_tokens == counted

@@ -3,7 +3,7 @@
 from typing import Any
 
 from engram.composition.container import Application
-from tests.readers.conftest import Client
+from tests.readers.conftest import Client, Put
 from tests.support.strict_client import TestClient
 
 QUESTION = {"query": "Where is the plan of the merger?", "top_k": 10}
@@ -67,4 +67,39 @@ def test_new_text_of_a_document_stays_with_those_who_read_all_of_it(
     mover = client(scopes=["ingest"])
     assert mover.delete("/documents/plan.md", params={"collection": "plans"}).status_code == 404
     assert admin.delete("/documents/plan.md", params={"collection": "plans"}).status_code == 204
+    assert list_documents(admin) == []
+
+
+def test_a_new_passage_of_a_hidden_document_is_as_hidden_whatever_its_id(put: Put, client: Client) -> None:
+    hidden = {"text": "The plan of the merger is in the safe.", "document": "own.md", "readers": ["group:hr"]}
+    put("plans-by-id", {"id": "safe"} | hidden)
+    put(
+        "plans-by-id",
+        {"id": "note", "text": "The plan of the merger costs ten.", "document": "own.md"},
+        {"id": "own.md#7", "text": "The plan of the merger costs nine."},
+        {"id": "free", "text": "The plan of the merger is a rumour.", "document": "other.md"},
+    )
+    seen = {}
+    for name, caller in (("all", client()), ("hr", client("group:hr"))):
+        answer = caller.post("/query", json=QUESTION | {"collection": "plans-by-id"}).raise_for_status().json()
+        seen[name] = {passage["passage_id"] for passage in answer["passages"]}
+    assert seen == {"all": {"free"}, "hr": {"safe", "note", "own.md#7", "free"}}
+
+
+def test_who_sees_a_part_of_a_document_deletes_that_part(
+    keyed: Application, admin: TestClient, client: Client
+) -> None:
+    replace_document(
+        keyed,
+        admin,
+        {"id": "plan.md#1", "text": "The plan of the merger is known to all.", "readers": None},
+        {"id": "plan.md#2", "text": "The plan of the merger is in the safe.", "readers": ["group:hr"]},
+    )
+    where = {"params": {"collection": "plans"}}
+    mover = client(scopes=["ingest", "read", "query"])
+    assert mover.delete("/documents/plan.md", **where).status_code == 204
+    assert (list_documents(mover), mover.delete("/documents/plan.md", **where).status_code) == ([], 404)
+    staff = client("group:hr", scopes=["ingest", "read", "query"])
+    assert (see(staff), list_documents(staff)) == ({"plan.md#2"}, [("plan.md", 1)])
+    assert staff.delete("/documents/plan.md", **where).status_code == 204
     assert list_documents(admin) == []

@@ -162,6 +162,15 @@ def test_the_hash_of_a_document_is_shown_to_whoever_sees_all_of_it(
     assert list_known(client("group:hr")) == list_known(admin) == (2, "5f2a", 2, ["page 2 is a scan"])
 
 
+def test_the_importers_folder_is_shown_to_who_may_import(pay: str, client: Client, admin: TestClient) -> None:
+    def list_folders(caller: TestClient) -> list[str | None]:
+        listed = caller.get("/documents", params={"collection": pay}).raise_for_status().json()["documents"]
+        return [one["folder"] for one in listed]
+
+    assert list_folders(client("group:hr")) == [None]
+    assert list_folders(client("group:hr", scopes=["read", "ingest"])) == list_folders(admin) == ["handbook"]
+
+
 @pytest.mark.parametrize("source", ["pay.md", "wages.md"])
 @pytest.mark.parametrize("folder", ["handbook", "elsewhere"])
 def test_a_hash_is_compared_for_whoever_sees_all_of_its_document(

@@ -364,3 +364,12 @@ def test_whom_a_frontend_asks_for_is_a_principal_that_can_be_erased(
     keyed.jobs.runner.run_ready()
     (left,) = [row for row in state.rows(keyed, "asked", "episode") if row["question"] == question]
     assert left["principal"] != principal
+
+
+@pytest.mark.parametrize("name", ["user:\x1f", "user:a\x1f", "user:\x01", "group:a\x7f", "user:" + "\u0958" * 195])
+def test_a_name_that_no_reader_has_is_refused_at_once(admin: TestClient, name: str) -> None:
+    """The last one is 395 characters long as Unicode composes it."""
+    passages = [{"id": "odd", "text": "Marie Curie was born in Warsaw.", "readers": [name]}]
+    refused = admin.post("/passages", json={"collection": "odd-readers", "passages": passages})
+    assert refused.status_code == 422, refused.text
+    assert "readers" in refused.json()["detail"]

@@ -11,6 +11,7 @@ from sqlalchemy import exc
 
 import engram
 from engram.composition.container import Servers
+from engram.context import tenancy
 from engram.context.errors import ConfigurationError, UnavailableError, is_out_of_reach
 from engram.storage.corpus import collections
 from engram.storage.database import Database
@@ -152,6 +153,49 @@ def test_backend_lost_during_a_pipelined_block_is_unavailable_and_writes_nothing
     with pytest.raises(UnavailableError, match="Postgres"):
         write_and_be_cut_off()
     assert not exists(database, collection)
+
+
+ANA = tenancy.ReaderNames(("user:ana",))
+
+
+@pytest.mark.parametrize("fails", ["SET ROLE", "set_config"])
+@pytest.mark.parametrize("error", [psycopg.OperationalError("lost"), psycopg.DataError("odd"), KeyError("ours")])
+@pytest.mark.parametrize("kind", ["read", "snapshot", "write", "write_once", "write_long", "administer"])
+def test_what_fails_before_a_transaction_leaves_nothing_on_the_connection(
+    addresses: Servers, monkeypatch: pytest.MonkeyPatch, collection: str, kind: str, error: Exception, fails: str
+) -> None:
+    database = Database(addresses.database_url, pool_size=1, row_security=True)
+
+    def fail_instead(method: Any) -> Any:
+        def run(self: Any, statement: Any, *arguments: Any, **options: Any) -> Any:
+            if fails in str(statement):
+                raise error
+            return method(self, statement, *arguments, **options)
+
+        return run
+
+    with database.write() as writer, database.read() as reader:  # both pools have their connection
+        assert writer.scalar("SELECT 1") == reader.scalar("SELECT 1")
+    with monkeypatch.context() as patch:
+        for one in (psycopg.Connection, psycopg.ClientCursor):
+            patch.setattr(one, "execute", fail_instead(one.execute))
+        with (
+            pytest.raises((UnavailableError, exc.DBAPIError, psycopg.Error, KeyError)),
+            tenancy.restrict_to("local", ANA),
+            getattr(database, kind)(),
+        ):
+            pytest.fail("nothing failed")
+
+    def write_and_fail() -> None:
+        with database.write() as writer:
+            assert writer.scalar("SELECT current_user = session_user")
+            writer.execute(INSERT, {"n": collection})
+            raise KeyError("later")
+
+    with pytest.raises(KeyError, match="later"):
+        write_and_fail()
+    assert not exists(database, collection)
+    database.close()
 
 
 def test_an_unreachable_server_is_unavailable() -> None:

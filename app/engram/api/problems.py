@@ -2,7 +2,8 @@
 
 import http
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -39,6 +40,7 @@ TYPE_PREFIX = "urn:engram:problem:"
 RETRY_AFTER_SECONDS = "5"
 MAX_ERRORS = 100
 NAME_CHARACTERS = 200
+_KIND_OF_VALUE = re.compile(r"(function-[a-z]+|list|dict|set|tuple|nullable|union|chain)\[.*\]", re.DOTALL)
 
 
 # By our own words: the phrases of Python's ``http`` differ from version to version.
@@ -108,7 +110,9 @@ def document(
 
 def content(error: EngramError) -> dict[str, Any]:
     """One of our own errors, where it stands inside an answer."""
-    return _body(error.status, error.type, error.title, error.detail, error.extra)
+    if error.public_detail != error.detail:
+        log.warning("part of a request failed", problem=error.type, detail=error.detail)
+    return _body(error.status, error.type, error.title, error.public_detail, error.extra)
 
 
 def _body(status: int, kind: str, title: str, detail: str, extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,7 +132,7 @@ def problem_response(error: EngramError, request: Scope | None = None) -> JSONRe
     if isinstance(error, UnauthorizedError):
         headers["WWW-Authenticate"] = "Bearer"
     return document(
-        error.status, error.type, error.title, error.detail, request=request, headers=headers, **error.extra
+        error.status, error.type, error.title, error.public_detail, request=request, headers=headers, **error.extra
     )
 
 
@@ -154,7 +158,7 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
             MalformedRequestError(f"The {str(missing['loc'][1]).title()} header is missing."), request.scope
         )
     errors = [
-        {"loc": [str(part)[:NAME_CHARACTERS] for part in item["loc"]], "msg": item["msg"], "type": item["type"]}
+        {"loc": name_place(item["loc"]), "msg": item["msg"], "type": item["type"]}
         for item in error.errors()[:MAX_ERRORS]
     ]
     detail = "; ".join(f"{'.'.join(item['loc'])}: {item['msg']}" for item in errors[:3])
@@ -192,6 +196,11 @@ async def _report_unexpected(request: Request, error: Exception) -> JSONResponse
     log.error("unexpected failure", path=request.url.path, exc_info=error)
     detail = "Engram failed unexpectedly; the log says more."
     return document(500, "internal", "Internal error", detail, request=request.scope)
+
+
+def name_place(location: Sequence[object]) -> list[str]:
+    """The names on the way to a mistake, without Pydantic's own for kinds of values: these show functions."""
+    return [part[:NAME_CHARACTERS] for part in map(str, location) if not _KIND_OF_VALUE.fullmatch(part)]
 
 
 def _clean_errors(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from pydantic import (
 
 from engram.api.value_counts import has_more_values
 from engram.core.auth.reader_names import MOST_CHARACTERS as MOST_READER_CHARACTERS
-from engram.core.auth.reader_names import MOST_READERS
+from engram.core.auth.reader_names import MOST_READERS, normalise_readers
 from engram.core.auth.reader_names import PATTERN as READER_PATTERN
 from engram.core.filter.judge_names import MOST_CHARACTERS, PATTERN, normalise_name
 from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
@@ -137,6 +137,12 @@ def _check(value: Any, depth: int) -> None:
             _check(item, depth - 1)
 
 
+def check_readers(names: list[str]) -> list[str]:
+    """The names, if each is one of a reader also as Unicode composes it, which can make it longer."""
+    normalise_readers(names)
+    return names
+
+
 def check_filter(document: dict[str, Any]) -> dict[str, Any]:
     """A filter on metadata, if its operators are known and have values that they take."""
     read_filter(document)
@@ -179,6 +185,7 @@ ReaderNames = Annotated[
         ]
     ],
     Field(max_length=MOST_READERS),
+    AfterValidator(check_readers),
 ]
 """Whom a passage lets read, or what a caller is among them."""
 AskedFor = Annotated[

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from engram.config.data_folder import ADDRESS_FILE, DATA_FOLDER
+from engram.config.url_hosts import format_host
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -162,7 +163,7 @@ def _read_configured_url() -> str:
     host, port = variables.get("ENGRAM_HOST", "127.0.0.1"), variables.get("ENGRAM_PORT", "8000")
     if not port.isdecimal():
         return settings().base_url  # which says what is wrong
-    return variables.get("ENGRAM_URL") or f"http://{host}:{port}"
+    return variables.get("ENGRAM_URL") or f"http://{format_host(host)}:{port}"
 
 
 def _find_running(variables: Mapping[str, str]) -> str | None:

@@ -14,6 +14,7 @@ from pydantic_settings import SettingsConfigDict
 from engram.config.data_folder import DATA_FOLDER
 from engram.config.operation_settings import OperationSettings
 from engram.config.retrieval_settings import RetrievalSettings
+from engram.config.url_hosts import format_host
 
 
 class Settings(RetrievalSettings, OperationSettings):
@@ -285,7 +286,7 @@ class Settings(RetrievalSettings, OperationSettings):
     @property
     def base_url(self) -> str:
         """Address at which the command line finds the service."""
-        return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
+        return (self.url or f"http://{format_host(self.host)}:{self.port}").rstrip("/")
 
 
 def is_loopback(host: str) -> bool:

@@ -7,15 +7,21 @@ from typing import Any, ClassVar
 
 
 class EngramError(Exception):
-    """Base of all failures that Engram explains to its caller."""
+    """Base of all failures that Engram explains to its caller.
+
+    Attributes:
+        detail: for logs and the command line.
+        public_detail: for callers of the API, without a server's own words, which name addresses and users.
+    """
 
     status: ClassVar[int] = 500
     type: ClassVar[str] = "internal"
     title: ClassVar[str] = "Internal error"
 
-    def __init__(self, detail: str, **extra: Any) -> None:
+    def __init__(self, detail: str, *, public_detail: str | None = None, **extra: Any) -> None:
         super().__init__(detail)
         self.detail = detail
+        self.public_detail = detail if public_detail is None else public_detail
         self.extra = extra
 
 

@@ -3,13 +3,15 @@
 import math
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from pgvector.psycopg import register_vector
 from psycopg import ClientCursor, Connection, Error, ProgrammingError, RawCursor, pq
 from psycopg.rows import namedtuple_row
 from psycopg.sql import SQL
+from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, create_engine, event, exc
 
 from engram.context.errors import ConfigurationError
@@ -85,6 +87,37 @@ def create_pool(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
                 raise exc.DisconnectionError from error  # has the pool open another one
 
     return engine
+
+
+@contextmanager
+def raise_as_sqlalchemy(
+    connection: SqlConnection, driver: "Connection[Any]", statement: str | None
+) -> Iterator[None]:
+    """Raise the driver's errors in the block as SQLAlchemy's, so that lost connections are noticed."""
+    try:
+        yield
+    except Error as error:
+        lost = driver.closed
+        if lost:
+            connection.invalidate(error)
+        raise exc.DBAPIError.instance(statement, None, error, Error, connection_invalidated=lost) from error
+
+
+@contextmanager
+def leave_transactions(connection: SqlConnection) -> Iterator[Any]:
+    """Lend the driver's connection outside any transaction.
+
+    If the block raises, the connection is closed and not used again: it may be without transactions, or another's.
+    """
+    driver: Any = connection.connection.driver_connection
+    with raise_as_sqlalchemy(connection, driver, None):
+        try:
+            autocommit, driver.autocommit = driver.autocommit, True
+            yield driver
+            driver.autocommit = autocommit
+        except BaseException as error:
+            connection.invalidate(error)
+            raise
 
 
 def _has_news(connection: Connection[Any]) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from psycopg import ClientCursor, Connection, Error
 from sqlalchemy import Connection as SqlConnection
-from sqlalchemy import NullPool, QueuePool, create_engine, exc, make_url
+from sqlalchemy import NullPool, QueuePool, create_engine, make_url
 
 from engram.context import deadline, tenancy
 from engram.storage import replica
@@ -27,6 +27,8 @@ from engram.storage.connection_pools import (
     PreparedStatement,
     add_driver,
     create_pool,
+    leave_transactions,
+    raise_as_sqlalchemy,
 )
 from engram.storage.postgres_errors import explain_errors
 from engram.storage.replica import Replica
@@ -110,13 +112,13 @@ class Reader:
     def rows(self, statement: str, parameters: Parameters = None) -> Sequence[Any]:
         """All rows of ``statement``, named tuples, whose parameters are written ``%(name)s``."""
         deadline.check()
-        with self._as_sqlalchemy_errors(statement):
+        with raise_as_sqlalchemy(self._connection, self._driver, statement):
             return self._send(statement, parameters).fetchall()
 
     def row(self, statement: str, parameters: Parameters = None) -> Any:
         """The first row, or None."""
         deadline.check()
-        with self._as_sqlalchemy_errors(statement):
+        with raise_as_sqlalchemy(self._connection, self._driver, statement):
             return self._send(statement, parameters).fetchone()
 
     def scalar(self, statement: str, parameters: Parameters = None) -> Any:
@@ -131,24 +133,13 @@ class Reader:
         text, names = place_parameters(bind_to_node(statement) if self.distributed else statement)
         return PreparedStatement(self._driver).execute(text, [values[name] for name in names])
 
-    @contextmanager
-    def _as_sqlalchemy_errors(self, statement: str | None) -> Iterator[None]:
-        """Raise the driver's errors in the block as SQLAlchemy's, so that lost connections are noticed."""
-        try:
-            yield
-        except Error as error:
-            lost = self._driver.closed
-            if lost:
-                self._connection.invalidate(error)
-            raise exc.DBAPIError.instance(statement, None, error, Error, connection_invalidated=lost) from error
-
 
 class Writer(Reader):
     """One transaction, or one statement that is a transaction."""
 
     def execute(self, statement: str, parameters: Parameters = None) -> int:
         """Run a statement that returns no rows; the number of rows it touched, -1 while that is not waited for."""
-        with self._as_sqlalchemy_errors(statement):
+        with raise_as_sqlalchemy(self._connection, self._driver, statement):
             return self._send(statement, parameters).rowcount
 
     @contextmanager
@@ -158,7 +149,7 @@ class Writer(Reader):
         A read waits for itself and all before it. So read first, then send what takes long in Postgres, then
         compute. A failed statement raises at a later one, or at the end of the block.
         """
-        with self._as_sqlalchemy_errors(None), self._driver.pipeline():
+        with raise_as_sqlalchemy(self._connection, self._driver, None), self._driver.pipeline():
             yield
 
 
@@ -167,7 +158,7 @@ class Administrator(Reader):
 
     def execute(self, statement: str) -> None:
         """Run a statement that returns no rows."""
-        with self._as_sqlalchemy_errors(statement):
+        with raise_as_sqlalchemy(self._connection, self._driver, statement):
             self._send(statement, None)
 
 
@@ -413,27 +404,25 @@ class Database:
         if is_known and serves == (visibility, found):
             return
         role = TENANT_ROLE if self._row_security and visibility.tenant is not None else "none"
-        driver: Any = connection.connection.driver_connection
-        autocommit, driver.autocommit = driver.autocommit, True
-        connection.info[SERVES] = connection.info[READER_SETS] = None
-        if visibility.readers is None:
-            with ClientCursor(driver) as cursor:
-                cursor.execute(_SERVE, (visibility.tenant or "", role))
-        elif is_known:
-            with ClientCursor(driver) as cursor:
-                cursor.execute(_SERVE_FOUND_SETS, (visibility.tenant, found))
-        else:
-            if serves is None or serves[0].readers is None or serves[0].tenant != visibility.tenant:
-                driver.execute("SET ROLE none")  # as the role of another tenant it would see no set of this one
-            values = {"tenant": visibility.tenant, "role": role, **asdict(visibility.readers)}
-            given = {key: _as_list(value) for key, value in values.items()}
-            _, found, serving_role = driver.execute(_SERVE_READERS, given, prepare=True).fetchone()
-            is_bound = serving_role == READER_ROLE
+        with leave_transactions(connection) as driver:
+            connection.info[SERVES] = connection.info[READER_SETS] = None
+            if visibility.readers is None:
+                with ClientCursor(driver) as cursor:
+                    cursor.execute(_SERVE, (visibility.tenant or "", role))
+            elif is_known:
+                with ClientCursor(driver) as cursor:
+                    cursor.execute(_SERVE_FOUND_SETS, (visibility.tenant, found))
+            else:
+                if serves is None or serves[0].readers is None or serves[0].tenant != visibility.tenant:
+                    driver.execute("SET ROLE none")  # as the role of another tenant it would see no set of this one
+                values = {"tenant": visibility.tenant, "role": role, **asdict(visibility.readers)}
+                given = {key: _as_list(value) for key, value in values.items()}
+                _, found, serving_role = driver.execute(_SERVE_READERS, given, prepare=True).fetchone()
+                is_bound = serving_role == READER_ROLE
+                if is_bound:
+                    visibility.reader_sets[self] = found, time.monotonic()
             if is_bound:
-                visibility.reader_sets[self] = found, time.monotonic()
-        if is_bound:
-            connection.info[READER_SETS] = frozenset(map(int, filter(None, found.strip("{}").split(","))))
-        driver.autocommit = autocommit
+                connection.info[READER_SETS] = frozenset(map(int, filter(None, found.strip("{}").split(","))))
         connection.info[SERVES] = visibility, found
 
     def close(self) -> None:

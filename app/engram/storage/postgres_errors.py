@@ -28,6 +28,12 @@ _GIVEN_UP = (
     errors.ConfigurationLimitExceeded,
 )
 
+_PUBLIC_DETAILS: dict[type[EngramError], str] = {
+    UnavailableError: "Postgres cannot serve this now; the log says why.",
+    StatementGivenUpError: "Postgres gave up on a statement; the log says why.",
+    MissingPartitionError: "Postgres has no place for a row; the log says more.",
+    ConfigurationError: "The service's role in Postgres lacks a right; the log says which.",
+}
 _OTHER_DIMENSION = re.compile(r"different (?:half)?vec(?:tor)? dimensions|expected \d+ dimensions, not \d+")
 _NO_PARTITION = "no partition of relation"
 """What Citus passes on from a worker, without the kind of error that it was there."""
@@ -47,15 +53,14 @@ def explain_errors(*, writing: bool = False) -> Iterator[None]:
             raise InvalidRequestError("A value is larger than Postgres can hold or index.") from error
         deadline.check()  # of a statement that was cancelled because of it, this is the cause
         given_up = isinstance(getattr(error, "orig", None), _GIVEN_UP)
-        kind = StatementGivenUpError if given_up else UnavailableError
-        raise kind(_cause(error)) from error
+        raise _build(StatementGivenUpError if given_up else UnavailableError, error) from error
     except exc.InternalError as error:
         # Not the server's own mistakes: a session that it ended, as it does to one that idles in a transaction, and
         # a server that takes no writes, as a standby or one whose provider found its disk full.
         if error.connection_invalidated or (writing and isinstance(error.orig, errors.ReadOnlySqlTransaction)):
-            raise UnavailableError(_cause(error)) from error
+            raise _build(UnavailableError, error) from error
         if str(error.orig).startswith(_NO_PARTITION):
-            raise MissingPartitionError(_cause(error)) from error
+            raise _build(MissingPartitionError, error) from error
         raise
     except (exc.ProgrammingError, exc.DataError) as error:
         explanation = _statement_error(error)
@@ -66,7 +71,7 @@ def explain_errors(*, writing: bool = False) -> Iterator[None]:
         if isinstance(error.orig, errors.ForeignKeyViolation):
             raise NotFoundError("What this belongs to was deleted meanwhile.") from error
         if isinstance(error.orig, errors.CheckViolation) and error.orig.diag.constraint_name is None:
-            raise MissingPartitionError(_cause(error)) from error
+            raise _build(MissingPartitionError, error) from error
         raise
 
 
@@ -76,14 +81,15 @@ def _statement_error(error: exc.ProgrammingError | exc.DataError) -> EngramError
         return ConfigurationError(NOT_MIGRATED)
     # Row security keeps rows back by other words, which is a mistake of ours.
     if isinstance(error.orig, errors.InsufficientPrivilege) and "permission denied" in str(error.orig):
-        return ConfigurationError(f"{_cause(error)}; connect as the role that ran `engram migrate`")
+        return _build(ConfigurationError, error, "; connect as the role that ran `engram migrate`")
     # A statement was planned for vectors that a re-embedding has just exchanged for others of another length.
     if isinstance(error, exc.DataError) and _OTHER_DIMENSION.search(str(error.orig)):
         return UnavailableError("The collection was given other vectors at this moment; ask again.")
     return None
 
 
-def _cause(error: Exception) -> str:
-    """Return the message of Postgres or of the connection, in one line."""
+def _build(kind: type[EngramError], error: Exception, advice: str = "") -> EngramError:
+    """Make an error of the message of Postgres or of the connection, in one line; callers are told its kind."""
     lines = str(getattr(error, "orig", None) or error).strip().splitlines()
-    return f"Postgres: {lines[0] if lines else type(error).__name__}"
+    message = lines[0] if lines else type(error).__name__
+    return kind(f"Postgres: {message}{advice}", public_detail=_PUBLIC_DETAILS[kind])

@@ -19,7 +19,7 @@ from psycopg import ClientCursor
 from sqlalchemy import Connection, Engine, Pool, exc
 
 from engram.context.errors import UnavailableError
-from engram.storage.connection_pools import create_pool
+from engram.storage.connection_pools import create_pool, leave_transactions
 
 log = structlog.get_logger(__name__)
 
@@ -183,12 +183,8 @@ class Replica:
         """
         if connection.info.get(REPLAYED, -1) >= position:
             return
-        driver: Any = connection.connection.driver_connection
-        autocommit, driver.autocommit = driver.autocommit, True
-        try:
+        with leave_transactions(connection) as driver:
             connection.info[REPLAYED] = self._await_replay(driver, position)
-        finally:
-            driver.autocommit = autocommit
 
     def _await_replay(self, driver: Any, position: int) -> int:
         """Wait until the server has replayed up to the position, and return how far it is."""

@@ -701,6 +701,8 @@ export interface paths {
          * Delete a document
          * @description Remove a document with its passages and everything that only these held.
          *
+         *     Passages that you do not see stay, and the document with them.
+         *
          *     Scope: `ingest`.
          */
         delete: operations["delete_document"];
@@ -3353,7 +3355,7 @@ export interface components {
             digest: string | null;
             /**
              * Folder
-             * @description The folder that it was imported from; null: it came by itself.
+             * @description The folder that it was imported from, for who may import; null: it came by itself.
              */
             folder: string | null;
             /**

@@ -134,6 +134,8 @@ def test_a_token_reads_as_its_subject_and_groups(authentication: Authentication,
     assert find_names() == ("user:ana",)
     assert find_names(groups=["hr", "it", 7, "a" * 200]) == ("group:hr", "group:it", "user:ana")
     assert find_names(groups="hr") == ("group:hr", "user:ana")
+    unstorable = ["a\0", "\0", "\x1f", "a\x1f", "\ud800", "a\ud800b", ""]
+    assert find_names(groups=["hr", *unstorable]) == ("group:hr", "user:ana")
 
 
 @pytest.mark.parametrize(
@@ -143,6 +145,8 @@ def test_a_token_reads_as_its_subject_and_groups(authentication: Authentication,
         {"aud": "another"},
         {"exp": 1},
         {"exp": None},
+        {"sub": ""},
+        {"sub": " "},
         {"engram": None},
         {"engram": {}},
         {"engram": {"tenant": "local", "scopes": ["query"]}},

@@ -265,3 +265,14 @@ def test_of_a_pasted_log_the_beginning_and_the_end_are_read(http: TestClient, cu
     answer = http.post("/retrieval", json=body(curie, log)).json()
     assert answer["records"][0]["title"] == "Marie Curie"
     assert [warning["type"] for warning in answer["warnings"]] == ["question-shortened"]
+
+
+@pytest.mark.parametrize("value", [{}, [{}], [None], {"a": 1}])
+def test_a_refused_value_is_named_as_the_caller_wrote_it(http: TestClient, curie: str, value: Any) -> None:
+    condition = {"conditions": [{"name": "topic", "comparison_operator": "is", "value": value}]}
+    sent = {"query": "Titan?", "knowledge_id": curie, "metadata_condition": condition}
+    sent |= {"retrieval_setting": {"top_k": 3, "score_threshold": 0.0}}
+    refused = http.post("/retrieval", json=sent)
+    assert refused.status_code == 422
+    assert "conditions.0.value" in refused.json()["detail"]
+    assert not any(word in refused.text for word in ("function", "0x", "partial"))

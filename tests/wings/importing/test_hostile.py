@@ -1,6 +1,7 @@
 """Files that are damaged, locked or made to harm cost one line each."""
 
 import io
+import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,12 +10,13 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from engram.context.errors import InvalidRequestError
+from engram.context.errors import AbandonedError, InvalidRequestError
 from engram.wings.importing.conversion.converter import Converter
 from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.folder import list_files
 from engram.wings.importing.conversion.formats import KINDS, convert
 from engram.wings.importing.conversion.import_limits import MIB, ConversionLimits
+from engram.wings.importing.services.document_conversion import DocumentsService
 from tests.wings.importing.office_files import LOCK_FILE
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
@@ -98,6 +100,22 @@ def test_cells_pages_and_files_are_bounded() -> None:
         convert("a.pdf", pages, limits=replace(LIMITS, pages=2))
     with pytest.raises(UnreadableError, match="larger than 0 MiB"):
         convert("a.txt", b"too long", limits=replace(LIMITS, file_bytes=3))
+
+
+def test_a_conversion_ends_once_its_sender_left() -> None:
+    table = b"a,b\n" + b"1,2\n" * 2_000_000
+    service = DocumentsService(max_bytes=len(table), timeout_seconds=60.0)
+    left_at = time.monotonic() + 0.5
+    with pytest.raises(AbandonedError, match="closed its connection"):
+        service.convert(
+            "long.csv",
+            table,
+            kind=".csv",
+            size=1_000,
+            overlap=0,
+            client_left=lambda: time.monotonic() >= left_at,
+        )
+    assert time.monotonic() - left_at < 5.0
 
 
 def test_a_file_that_takes_too_long_or_too_much_is_one_line_and_the_next_is_read() -> None:

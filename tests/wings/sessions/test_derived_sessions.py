@@ -1,6 +1,12 @@
 """A reset of what was learned removes the sessions of one collection."""
 
+from dataclasses import replace
+
 from engram.composition.container import Application
+from engram.services.auth.scope import LOCAL
+from engram.wings.sessions.parts import sessions_of
+from engram.wings.sessions.services.session_service import NewSession
+from tests.services.erasure.test_erasure_service import erase, find_anywhere
 from tests.support import state
 from tests.wings.sessions.test_session_feedback import run_session
 
@@ -19,3 +25,15 @@ def test_sessions_go_with_the_log_that_their_queries_are_in(
     application.revocation.learning_reset.reset(application.auth.access.scope(curie))
     assert not any(state.rows(application, curie, table) for table in TABLES)
     assert len(state.rows(application, other.collection.name, "session")) == 1
+
+
+def test_a_question_that_a_round_was_given_goes_with_its_session(application: Application, curie: str) -> None:
+    scope = application.auth.access.scope(curie, replace(LOCAL, name="oidc:quuxina"))
+    sessions = sessions_of(application).sessions
+    session = sessions.start(scope, NewSession(question="Where was Marie Curie born?", planner="caller"))
+    application.jobs.runner.run_ready()
+    sessions.go_on(scope, session, "Where does Xanthippa live?")
+    application.jobs.runner.run_ready()
+    assert "job" in find_anywhere(application.database, "Xanthippa")
+    erase(application, curie, kind="principal", name="oidc:quuxina")
+    assert find_anywhere(application.database, "Xanthippa") == {}

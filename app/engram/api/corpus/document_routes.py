@@ -98,6 +98,9 @@ def patch_document(source: SourcePath, body: DocumentChangeIn, app: App, scope: 
     **operation("Delete a document", needs(INGEST, readers="bound"), 404),
 )
 def delete_document(source: SourcePath, app: App, scope: QueryScope) -> None:
-    """Remove a document with its passages and everything that only these held."""
+    """Remove a document with its passages and everything that only these held.
+
+    Passages that you do not see stay, and the document with them.
+    """
     app.corpus.documents.delete(scope, normalise_source(path_text(source)))
     app.auth.reads.note_write(scope.collection.id)

@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect
 
 from engram.api.body_reading import BODIES, receive_whole
 from engram.api.corpus.schemas import DocumentIn, PassageIn, PassagesIn
+from engram.api.problems import name_place
 from engram.api.request_principal import holder
 from engram.context.errors import InvalidRequestError, MalformedRequestError
 from engram.core.text.long_numbers import may_hold_long_number
@@ -28,7 +29,6 @@ BYTES_PER_WRITE = 4 * 1024 * 1024
 """From which on a batch is staged: one statement with more takes seconds."""
 MISTAKES_NAMED = 3
 UNKNOWN_FIELD_TEXT = "is no field here; what is your own belongs into metadata"
-NAME_CHARACTERS = 200
 BOM = b"\xef\xbb\xbf"
 
 
@@ -205,7 +205,7 @@ def reason(error: ValidationError, whole: str) -> str:
     """The first few mistakes in one line; ``whole`` names what is wrong as a whole."""
     mistakes = error.errors(include_url=False, include_context=False, include_input=False)[:MISTAKES_NAMED]
     parts = [
-        f"{'.'.join(str(at)[:NAME_CHARACTERS] for at in mistake['loc']) or whole}: "
+        f"{'.'.join(name_place(mistake['loc'])) or whole}: "
         f"{UNKNOWN_FIELD_TEXT if mistake['type'] == 'extra_forbidden' else mistake['msg']}"
         for mistake in mistakes
     ]

@@ -255,7 +255,9 @@ class DocumentOut(ResponseModel):
     pages: int | None
     imported_at: datetime = Field(description="When it last came.")
     notes: list[str] = Field(description="How it was read and what was left out.")
-    folder: str | None = Field(description="The folder that it was imported from; null: it came by itself.")
+    folder: str | None = Field(
+        description="The folder that it was imported from, for who may import; null: it came by itself."
+    )
     digest: str | None = Field(description="Hash of its file, as the importer gave it.")
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 MOST_READERS = 1_000
 """Of one passage, and of one caller."""
 MOST_CHARACTERS = 200
-PATTERN = r"^(user|group):\S([^\x00-\x1f\x7f]*\S)?$"
+_END = r"[^\s\x00-\x1f\x7f]"
+PATTERN = rf"^(user|group):{_END}([^\x00-\x1f\x7f]*{_END})?$"
 _NAME = re.compile(PATTERN.replace("$", r"\Z"))
 
 
@@ -30,4 +31,5 @@ def normalise_readers(names: Iterable[str]) -> tuple[str, ...]:
 
 def is_reader_name(text: str) -> bool:
     """Whether a passage can name this reader."""
-    return len(text) <= MOST_CHARACTERS and _NAME.match(text) is not None
+    is_unicode = not any("\ud800" <= character <= "\udfff" for character in text)
+    return len(text) <= MOST_CHARACTERS and is_unicode and _NAME.match(text) is not None

@@ -18,6 +18,8 @@ from engram.providers.llm.reply_json import NoJsonError, find_object
 _NO_TIME = frozenset({"", "none", "null"})
 _PROBLEMS_SHOWN = 3
 _EXCERPT_CHARACTERS = 200
+MOST_TOKENS = 10_000_000
+"""Of one call, as they are counted."""
 _MOST_PARTS, _MOST_FACETS, _MOST_TERMS = 5, 8, 20
 # How an error names the option it refuses. "temperature" is an everyday word, so only quoted it is a name.
 _REFUSALS = {
@@ -286,10 +288,15 @@ def read_completion(body: bytes) -> tuple[str, Usage]:
     tokens = envelope.usage or _Tokens()
     usage = Usage(
         calls=1,
-        prompt_tokens=tokens.prompt_tokens or 0,
-        completion_tokens=tokens.completion_tokens or 0,
+        prompt_tokens=_bound_tokens(tokens.prompt_tokens),
+        completion_tokens=_bound_tokens(tokens.completion_tokens),
     )
     return envelope.choices[0].message.text, usage
+
+
+def _bound_tokens(count: int | None) -> int:
+    """A count of tokens as an endpoint reports it, which may be any number, within what a call can have taken."""
+    return min(max(count or 0, 0), MOST_TOKENS)
 
 
 def describe_failure(status: int, body: bytes, secret: str | None) -> str:

@@ -195,6 +195,8 @@ def build_claimed_principal(claims: Mapping[str, Any], groups_claim: str = "grou
         UnauthorizedError: the claims are not as they should be.
     """
     own = claims.get(CLAIM, {})
+    if not str(claims.get("sub", "")).strip():
+        raise UnauthorizedError('The token\'s claim "sub" is empty: it has to say who asks.')
     try:
         # Subjects are any text, and names are not: an identity provider's are told by their hash.
         subject = hashlib.sha256(f"{claims['iss']}|{claims['sub']}".encode()).hexdigest()[:SUBJECT_CHARACTERS]

@@ -235,8 +235,10 @@ def _set_readers(writer: Writer, collection_id: int, plan: BatchPlan, placed: Ma
         if external_id in plan.readers:
             passages_by_readers[plan.readers[external_id]].append(passage)
     if reader_sets.is_bound(writer, collection_id):
+        documents_by_id = {draft.external_id: draft.document for draft in plan.drafts}
         for external_id in placed.keys() - plan.readers.keys() - plan.versions.keys():
-            if lists := reader_sets.list_of_siblings(writer, collection_id, external_id):
+            source = documents_by_id.get(external_id)
+            if lists := reader_sets.list_of_siblings(writer, collection_id, external_id, source):
                 # Part of a document that not everyone may read is for those who may read all of it.
                 shared = set.intersection(*map(set, lists))
                 passages_by_readers[tuple(sorted(shared))].append(placed[external_id])

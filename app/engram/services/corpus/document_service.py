@@ -7,12 +7,14 @@ import structlog
 
 from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, NameTakenError, NotFoundError
+from engram.core.auth.access_keys import INGEST
 from engram.core.text.document_manifest import ListedDocument, Steps, compare_documents
 from engram.services.auth.scope import Scope
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.corpus.passage_readers import assign_readers
 from engram.services.corpus.passage_removal import remove_passage
 from engram.storage.corpus import collections, document_manifest, documents
+from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.documents import StoredDocument
 from engram.storage.corpus.reader_sets import Readers
 from engram.storage.database import Database, Reader, Writer
@@ -50,10 +52,13 @@ class DocumentService:
     def page(self, scope: Scope, after: str | None, limit: int, prefix: str = "") -> list[StoredDocument]:
         """Documents in the order of their sources, those after ``after`` whose source begins with ``prefix``.
 
-        What is known of a file as a whole, its hash for one, is shown to those who see all of its passages.
+        What is known of a file as a whole, its hash for one, is shown to those who see all of its passages. The
+        folder is a path of the importer's machine, and is shown to those who may import.
         """
         with self._database.read() as reader:
             page = documents.page(reader, scope.collection.id, after, limit, prefix)
+        if not scope.is_allowed(INGEST):
+            page = [replace(one, folder=None) for one in page]
         in_part = self._find_seen_in_part(scope, {one.id: one.passages for one in page})
         return [replace(one, digest=None, pages=None, notes=[]) if one.id in in_part else one for one in page]
 
@@ -71,32 +76,31 @@ class DocumentService:
         Raises:
             InvalidRequestError: a source is listed twice.
         """
-        sources = [one.source for one in listed]
-        if len(set(sources)) < len(sources):
+        sources = {one.source for one in listed}
+        if len(sources) < len(listed):
             raise InvalidRequestError("documents: a source is listed twice")
         with self._database.read() as reader:
             held = document_manifest.list_held(
                 reader,
                 scope.collection.id,
                 [folder, *earlier_folders],
-                sources,
+                list(sources),
                 [one.digest for one in listed if one.digest],
                 with_readers=any(one.names_readers for one in listed),
             )
-            if tenancy.get_visibility().readers is not None:
-                ids = documents.find_ids(reader, scope.collection.id, [one.source for one in held])
-                counts = documents.count_passages(reader, scope.collection.id, list(ids.values()))
-                in_part = self._find_seen_in_part(scope, counts)
-                named = {*sources}
-                held = [
-                    replace(one, digest=None) if ids.get(one.source) in in_part else one
-                    for one in held
-                    if ids.get(one.source) not in in_part
-                    or one.source in named
-                    or one.folder in (folder, *earlier_folders)
-                ]
-            folders = {one.folder for one in held if one.folder is not None}
-            sizes = document_manifest.count_by_folder(reader, scope.collection.id, folders)
+            names = [one.source for one in held] if tenancy.get_visibility().readers is not None else []
+            ids = documents.find_ids(reader, scope.collection.id, names)
+            counts = documents.count_passages(reader, scope.collection.id, list(ids.values()))
+        in_part = self._find_seen_in_part(scope, counts)
+        folders = {folder, *earlier_folders}
+        held = [
+            replace(one, digest=None) if ids.get(one.source) in in_part else one
+            for one in held
+            if ids.get(one.source) not in in_part or one.source in sources or one.folder in folders
+        ]
+        with self._database.read() as reader:
+            held_folders = {one.folder for one in held if one.folder is not None}
+            sizes = document_manifest.count_by_folder(reader, scope.collection.id, held_folders)
         return compare_documents(folder, earlier_folders, listed, held, sizes)
 
     def change(self, scope: Scope, source: str, change: DocumentChange) -> int:
@@ -128,7 +132,9 @@ class DocumentService:
         return changed
 
     def delete(self, scope: Scope, source: str) -> None:
-        """Delete a document with its passages; if it is interrupted, a repetition goes on.
+        """Delete the passages of a document that the caller sees, and the document if none is left.
+
+        If it is interrupted, a repetition goes on.
 
         Raises:
             NotFoundError: there is no such document, or the collection was deleted meanwhile.
@@ -136,9 +142,13 @@ class DocumentService:
         target = scope.collection
         with self._database.read() as reader:
             self._check_seen(reader, scope, source)
+            document = documents.find_ids(reader, target.id, [source]).get(source)
+            if document is None:
+                raise _build_missing_error(scope, source)
+            seen = documents.list_passages(reader, target.id, document)
         with tenancy.allow_all_readers():  # what hangs on its passages goes with them, whoever reads them
-            while not self._delete_piece(target.id, target.name, source):
-                pass
+            for start in range(0, max(len(seen), 1), PIECE):
+                self._delete_piece(target, document, seen[start : start + PIECE])
         log.info("document deleted", collection=target.name, source=source)
 
     def _find_seen_in_part(self, scope: Scope, counts: Mapping[int, int]) -> set[int]:
@@ -154,21 +164,17 @@ class DocumentService:
         if not documents.sees(reader, scope.collection.id, source):
             raise _build_missing_error(scope, source)
 
-    def _delete_piece(self, collection_id: int, name: str, source: str) -> bool:
-        """Remove some passages of a document; whether the document is gone now."""
+    def _delete_piece(self, target: Collection, document: int, piece: Sequence[int]) -> None:
+        """Remove these passages of a document, and the document if it has no others."""
         with self._database.write() as writer:
-            if not collections.lock_graph(writer, collection_id):
-                raise collections.build_gone_error(name)
-            document = documents.find_ids(writer, collection_id, [source]).get(source)
-            if document is None:  # another request deleted it meanwhile
-                return True
-            passages = documents.list_passages(writer, collection_id, document, PIECE)
-            for passage in passages:
-                remove_passage(writer, collection_id, passage, self._observers)
-            if len(passages) == PIECE:
-                return False
-            documents.delete(writer, collection_id, document)
-            return True
+            if not collections.lock_graph(writer, target.id):
+                raise collections.build_gone_error(target.name)
+            held = set(documents.list_passages(writer, target.id, document))
+            removed = [passage for passage in piece if passage in held]
+            for passage in removed:
+                remove_passage(writer, target.id, passage, self._observers)
+            if held <= set(removed):
+                documents.delete(writer, target.id, document)
 
 
 def _rename(writer: Writer, collection_id: int, document: int, before: str, source: str) -> None:

@@ -26,7 +26,7 @@ from engram.services.verdict.resolution import resolve_verdict, resolve_without_
 from engram.services.verdict.verdict import Verdict
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import VERDICT, Collection
-from engram.storage.database import Database, Reader
+from engram.storage.database import Database
 from engram.storage.feedback_log import event_intake, feedback_events
 from engram.storage.feedback_log.feedback_events import VerdictEvent
 from engram.storage.retrieval import episodes
@@ -269,9 +269,10 @@ class VerdictLog:
         verdict, key, target = arrival.verdict, arrival.key, arrival.verdict.scope.collection
         with self._database.read() as reader:
             first = event_intake.find_first(reader, target, verdict.author, key, verdict.query_id)
-            if first is not None:
-                return _check_repeat(arrival, first)
-            self._check_seen(reader, verdict)
+        if first is not None:
+            return _check_repeat(arrival, first)
+        self._check_seen(verdict)
+        with self._database.read() as reader:
             logged = resolve_verdict(reader, verdict)
         [event] = self._store([arrival], [_build_event(arrival, logged)], checked=True)
         if event is not None:
@@ -283,18 +284,19 @@ class VerdictLog:
             raise collections.build_gone_error(target.name)
         return _check_repeat(arrival, first)
 
-    def _check_seen(self, reader: Reader, verdict: Verdict) -> None:
+    def _check_seen(self, verdict: Verdict) -> None:
         """Go on only if the principal sees all that the query found, or it is its own.
 
         Raises:
             NotFoundError: another asked, and found what the principal may not see: to it there is no such query.
         """
-        if reader.reader_sets is None:
-            return
         query = verdict.scope.collection.id, verdict.query_id, verdict.scope.principal.name
-        seen = episodes.count_found_for_others(reader, *query)
-        with tenancy.allow_all_readers(), self._database.read() as whole:
-            if episodes.count_found_for_others(whole, *query) > seen:
+        with self._database.read() as reader:
+            if reader.reader_sets is None:
+                return
+            seen = episodes.count_found_for_others(reader, *query)
+        with tenancy.allow_all_readers(), self._database.read() as reader:  # after the other is given back
+            if episodes.count_found_for_others(reader, *query) > seen:
                 raise episodes.build_missing_error(verdict.query_id)
 
     def _store(

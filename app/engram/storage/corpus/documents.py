@@ -224,14 +224,14 @@ def delete(writer: Writer, collection_id: int, document_id: int) -> None:
     )
 
 
-def list_passages(reader: Reader, collection_id: int, document_id: int, limit: int | None = None) -> list[int]:
-    """The first passages of a document that the caller sees, in id order; all of them without ``limit``."""
+def list_passages(reader: Reader, collection_id: int, document_id: int) -> list[int]:
+    """The passages of a document that the caller sees, in id order."""
     rows = reader.rows(
         """
         SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND p.document_id = %(document)s
-        ORDER BY p.id LIMIT %(limit)s
+        ORDER BY p.id
         """,
-        {"collection": collection_id, "document": document_id, "limit": limit},
+        {"collection": collection_id, "document": document_id},
     )
     return [row.id for row in rows]
 

@@ -119,20 +119,33 @@ def list_visible(reader: Reader, collection_id: int, most: int) -> list[int] | N
     return ids if len(ids) <= most else None
 
 
-def list_of_siblings(reader: Reader, collection_id: int, external_id: str) -> list[Readers]:
-    """Lists of readers that passages of the same document have, which ids as ``handbook.pdf#3`` name."""
+def list_of_siblings(reader: Reader, collection_id: int, external_id: str, source: str | None) -> list[Readers]:
+    """Lists of readers that passages of the same document have.
+
+    These are passages of the document ``source``, and of that which the id names, as ``handbook.pdf#3`` does. Ids
+    that begin as this one does are of it as well.
+    """
     document, separator, _ = external_id.rpartition("#")
-    if not separator:
-        return []
+    sources = {source} | ({document} if separator else set())
     rows = reader.rows(
         """
         SELECT s.readers FROM (
-            SELECT DISTINCT p.reader_set_id AS id FROM passage p
-            WHERE p.collection_id = %(collection)s AND starts_with(p.external_id, %(prefix)s)
-              AND p.external_id >= %(prefix)s AND p.reader_set_id IS NOT NULL
+            SELECT p.reader_set_id AS id FROM passage p
+            WHERE %(prefix)s::text <> '' AND p.collection_id = %(collection)s
+              AND starts_with(p.external_id, %(prefix)s) AND p.external_id >= %(prefix)s
+              AND p.reader_set_id IS NOT NULL
+            UNION
+            SELECT p.reader_set_id FROM document d
+            JOIN passage p ON p.collection_id = d.collection_id AND p.document_id = d.id
+            WHERE d.collection_id = %(collection)s AND d.source = ANY (%(sources)s::text[])
+              AND p.reader_set_id IS NOT NULL
         ) AS held JOIN reader_set s ON s.collection_id = %(collection)s AND s.id = held.id
         """,
-        {"collection": collection_id, "prefix": f"{document}#"},
+        {
+            "collection": collection_id,
+            "prefix": f"{document}#" if separator else "",
+            "sources": [one for one in sources if one is not None],
+        },
     )
     return [tuple(row.readers) for row in rows]
 

@@ -15,6 +15,14 @@ from engram.storage.database import Reader, Writer
 from engram.storage.erasure.erased_log import Selection
 from engram.storage.tables.table_base import NOBODY
 
+_VALUES_OF_TARGET = r"""
+    regexp_replace(
+        regexp_replace(target, '^/(?:collections(/[^/?]+)(?:/[^/?]+)?|access/[^/?]+|[^/?]+)', '\1'),
+        '[?&][^=&]+=', ' ', 'g'
+    )
+"""
+"""The target of an act without the words of its route and the names of its parameters, which name nobody."""
+
 
 def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Selection) -> dict[str, int]:
     """Delete what names the person, or came in the span; table -> rows. Acts stay, without who, where and what.
@@ -58,7 +66,7 @@ def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Se
             request_id = NULL, body = NULL,
             target = CASE WHEN action IN ('backup', 'restore') THEN target ELSE %(nobody)s END
         WHERE tenant = %(tenant)s AND target <> %(nobody)s AND ({acted} OR (
-            %(words)s AND concat_ws(' ', target, body) ~ %(pattern)s
+            %(words)s AND concat_ws(' ', {_VALUES_OF_TARGET}, body) ~ %(pattern)s
         ))
         """,
         parameters | named,

@@ -357,7 +357,7 @@ class DocumentOut(Struct):
     """
     folder: str | None
     """
-    The folder that it was imported from; null: it came by itself.
+    The folder that it was imported from, for who may import; null: it came by itself.
     """
     imported_at: str
     """

@@ -1,6 +1,7 @@
 """Documents: files that the service converts into passages."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from engram.api.body_reading import Route, receive_whole
+from engram.api.client_presence import CLIENT_LEFT
 from engram.api.corpus.passage_bodies import Lines, Mistakes, pieces, reason
 from engram.api.corpus.schemas import DocumentIn, DocumentSource, PassageIn
 from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, build_opener, needs
@@ -130,7 +132,9 @@ async def post_documents(
     reception = app.corpus.ingest.receive(replace(opening, encoder=encoder), key)
     file = _File(source, find_kind(name), data, size, overlap)
     try:
-        conversion = await CONVERSION_THREADS.do(holder(request.scope), _stage_passages, documents, reception, file)
+        conversion = await CONVERSION_THREADS.do(
+            holder(request.scope), _stage_passages, documents, reception, file, request.scope[CLIENT_LEFT]
+        )
     except BaseException:
         await run_in_threadpool(reception.abort)
         raise
@@ -140,9 +144,18 @@ async def post_documents(
     )
 
 
-def _stage_passages(documents: DocumentsService, reception: PassageReception, file: _File) -> Conversion:
-    """Convert a document, then stage its passages."""
-    conversion = documents.convert(file.source, file.data, kind=file.kind, size=file.size, overlap=file.overlap)
+def _stage_passages(
+    documents: DocumentsService, reception: PassageReception, file: _File, client_left: Callable[[], bool]
+) -> Conversion:
+    """Convert a document, then stage its passages; given up once the client leaves while it is converted."""
+    conversion = documents.convert(
+        file.source,
+        file.data,
+        kind=file.kind,
+        size=file.size,
+        overlap=file.overlap,
+        client_left=client_left,
+    )
     described = [DocumentIn.model_validate(conversion.describe(file.source, file.data)).body()]
     reception.digest(json.dumps([file.source, file.kind, file.size, file.overlap]).encode())
     reception.digest(file.data)

@@ -10,6 +10,8 @@ import struct
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +27,7 @@ from engram.wings.importing.conversion.documents import (
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 
 ROOT = Path(__file__).resolve().parents[2]
+_POLL_SECONDS = 0.2
 _LENGTH = struct.Struct(">Q")
 _FAILURES = {error.__name__: error for error in (UnreadableError, NotInstalledError)}
 
@@ -33,10 +36,14 @@ class Converter:
     """Converts files one after the other, in a process that is started when first needed.
 
     Threads of one converter wait for each other. Use it as a context manager, so that the process ends.
+
+    Args:
+        is_abandoned: polled while a file is read; once true, the process ends and the file is unreadable.
     """
 
-    def __init__(self, limits: ConversionLimits) -> None:
+    def __init__(self, limits: ConversionLimits, is_abandoned: Callable[[], bool] = lambda: False) -> None:
         self.limits = limits
+        self._is_abandoned = is_abandoned
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -82,14 +89,19 @@ class Converter:
 
     def _ask_process(self, source: str, header: bytes, data: bytes) -> Any:
         process = self._start_process()
-        late = threading.Event()
+        ends = time.monotonic() + self.limits.seconds
+        answered, late = threading.Event(), threading.Event()
 
-        def end() -> None:
-            late.set()
-            process.kill()
+        def watch() -> None:
+            while not answered.wait(max(0.0, min(_POLL_SECONDS, ends - time.monotonic()))):
+                if time.monotonic() >= ends:
+                    late.set()
+                if late.is_set() or self._is_abandoned():
+                    process.kill()
+                    return
 
-        timer = threading.Timer(self.limits.seconds, end)
-        timer.start()
+        watcher = threading.Thread(target=watch, name="conversion", daemon=True)
+        watcher.start()
         try:
             incoming, outgoing = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
             for part in (header, data):
@@ -102,7 +114,8 @@ class Converter:
             self.close()  # an interrupted exchange leaves the process in the middle of a file
             raise
         finally:
-            timer.cancel()
+            answered.set()
+            watcher.join()
         if answer is None:
             self.close()
             if late.is_set():

@@ -1,12 +1,13 @@
 """Documents that are sent to the service, converted into passages before anything is written."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 
-from engram.context.errors import NotInstalledError
+from engram.context.errors import AbandonedError, NotInstalledError
 from engram.wings.importing.conversion.converter import Converter
-from engram.wings.importing.conversion.documents import Conversion
+from engram.wings.importing.conversion.documents import Conversion, UnreadableError
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 
 LIBRARIES = (
@@ -31,18 +32,35 @@ class DocumentsService:
     def __init__(self, *, max_bytes: int, timeout_seconds: float) -> None:
         self.limits = replace(ConversionLimits(), file_bytes=max_bytes, seconds=timeout_seconds)
 
-    def convert(self, source: str, data: bytes, *, kind: str, size: int, overlap: int) -> Conversion:
+    def convert(
+        self,
+        source: str,
+        data: bytes,
+        *,
+        kind: str,
+        size: int,
+        overlap: int,
+        client_left: Callable[[], bool] = lambda: False,
+    ) -> Conversion:
         """Read a document and cut it into passages; no transaction may be open meanwhile.
 
-        ``kind``: the ending that says how it is read.
+        Args:
+            kind: the ending that says how it is read.
+            client_left: polled; once true, the conversion is given up.
 
         Raises:
+            AbandonedError: the client left.
             UnreadableError: it is of no known kind, locked, damaged, too large, or has no text.
             NotInstalledError: the libraries are not installed.
         """
         self.check()
-        with Converter(self.limits) as converter:
-            return converter.convert(source, data, kind=kind, size=size, overlap=overlap)
+        try:
+            with Converter(self.limits, client_left) as converter:
+                return converter.convert(source, data, kind=kind, size=size, overlap=overlap)
+        except UnreadableError as error:
+            if client_left():
+                raise AbandonedError("The client closed its connection before the document was read.") from error
+            raise
 
     def check(self) -> None:
         """Go on only if documents can be read here.

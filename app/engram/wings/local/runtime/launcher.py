@@ -17,6 +17,7 @@ from types import FrameType
 import httpx
 
 from engram.config.settings import Settings
+from engram.config.url_hosts import format_host
 from engram.context.errors import ConfigurationError, EngramError, UnavailableError
 from engram.providers.embedder.model_folder import locate_model
 from engram.providers.language.spacy_pipeline import RULES, choose_pipelines
@@ -374,7 +375,7 @@ def _bind_problem(host: str, port: int) -> int:
 def _find_reachable_host(host: str) -> str:
     """Return the address, as in a URL, at which this machine reaches a server that listens on ``host``."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
-    return f"[{reachable}]" if ":" in reachable else reachable
+    return format_host(reachable)
 
 
 def _probe(url: str) -> str | None:

@@ -41,6 +41,7 @@ def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int])
         collections.lock_learning(writer, collection_id, exclusive=True)
         owned = _blank(writer, collection_id, touched, passages)
         _unname(writer, collection_id, owned)
+        _forget_asked_rounds(writer, collection_id, touched)
     return len(touched)
 
 
@@ -48,6 +49,7 @@ def forget_sessions(writer: Writer, collection_id: int, sessions: Sequence[UUID]
     """Erase the words of these sessions' sub-questions, since nothing will say any more what they were made of."""
     collections.lock_learning(writer, collection_id, exclusive=True)
     _unname(writer, collection_id, _episodes(writer, collection_id, sessions))
+    _forget_asked_rounds(writer, collection_id, sessions)
 
 
 def erase_sessions(writer: Writer, collection_id: int, selection: Selection) -> int:
@@ -136,6 +138,18 @@ def _blank(writer: Writer, collection_id: int, touched: Sequence[UUID], passages
     )
     question = {row.id: row.question for row in owned}
     return {episode: question[row.session_id] for row in rows for episode in row.episodes}
+
+
+def _forget_asked_rounds(writer: Writer, collection_id: int, sessions: Sequence[UUID]) -> None:
+    """Erase the sub-questions that a caller gave to rounds of these sessions, which the rounds' jobs hold."""
+    writer.execute(
+        """
+        UPDATE job SET payload = payload || '{"round": {"erased": true}}'
+        WHERE collection_id = %(collection)s AND payload -> 'round' IS NOT NULL
+          AND payload ->> 'session' = ANY(%(sessions)s::text[])
+        """,
+        {"collection": collection_id, "sessions": [str(one) for one in sessions]},
+    )
 
 
 def _unname(writer: Writer, collection_id: int, owned: Mapping[UUID, str]) -> None:
