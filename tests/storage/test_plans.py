@@ -40,6 +40,7 @@ WHOLE_COLLECTIONS = {
     "sessions.delete_all": "all that was learned is forgotten",
     "staged_embeddings.forget_texts": "all that was learned is forgotten",
     "session_erasure.forget_in_copy": "a copy of a log is made of all of it",
+    "session_erasure._forget_asked_rounds": "an erasure looks at the rounds that all jobs were asked to make",
     "graph_hops.find_all_sentences": "a question that names nothing may be about any sentence",
     "passages_by_key.find_nearest_passages": "exact search: a collection without a vector index is small",
     "passages_by_key._search_nearest_to_each": "exact search, as well",
@@ -52,6 +53,7 @@ WHOLE_COLLECTIONS = {
     "kinds.list_unmeasured": "any belief about weights tells that verdicts taught something; they are few",
     "passage_candidates.find": "exact search, as well",
     "question_supports.recall": "exact search, as well",
+    "question_samples.load_question_sample": "exact search, as well",
     "walk_opening.read": "exact search, as well",
     "influence_rows.list_near_questions": "exact search, as well",
     "influence_rows.list_latest_terms": "the terms of weights are explained by the latest of all",
@@ -87,6 +89,7 @@ WHOLE_COLLECTIONS = {
 # Of these one scan is inside a loop of few rows.
 REPEATED = {
     "passages_by_key._search_nearest_to_each": "for each of the verdicts that are applied together",
+    "question_samples.load_question_sample": "for each of a sample of judged questions",
     "copied_facts.copy_facts": "merges of entities are few",
     "job_claims._take": "jobs that run are few",
     "copied_log.settle_restored": "evolutions are few",
