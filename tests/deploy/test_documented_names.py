@@ -32,6 +32,7 @@ OTHER_VARIABLES = {
 EXAMPLES = re.compile(r"NAME|\*|titles|path/to/|^(build|reports)/|^\.\w+$|^\w+\.(jsonl|tsv)$")
 """Paths of things that a reader makes, or that a command writes."""
 READERS_FILES = {
+    ".engram-readers.txt",
     "chat_page.py",
     "kv_store_text_chunks.json",
     "NOTES.md",
