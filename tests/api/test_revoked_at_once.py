@@ -1,11 +1,13 @@
 """A key that is revoked counts no more in any process at once, where Redis tells of it."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
 
 from engram.composition.container import Application
+from engram.context import tenancy
 from engram.context.errors import UnauthorizedError
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
@@ -70,7 +72,8 @@ def test_lookup_overtaken_by_a_revocation_is_not_cached(variant: Variant, monkey
 
     def find_overtaken(reader: Reader, digest: bytes) -> StoredKey | None:
         found = find(reader, digest)
-        services.auth.access_keys.revoke(LOCAL, made.stored.id)
+        with ThreadPoolExecutor(1) as another:  # which has a connection of its own
+            another.submit(tenancy.carry(services.auth.access_keys.revoke), LOCAL, made.stored.id).result()
         return found
 
     monkeypatch.setattr(access_key_rows, "find_counting", find_overtaken)

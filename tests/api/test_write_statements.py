@@ -72,10 +72,10 @@ class TestOneVerdict:
             query_id = state.add_episode(application, curie, "Which river?", [])
             passages = ["tokyo", "curie", "vistula"][:count]
             body = {"supporting": quotes[:count], "supporting_passages": passages}
-            looks, stored = record_verdict(http, query_id, curie, **body).connections
+            *looks, stored = record_verdict(http, query_id, curie, **body).connections
             assert stored == ["WITH"]
             looked.append(looks)
-        assert looked[0] == looked[1] == ["SELECT"] * len(looked[0])
+        assert looked[0] == looked[1] == [["SELECT"] * len(statements) for statements in looked[0]]
 
     def test_one_that_waits_is_applied_in_one_transaction(
         self, http: TestClient, application: Application, curie: str

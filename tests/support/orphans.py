@@ -14,6 +14,8 @@ OUTLIVING = {
     ("audit_log", "request_id"): "it names nothing of ours",
     ("episode", "trace_id"): "it names nothing of ours",
     ("pulled_score", "score_id"): "it names nothing of ours",
+    ("fact", "named_subject_id"): "a statement's own entity may be gone after a merge",
+    ("fact", "named_object_id"): "a statement's own entity may be gone after a merge",
     ("fact_event", "fact_id"): "the log of facts is history, and outlives them",
     ("fact_event", "other_id"): "the log of facts is history, and outlives them",
     ("fact_event", "entity_id"): "the log of facts is history, and outlives their entities",

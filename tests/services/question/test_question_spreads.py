@@ -40,7 +40,7 @@ def compare(
         past = question_supports.recall(reader, plan.focus, 8)
         current = current_vectors.find_current(reader, plan.collection.id)
         assert current is not None
-        compared = (spreads or QuestionSpreads(application.models.language)).compare(
+        compared = (spreads or QuestionSpreads(lambda: application.models.language)).compare(
             reader, plan.collection, current, text, plan.focus.vector, past
         )
     needs = {one.question: one.same_need for one in judge_needs(past, compared)}
@@ -86,7 +86,7 @@ def test_a_spread_is_measured_once_for_each_version(
     monkeypatch.setattr(
         question_samples, "load_question_sample", lambda *given: loads.append(given[1].id) or load(*given)
     )
-    spreads = QuestionSpreads(application.models.language)
+    spreads = QuestionSpreads(lambda: application.models.language)
     for _ in range(3):
         compare(application, taught, JUDGED[0], spreads)
     assert len(loads) == 1

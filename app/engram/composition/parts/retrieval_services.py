@@ -59,7 +59,7 @@ class RetrievalServices:
     @locked_property
     def question_spreads(self) -> QuestionSpreads:
         """Spreads of collections' questions, as this process measured them."""
-        return QuestionSpreads(self.models.language)
+        return QuestionSpreads(lambda: self.models.language)
 
     @locked_property
     def retrieve(self) -> RetrievalService:

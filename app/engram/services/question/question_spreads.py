@@ -150,9 +150,9 @@ class QuestionSpreads:
     Processes that serve the same version come to the same spread. Safe to share between threads.
     """
 
-    def __init__(self, language: Language) -> None:
-        """``language`` finds names and dates in questions."""
-        self._read = lru_cache(maxsize=MOST_QUESTIONS)(partial(_read, language))
+    def __init__(self, load_language: Callable[[], Language]) -> None:
+        """``load_language``: of what finds names and dates in questions, called once there are some to compare."""
+        self._read = lru_cache(maxsize=MOST_QUESTIONS)(partial(_read, load_language))
         self._passages: _Versions[_MeasuredPassages | None] = _Versions()
         self._questions: _Versions[_MeasuredQuestions | None] = _Versions()
 
@@ -262,12 +262,14 @@ def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassag
     return _MeasuredPassages(same_need.measure_passages(vectors), _TermRarity(collection))
 
 
-def _read(language: Language, text: str, languages: tuple[tuple[str, int], ...]) -> _ReadQuestion:
+def _read(
+    load_language: Callable[[], Language], text: str, languages: tuple[tuple[str, int], ...]
+) -> _ReadQuestion:
     own = detect_language(text)
     usual = max(languages, key=lambda pair: pair[1], default=(None, 0))[0]
     return _ReadQuestion(
         question_hash(text),
         sorted(question_terms(text, dict(languages))),
         own,
-        read_marks(text, language.analyse_question(text, own or usual)),
+        read_marks(text, load_language().analyse_question(text, own or usual)),
     )
