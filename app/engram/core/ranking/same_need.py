@@ -371,16 +371,13 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
     takes no part.
     """
     pairs = [
-        (row, neighbour, bool(judged.evidence[row] & judged.evidence[neighbour]))
+        (place, row, judged.evidence[row], judged.evidence[neighbour])
+        for place, (row, neighbour) in enumerate(zip(judged.rows.tolist(), judged.neighbours.tolist(), strict=True))
         if judged.evidence[row] and judged.evidence[neighbour]
-        else (row, neighbour, None)
-        for row, neighbour in zip(judged.rows.tolist(), judged.neighbours.tolist(), strict=True)
     ]
     nearest: dict[tuple[int, bool], int] = {}
-    for place in np.argsort(-judged.signals.nearness, kind="stable").tolist():
-        row, _, shares_evidence = pairs[place]
-        if shares_evidence is not None:
-            nearest.setdefault((row, shares_evidence), place)
+    for place, row, own, other in sorted(pairs, key=lambda pair: -judged.signals.nearness[pair[0]]):
+        nearest.setdefault((row, bool(own & other)), place)
     apart, alike = (
         np.array([place for (_, shares), place in sorted(nearest.items()) if shares is which], dtype=np.intp)
         for which in (False, True)
@@ -390,14 +387,13 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
     log_odds = compute_log_odds(judged.signals, others, shares)
     log_ratios = shares.compute_log_ratios(judged.signals.contrasts).sum(axis=1)
     places_by_row: dict[int, list[int]] = {}
-    for place, (row, _, shares_evidence) in enumerate(pairs):
-        if shares_evidence is not None:
-            places_by_row.setdefault(row, []).append(place)
+    for place, row, _, _ in pairs:
+        places_by_row.setdefault(row, []).append(place)
     left_out = [
         (
             judged.evidence[row],
             Neighbours(
-                [judged.evidence[pairs[place][1]] for place in places],
+                [judged.evidence[neighbour] for neighbour in judged.neighbours[places].tolist()],
                 log_odds[places],
                 judged.signals.nearness[places],
                 log_ratios[places],
@@ -405,7 +401,7 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
         )
         for row, places in sorted(places_by_row.items())
     ]
-    repeated = [len(own) for own, near in left_out if any(own & evidence for evidence in near.evidence)]
+    repeated = [len(own) for own, near in left_out if any(own & other for other in near.evidence)]
     evidence_count = (PRIOR_PAIRS * PRIOR_EVIDENCE_COUNT + sum(repeated)) / (PRIOR_PAIRS + len(repeated))
     return QuestionSpread(units, others, shares, learn_weights(left_out), evidence_count)
 
