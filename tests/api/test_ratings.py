@@ -196,3 +196,38 @@ def test_a_session_is_not_rated(http: TestClient, curie: str) -> None:
     response = http.post("/feedback", json=body, headers={"idempotency-key": "s"})
     assert response.status_code == 422
     assert_refused(response)
+
+
+def list_shown(http: TestClient, name: str, question: str) -> list[tuple[str, float]]:
+    asked = http.post("/query", json={"collection": name, "query": question}).json()
+    return [(row["passage_id"], row["score"]) for row in asked["passages"]]
+
+
+def test_an_irrelevant_passage_is_not_first_again_until_the_rating_is_taken_back(
+    rate: Any, http: TestClient, curie: str, answer: dict[str, Any]
+) -> None:
+    other = "Which river flows through Warsaw?"
+    before, others_before = list_shown(http, curie, QUESTION), list_shown(http, curie, other)
+    first = answer["passages"][0]["passage_id"]
+
+    assert rate(rating="down", reason="irrelevant", cited=[first]).status_code == 200
+    after = list_shown(http, curie, QUESTION)
+
+    assert before[0][0] == first
+    assert after[0][0] != first
+    assert {passage for passage, _ in after} == {passage for passage, _ in before}
+    assert [passage for passage, _ in list_shown(http, curie, other)] == [passage for passage, _ in others_before]
+
+    assert rate(rating=None).status_code == 200
+    assert list_shown(http, curie, QUESTION) == before
+
+
+def test_a_rejection_lowers_the_score_of_its_passage_in_the_trace(rate: Any, http: TestClient, curie: str) -> None:
+    first = list_shown(http, curie, QUESTION)[0][0]
+    assert rate(rating="down", reason="irrelevant", cited=[first]).status_code == 200
+
+    traced = http.post("/query", json={"collection": curie, "query": QUESTION, "include_trace": True}).json()
+
+    recall = {row["passage_id"]: row["recall"] for row in traced["trace"]["passages"]}
+    assert recall.pop(first) < 0
+    assert set(recall.values()) == {0.0}

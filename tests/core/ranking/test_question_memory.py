@@ -11,8 +11,10 @@ from engram.core.ranking.question_memory import (
     collect_passage_probabilities,
     compute_recall_lifts,
     compute_recall_probabilities,
+    compute_rejection_probabilities,
     compute_ungated_support,
     find_even_odds,
+    net_rejection,
     net_support,
     select_likely,
 )
@@ -143,3 +145,51 @@ def test_a_rejection_takes_from_a_net_support_what_a_support_gave(verdicts: list
     expected = max(0.0, (1 - float(perplexity[0])) * balance)
 
     assert net_support(float(support[0]), float(perplexity[0])) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("targets", "rejected"),
+    [([0.0], True), ([1.0], False), ([0.0, 1.0], False), ([0.0, 0.0, 1.0], True), ([0.0, 1.0, 1.0], False)],
+    ids=["one rejects", "one supports", "one of each", "two of three reject", "two of three support"],
+)
+def test_a_rejection_counts_by_what_all_judges_said(targets: list[float], rejected: bool) -> None:
+    support, perplexity = np.zeros(1), np.ones(1)
+    for target in targets:
+        moved = update_supports(support, perplexity, np.array([target]), np.array([0.5]), 1e-12)
+        support, perplexity = moved.supports, moved.perplexities
+
+    net = net_rejection(float(support[0]), float(perplexity[0]))
+
+    assert bool(compute_rejection_probabilities([(7, 1.0, net)])) is rejected
+
+
+def test_one_full_rejection_is_right_26_times_of_27() -> None:
+    assert compute_rejection_probabilities([(7, 1.0, 2 / 3)]) == {7: pytest.approx(26 / 27)}
+
+
+@pytest.mark.parametrize(
+    ("recalled", "rejected", "order"),
+    [
+        ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0, 1, 2]),
+        ([0.0, 0.0, 0.0], [0.96, 0.0, 0.0], [1, 2, 0]),
+        ([0.0, 0.0, 0.96], [0.0, 0.96, 0.0], [2, 0, 1]),
+        ([0.96, 0.0, 0.0], [0.5, 0.0, 0.0], [0, 1, 2]),
+        ([0.5, 0.0, 0.0], [0.96, 0.0, 0.0], [1, 2, 0]),
+    ],
+    ids=["nothing", "the first rejected", "one recalled, one rejected", "recall is surer", "rejection is surer"],
+)
+def test_a_rejected_passage_goes_down(recalled: list[float], rejected: list[float], order: list[int]) -> None:
+    scores = np.array([3.0, 2.0, 1.0])
+
+    lifts = compute_recall_lifts(scores, np.array(recalled), 2.0, np.array(rejected))
+
+    assert np.argsort(-(scores + lifts)).tolist() == order
+
+
+def test_a_rejection_of_one_passage_leaves_the_scores_of_others() -> None:
+    scores = np.array([3.0, 2.0, 1.0])
+
+    lifts = compute_recall_lifts(scores, np.zeros(3), 2.0, np.array([0.96, 0.0, 0.0]))
+
+    assert lifts[1:].tolist() == [0.0, 0.0]
+    assert lifts[0] < 0

@@ -5,11 +5,12 @@ right. Once it is more probable than not that the present question has the need 
 
     recalled passages:  p = 1 - (1 - p_base) (1 - p_recall)     p_recall = P(same need) · reliability of the support
     other passages:     p = p_base · min(1, 2 (1 - m))          m: the highest p_recall
+    rejected passages:  that p times 1 - p_rejection            p_rejection = P(same need) · reliability
 
 p_base is the logistic function of the score, less a reference: the score at which as many passages are expected to
 be evidence as answered judged questions on average, of those whose need was judged twice. So where one passage
-answers, two of equal score share the belief, and where evidence is a set they do not. Passages that are not
-recalled keep their order.
+answers, two of equal score share the belief, and where evidence is a set they do not. Passages that are neither
+recalled nor rejected keep their order.
 """
 
 from collections.abc import Iterable, Mapping
@@ -90,26 +91,55 @@ def net_support(support: float, perplexity: float) -> float:
     return min(1.0, max(0.0, 2.0 * support - (1.0 - perplexity)))
 
 
-def compute_recall_lifts(scores: Floats, probabilities: Floats, evidence_count: float) -> Floats:
-    """Change of each passage's score by recall, (..., n); 0 where nothing is recalled.
+def net_rejection(support: float, perplexity: float) -> float:
+    """Compute how surely verdicts reject a sentence, less what supports it, in [0, 1]; see ``net_support``."""
+    return min(1.0, max(0.0, (1.0 - perplexity) - 2.0 * support))
 
-    Scores are log odds but for a constant (``weight_beliefs``). A passage that is not recalled never gains.
+
+def compute_rejection_probabilities(rejections: Iterable[tuple[int, float, float]]) -> dict[int, float]:
+    """Passage -> probability in [0, 1] that it is no evidence, by what judges rejected for past questions.
+
+    The maximum over past questions and sentences, as of recall.
+
+    Args:
+        rejections: (passage, probability that the past question has the same need, net rejection), both in [0, 1].
+    """
+    return compute_recall_probabilities(rejections)
+
+
+def compute_recall_lifts(
+    scores: Floats, probabilities: Floats, evidence_count: float, rejections: Floats | None = None
+) -> Floats:
+    """Change of each passage's score by recall, (..., n); 0 where nothing is recalled or rejected.
+
+    Scores are log odds but for a constant (``weight_beliefs``). A passage that is not recalled never gains. Where a
+    passage is both recalled and rejected, by two questions, the more probable of the two counts.
 
     Args:
         scores: of all candidates before recall, (..., n), n > 0.
         probabilities: of each by recall, in [0, 1], (n,).
         evidence_count: passages that are evidence of a question on average, > 0.
+        rejections: probability that each is no evidence, in [0, 1], (n,); None: no passage is rejected.
     """
+    if rejections is not None:
+        outweighed = rejections > probabilities
+        probabilities = np.where(outweighed, 0.0, probabilities)
+        rejections = np.where(outweighed, rejections, 0.0)
     strongest = float(probabilities.max())
-    if not strongest:
+    if not strongest and (rejections is None or not rejections.any()):
         return np.zeros(scores.shape)
     reference = find_even_odds(scores, evidence_count)[..., None]
     log_base, log_base_denied = -np.logaddexp(0.0, reference - scores), -np.logaddexp(0.0, scores - reference)
     log_denied = np.log1p(-np.minimum(probabilities, MOST_CERTAIN)) + log_base_denied
     recalled = np.log(-np.expm1(log_denied)) - log_denied
     log_kept = log_base + np.log(min(1.0, 2.0 * (1.0 - min(strongest, MOST_CERTAIN))))
+    if rejections is not None:
+        log_kept = log_kept + np.log1p(-np.minimum(rejections, MOST_CERTAIN))
     others = log_kept - np.log1p(-np.exp(np.minimum(log_kept, -LEAST_DOUBT)))
-    return np.asarray(reference + np.where(probabilities > 0, recalled, others) - scores)
+    lifts = np.asarray(reference + np.where(probabilities > 0, recalled, others) - scores)
+    if not strongest and rejections is not None:
+        lifts = np.where(rejections > 0, lifts, 0.0)
+    return lifts
 
 
 def find_even_odds(scores: Floats, evidence_count: float) -> Floats:

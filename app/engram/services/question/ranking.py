@@ -61,7 +61,8 @@ class PassageRanking:
         cosines: of each candidate's key and the question, (n,).
         even_odds: score at which a passage is evidence as probably as not; None where features do not rank.
         pool: the best few by base features; None without reranking.
-        recalled: whether recall changed what was reached or its order.
+        recalled: whether recall or rejections changed what was reached or its order.
+        rejections: candidate -> probability that it is no evidence, by what judges rejected, in [0, 1].
         expanded: whether the question came with expansions.
         beyond: passage and score of those that come after ``best``, as many as were reached, best first.
         sufficiency: how probably the first five hold all evidence; None where features do not rank.
@@ -75,6 +76,7 @@ class PassageRanking:
     features: NDArray[np.float64]
     weights: NDArray[np.float64]
     recalled: bool
+    rejections: Mapping[int, float] = field(default_factory=dict)
     cosines: NDArray[np.float64] = field(default_factory=partial(np.zeros, 0))
     even_odds: float | None = None
     pool: CandidatePool | None = None
@@ -202,11 +204,18 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
     )
     holders = {past.sentence_id: past.passage_id for past in walk.recalled}
     probabilities = collect_passage_probabilities(walk.recall_probabilities, holders, stand_in_by_passage)
+    own = set(candidates.ids.tolist())
+    rejections = {passage: one for passage, one in walk.rejection_probabilities.items() if passage in own}
     even_odds = None
     if len(scores_by_place):
         even_odds = float(find_even_odds(scores_by_place, walk.evidence_count))
-        recalled = np.array([probabilities.get(passage, 0.0) for passage in candidates.ids.tolist()])
-        scores_by_place = scores_by_place + compute_recall_lifts(scores_by_place, recalled, walk.evidence_count)
+        recalled, rejected = (
+            np.array([of_passage.get(passage, 0.0) for passage in candidates.ids.tolist()])
+            for of_passage in (probabilities, rejections)
+        )
+        scores_by_place = scores_by_place + compute_recall_lifts(
+            scores_by_place, recalled, walk.evidence_count, rejected
+        )
     scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
     ordered = passage_scores.select_best(scores, len(scores))
     leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
@@ -219,7 +228,8 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
         candidates.ids[order],
         features[order],
         prior.prior.mean,
-        recalled=bool(walk.recall_probabilities),
+        recalled=bool(walk.recall_probabilities) or bool(rejections),
+        rejections=rejections,
         cosines=candidates.similarity[order],
         even_odds=even_odds,
         pool=pool,

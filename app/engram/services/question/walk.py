@@ -12,7 +12,9 @@ from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.propagation import ReachedSentences
 from engram.core.ranking.question_memory import (
     compute_recall_probabilities,
+    compute_rejection_probabilities,
     compute_ungated_support,
+    net_rejection,
     net_support,
     select_likely,
 )
@@ -85,6 +87,7 @@ class Walk:
         hops: the hops made.
         recalled: sentences that supported nearby past questions and are recalled.
         recall_probabilities: sentence -> recall probability in [0, 1], the strongest few.
+        rejection_probabilities: passage -> probability in [0, 1] that it is no evidence, by rejections.
         vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
         evidence_count: passages that answer a judged question of the collection on average.
         evidence_known: sentences that supported nearby past questions, by question.
@@ -98,6 +101,7 @@ class Walk:
     hops: tuple[WalkHop, ...] = ()
     recalled: Sequence[PastSupport] = ()
     recall_probabilities: Mapping[int, float] = field(default_factory=dict)
+    rejection_probabilities: Mapping[int, float] = field(default_factory=dict)
     vouched: float = 0.0
     evidence_count: float = PRIOR_EVIDENCE_COUNT
     evidence_known: Sequence[PastEvidence] = ()
@@ -181,6 +185,7 @@ def begin(
         joining=joining,
         recalled=[past for past in recalled if past.sentence_id in probabilities],
         recall_probabilities=probabilities,
+        rejection_probabilities=summarise_rejections(recalled),
         vouched=vouched,
         evidence_count=walk.evidence_count if compared is None else compared.evidence_count,
         evidence_known=_collect_past_evidence(recalled),
@@ -360,6 +365,21 @@ def summarise_recall(recalled: Sequence[PastSupport]) -> tuple[dict[int, float],
         (whole[past.question_id] * net for past, _, net in supports if past.complete and net > 0), default=0.0
     )
     return dict(strongest), vouched
+
+
+def summarise_rejections(recalled: Sequence[PastSupport]) -> dict[int, float]:
+    """Passage -> probability that it is no evidence, by what judges rejected for past questions.
+
+    A passage with a supported sentence is not rejected for the same question: its other sentences may be beside it.
+    """
+    supported = {
+        (past.question_id, past.passage_id) for past in recalled if net_support(past.support, past.perplexity) > 0
+    }
+    return compute_rejection_probabilities(
+        (past.passage_id, _get_probability(past), net_rejection(past.support, past.perplexity))
+        for past in recalled
+        if (past.question_id, past.passage_id) not in supported
+    )
 
 
 def _get_probability(past: PastSupport) -> float:

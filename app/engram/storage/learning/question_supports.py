@@ -43,13 +43,15 @@ class PastSupport:
 
 # Supported rather than rejected: see ``core.ranking.question_memory.net_support``.
 SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
+# Rejected rather than supported: see ``core.ranking.question_memory.net_rejection``.
+REJECTED = "2 * {row}.support < 1 - {row}.perplexity"
 
 
 def recall(reader: Reader, focus: Focus, questions: int) -> list[PastSupport]:
     """Read the supports of the ``questions`` nearest past questions, nearest first.
 
-    A sentence that was supported, and later rejected as often, is among them. It recalls nothing. An answer that it
-    leads is as sufficient as the judged one was.
+    Sentences that were rejected are among them: their passages go down. One that was supported, and later rejected
+    as often, recalls nothing. An answer that it leads is as sufficient as the judged one was.
     """
     rows = reader.rows(build_recall_query(focus), focus.parameters(questions=questions))
     return [PastSupport(**row._asdict()) for row in rows]
@@ -67,7 +69,7 @@ def build_recall_query(focus: Focus) -> str:
             SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
                    supported.answered, supported.sufficiency
             FROM near {join_by_index("question_support supported", "supported.question_id = near.id")}
-            WHERE {SUPPORTED.format(row="supported")} OR supported.answered > 0
+            WHERE {SUPPORTED.format(row="supported")} OR {REJECTED.format(row="supported")} OR supported.answered > 0
         )
         SELECT known.id AS question_id, known.text AS question, known.similarity, s.id AS sentence_id, s.passage_id,
                known.support, known.perplexity, known.complete, known.answered, known.sufficiency

@@ -102,8 +102,11 @@ class FeatureScoring:
         """Return what recall adds to the score of each candidate, (n,)."""
         of_passages = collect_passage_probabilities(probabilities, self._holders, self._stand_in_by_passage)
         candidates = self._retrieved.ranking.candidates.tolist()
-        recalled = np.array([of_passages.get(passage, 0.0) for passage in candidates])
-        return compute_recall_lifts(values, recalled, self._retrieved.walk.evidence_count)
+        recalled, rejected = (
+            np.array([of_each.get(passage, 0.0) for passage in candidates])
+            for of_each in (of_passages, self._retrieved.ranking.rejections)
+        )
+        return compute_recall_lifts(values, recalled, self._retrieved.walk.evidence_count, rejected)
 
 
 class PublishedScoring:
