@@ -220,14 +220,3 @@ def test_an_irrelevant_passage_is_not_first_again_until_the_rating_is_taken_back
 
     assert rate(rating=None).status_code == 200
     assert list_shown(http, curie, QUESTION) == before
-
-
-def test_a_rejection_lowers_the_score_of_its_passage_in_the_trace(rate: Any, http: TestClient, curie: str) -> None:
-    first = list_shown(http, curie, QUESTION)[0][0]
-    assert rate(rating="down", reason="irrelevant", cited=[first]).status_code == 200
-
-    traced = http.post("/query", json={"collection": curie, "query": QUESTION, "include_trace": True}).json()
-
-    recall = {row["passage_id"]: row["recall"] for row in traced["trace"]["passages"]}
-    assert recall.pop(first) < 0
-    assert set(recall.values()) == {0.0}

@@ -69,7 +69,8 @@ def build_recall_query(focus: Focus) -> str:
             SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
                    supported.answered, supported.sufficiency
             FROM near {join_by_index("question_support supported", "supported.question_id = near.id")}
-            WHERE {SUPPORTED.format(row="supported")} OR {REJECTED.format(row="supported")} OR supported.answered > 0
+            WHERE {SUPPORTED.format(row="supported")} OR {REJECTED.format(row="supported")}
+               OR supported.answered > 0
         )
         SELECT known.id AS question_id, known.text AS question, known.similarity, s.id AS sentence_id, s.passage_id,
                known.support, known.perplexity, known.complete, known.answered, known.sufficiency

@@ -1,6 +1,7 @@
 """Scores of passages under other memories or recall probabilities."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +20,19 @@ from engram.wings.why.storage.influence_rows import SentencePlace
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class PastJudgements:
+    """What verdicts on past questions say of the present one.
+
+    Attributes:
+        recall_probabilities: sentence -> recall probability, in [0, 1].
+        rejection_probabilities: passage -> probability that it is no evidence, in [0, 1].
+    """
+
+    recall_probabilities: Mapping[int, float]
+    rejection_probabilities: Mapping[int, float]
+
+
 class Scoring(Protocol):
     """Ranking of passages. Results are of its ``m`` ``passages``."""
 
@@ -29,11 +43,11 @@ class Scoring(Protocol):
         """Return the features of passages by sentences with these scores, by hop, and recall probabilities."""
         ...
 
-    def compute_scores(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
-        """Return the scores, (m,), with these recall probabilities."""
+    def compute_scores(self, features: Floats, past: PastJudgements) -> Floats:
+        """Return the scores, (m,), with these past judgements."""
         ...
 
-    def compute_recall(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
+    def compute_recall(self, features: Floats, past: PastJudgements) -> Floats:
         """Return what recall adds to the scores, (m,)."""
         ...
 
@@ -70,14 +84,14 @@ class FeatureScoring:
         ranked = self._retrieved.ranking
         return influence.compute_features(ranked.features, ranked.candidates, reaches, ranked.pool, self._first)
 
-    def compute_scores(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
-        """Return the scores, (m,), with these recall probabilities."""
+    def compute_scores(self, features: Floats, past: PastJudgements) -> Floats:
+        """Return the scores, (m,), with these past judgements."""
         values = self._compute_values(features)
-        return (values + self._lift(values, probabilities))[self._rows]
+        return (values + self._lift(values, past))[self._rows]
 
-    def compute_recall(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
+    def compute_recall(self, features: Floats, past: PastJudgements) -> Floats:
         """Return what recall adds to the scores, (m,)."""
-        return self._lift(self._compute_values(features), probabilities)[self._rows]
+        return self._lift(self._compute_values(features), past)[self._rows]
 
     def _reach_recalled(self, hop: WalkHop, scores: Floats, probabilities: Mapping[int, float]) -> HopReach:
         """Return a hop's result where sentences without a link are reached only by recall."""
@@ -98,13 +112,15 @@ class FeatureScoring:
         """Return the score of each candidate before recall, (n,)."""
         return np.asarray(features @ self._retrieved.ranking.weights + self._reranked)
 
-    def _lift(self, values: Floats, probabilities: Mapping[int, float]) -> Floats:
-        """Return what recall adds to the score of each candidate, (n,)."""
-        of_passages = collect_passage_probabilities(probabilities, self._holders, self._stand_in_by_passage)
+    def _lift(self, values: Floats, past: PastJudgements) -> Floats:
+        """Return what recall and rejections add to the score of each candidate, (n,)."""
+        of_passages = collect_passage_probabilities(
+            past.recall_probabilities, self._holders, self._stand_in_by_passage
+        )
         candidates = self._retrieved.ranking.candidates.tolist()
         recalled, rejected = (
             np.array([of_each.get(passage, 0.0) for passage in candidates])
-            for of_each in (of_passages, self._retrieved.ranking.rejections)
+            for of_each in (of_passages, past.rejection_probabilities)
         )
         return compute_recall_lifts(values, recalled, self._retrieved.walk.evidence_count, rejected)
 
@@ -128,11 +144,11 @@ class PublishedScoring:
         added = passage_scores.score_passages_published({}, bonuses, self._retrieved.plan.profile.prior_weight)
         return np.array([added.get(passage, 0.0) for passage in self.passages])
 
-    def compute_scores(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
+    def compute_scores(self, features: Floats, past: PastJudgements) -> Floats:
         """Return the features as they are: this profile has neither weights nor recall."""
         return features
 
-    def compute_recall(self, features: Floats, probabilities: Mapping[int, float]) -> Floats:
+    def compute_recall(self, features: Floats, past: PastJudgements) -> Floats:
         """Return zeros: this profile has no recall."""
         return np.zeros(len(self.passages))
 

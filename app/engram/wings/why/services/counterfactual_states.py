@@ -4,7 +4,7 @@ All is read from the log on one snapshot and replayed with and without a verdict
 are computed alike.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
@@ -16,12 +16,18 @@ from engram.core.filter.caps import find_weight_limit, select_within_limit
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
 from engram.core.ranking.learned_means import compute_mean
-from engram.core.ranking.question_memory import net_support
+from engram.core.ranking.question_memory import net_rejection, net_support
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence, build_empty_evidence
 from engram.services.feedback_log import log_replay
 from engram.services.question.plan import QueryPlan
 from engram.services.question.question_spreads import QuestionSpreads
-from engram.services.question.walk import RECALL_QUESTIONS, Walk, judge_needs, summarise_recall
+from engram.services.question.walk import (
+    RECALL_QUESTIONS,
+    Walk,
+    judge_needs,
+    summarise_recall,
+    summarise_rejections,
+)
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history
@@ -29,6 +35,7 @@ from engram.storage.learning import learned_weights
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval.query_focus import Focus
 from engram.wings.why.core import influence
+from engram.wings.why.services.counterfactual_scores import PastJudgements
 from engram.wings.why.storage import influence_rows as log
 from engram.wings.why.storage.influence_rows import LoggedTerm, MovedSentence, NearQuestion
 
@@ -107,7 +114,7 @@ def _select_loadable(touched: Sequence[MovedSentence]) -> list[int]:
 
 
 class Supports:
-    """Recall probabilities by nearby past questions, without this verdict or that.
+    """Judgements of nearby past questions, without this verdict or that.
 
     How near the collection's questions come is left as it was: one of them more or less hardly moves it.
 
@@ -135,7 +142,9 @@ class Supports:
         for step in every:
             self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
         self.placed = log.find_places(reader, focus, sorted(self._by_sentence)) if every else {}
-        self._fixed_probabilities = walk.recall_probabilities if self.too_long else None
+        self._fixed = (
+            PastJudgements(walk.recall_probabilities, walk.rejection_probabilities) if self.too_long else None
+        )
         ranked = sorted(
             (place, step.event.id)
             for steps in self._by_sentence.values()
@@ -144,10 +153,10 @@ class Supports:
         self.strongest = list(dict.fromkeys(event for _, event in ranked))
         self._supports: dict[int | None, dict[tuple[int, int], Support]] = {None: {}}
         self.leave_out(())
-        self._priors = self._compute_priors_without(None)
+        self._judgements = self._judge_without(None)
 
     def leave_out(self, events: Sequence[int]) -> None:
-        """Make ready to tell recall probabilities without these events."""
+        """Make ready to tell judgements without these events."""
         steps = (step for of_question in self._steps.values() for step in of_question)
         for replayed in core.replay_supports(steps, frozenset(events)):
             support = replayed.state
@@ -158,13 +167,13 @@ class Supports:
         """Count the verdicts on the sentence."""
         return len(self._by_sentence.get(sentence, ()))
 
-    def recall_probabilities(self, without: int | None = None) -> Mapping[int, float]:
-        """Return the strongest recall probabilities by sentence, see ``walk.summarise_recall``."""
-        if self._fixed_probabilities is not None:
-            return self._fixed_probabilities
-        return self._priors if without not in self._question else self._compute_priors_without(without)
+    def find_judgements(self, without: int | None = None) -> PastJudgements:
+        """Return recall and rejection probabilities, see ``walk.summarise_recall`` and ``summarise_rejections``."""
+        if self._fixed is not None:
+            return self._fixed
+        return self._judgements if without not in self._question else self._judge_without(without)
 
-    def _compute_priors_without(self, without: int | None) -> dict[int, float]:
+    def _judge_without(self, without: int | None) -> PastJudgements:
         less = None if without is None else self._question.get(without)
         questions = [question for question in self._near if question.question_id != less or question.events > 1]
         past: list[PastSupport] = []
@@ -187,15 +196,21 @@ class Supports:
                 for support in supported
                 if self.placed[support.sentence_id].passing
             ]
-        return summarise_recall(judge_needs(past, self._compared))[0]
+        judged = judge_needs(past, self._compared)
+        return PastJudgements(summarise_recall(judged)[0], summarise_rejections(judged))
 
     def _list_supports(self, question: int, without: int | None) -> list[Support]:
-        """Supports of what is supported rather than rejected, as ``question_supports.recall`` reads them."""
+        """Supports of what verdicts speak for or against, as ``question_supports.recall`` reads them."""
         changed = {} if without is None else self._supports[without]
         supports = [
             changed.get(pair, support) for pair, support in self._supports[None].items() if pair[0] == question
         ]
-        return [support for support in supports if net_support(support.support, support.perplexity) > 0]
+        return [
+            support
+            for support in supports
+            if net_support(support.support, support.perplexity) > 0
+            or net_rejection(support.support, support.perplexity) > 0
+        ]
 
 
 def _weakness(step: ReplayStep) -> tuple[float, int]:
@@ -281,8 +296,8 @@ class Version:
 
     Attributes:
         scores: by hop, (n,), parallel to its candidates.
-        recall_probabilities: sentence -> recall probability.
+        past: what past questions say.
     """
 
     scores: list[Floats]
-    recall_probabilities: Mapping[int, float]
+    past: PastJudgements

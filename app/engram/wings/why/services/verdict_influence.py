@@ -29,7 +29,12 @@ from engram.services.question.trace import (
 )
 from engram.storage.database import Reader
 from engram.wings.why.services import key_causes
-from engram.wings.why.services.counterfactual_scores import FeatureScoring, PublishedScoring, Scoring
+from engram.wings.why.services.counterfactual_scores import (
+    FeatureScoring,
+    PastJudgements,
+    PublishedScoring,
+    Scoring,
+)
 from engram.wings.why.services.counterfactual_states import Memories, Supports, Version
 from engram.wings.why.services.score_factors import UNKNOWN_FACTORS, factors
 from engram.wings.why.services.sufficiency_causes import add_causes
@@ -129,20 +134,24 @@ class _Versions:
         )
         recalls = retrieved.plan.profile.recalls
         supports = Supports(reader, retrieved.plan, walk, spreads, MOST_SHOWN) if recalls else None
-        probabilities = walk.recall_probabilities if supports is None else supports.recall_probabilities()
+        past = (
+            PastJudgements(walk.recall_probabilities, walk.rejection_probabilities)
+            if supports is None
+            else supports.find_judgements()
+        )
         moving = [[mover.event_id for mover in movers], [] if supports is None else supports.strongest]
         self._scoring: Scoring = (
             FeatureScoring(retrieved, {} if supports is None else supports.placed, prior.base_weights)
             if len(retrieved.ranking.candidates)
             else PublishedScoring(retrieved)
         )
-        recalled = self._scoring.compute_recall(retrieved.ranking.features, probabilities)
+        recalled = self._scoring.compute_recall(retrieved.ranking.features, past)
         self.recalled = dict(zip(self._scoring.passages, recalled.tolist(), strict=True))
         in_turn = dict.fromkeys(chain.from_iterable(zip_longest(*moving)))
         every = [event for event in in_turn if event is not None]
         events = every[:LEFT_OUT]
         memories = Memories(reader, focus, walk, channels, events if movers else [])
-        self._whole = Version(memories.scores(), probabilities)
+        self._whole = Version(memories.scores(), past)
         self.without: dict[int, Version] = {}
         if supports is not None:
             supports.leave_out(events)
@@ -151,7 +160,7 @@ class _Versions:
             if memories.can_leave_out(event) and not too_long:
                 self.without[event] = Version(
                     memories.scores(event),
-                    probabilities if supports is None else supports.recall_probabilities(event),
+                    past if supports is None else supports.find_judgements(event),
                 )
         self._walk = walk
         self._moved: dict[int, set[int]] = {}
@@ -172,11 +181,11 @@ class _Versions:
         """
         position = self._walk.hops[at].position(sentence)
         own = self._moved.get(sentence, set())
-        score, prior = self._whole.scores[at][position], self._whole.recall_probabilities.get(sentence, 0.0)
+        score, prior = self._whole.scores[at][position], self._whole.past.recall_probabilities.get(sentence, 0.0)
         return {
             event: (
                 float(score - version.scores[at][position]) if event in own else 0.0,
-                0.0 if at else prior - version.recall_probabilities.get(sentence, 0.0),
+                0.0 if at else prior - version.past.recall_probabilities.get(sentence, 0.0),
             )
             for event, version in self.without.items()
         }
@@ -184,31 +193,33 @@ class _Versions:
     def explain_passages(self) -> dict[int, dict[int, tuple[float, ...]]]:
         """Passage shown -> event -> by how much it moved the score: in all, by memories, and by recall."""
         scoring, whole = self._scoring, self._whole
-        features = scoring.passage_features(whole.scores, whole.recall_probabilities)
-        current_scores = scoring.compute_scores(features, whole.recall_probabilities)
+        features = scoring.passage_features(whole.scores, whole.past.recall_probabilities)
+        current_scores = scoring.compute_scores(features, whole.past)
         ranked: dict[int, dict[int, tuple[float, ...]]] = {passage: {} for passage in scoring.passages}
         for event, version in self.without.items():
             moved, recall_changed = (
                 version.scores is not whole.scores,
-                version.recall_probabilities is not whole.recall_probabilities,
+                version.past is not whole.past,
             )
             without_memories = (
-                scoring.passage_features(version.scores, whole.recall_probabilities) if moved else features
+                scoring.passage_features(version.scores, whole.past.recall_probabilities) if moved else features
             )
             without_recall = (
-                scoring.passage_features(whole.scores, version.recall_probabilities) if recall_changed else features
+                scoring.passage_features(whole.scores, version.past.recall_probabilities)
+                if recall_changed
+                else features
             )
             without_both = (
-                scoring.passage_features(version.scores, version.recall_probabilities)
+                scoring.passage_features(version.scores, version.past.recall_probabilities)
                 if moved and recall_changed
                 else without_memories
                 if moved
                 else without_recall
             )
             scores_without = (
-                scoring.compute_scores(without_both, version.recall_probabilities),
-                scoring.compute_scores(without_memories, whole.recall_probabilities),
-                scoring.compute_scores(without_recall, version.recall_probabilities),
+                scoring.compute_scores(without_both, version.past),
+                scoring.compute_scores(without_memories, whole.past),
+                scoring.compute_scores(without_recall, version.past),
             )
             effects = np.stack([current_scores - left for left in scores_without], axis=1)
             for passage, effect in zip(scoring.passages, effects.tolist(), strict=True):
