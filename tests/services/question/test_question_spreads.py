@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engram.composition.container import Application
+from engram.core.ranking.question_memory import net_support
 from engram.core.ranking.same_need import SameNeed
 from engram.services.question import question_spreads
 from engram.services.question.query import Query
@@ -43,7 +44,11 @@ def compare(
         compared = (spreads or QuestionSpreads(lambda: application.models.language)).compare(
             reader, plan.collection, current, text, plan.focus.vector, past
         )
-    needs = {one.question: one.same_need for one in judge_needs(past, compared)}
+    needs = {
+        one.question: one.same_need
+        for one in judge_needs(past, compared)
+        if net_support(one.support, one.perplexity) > 0
+    }
     return {text: need for text, need in needs.items() if need is not None}
 
 
