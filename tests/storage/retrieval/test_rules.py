@@ -9,7 +9,7 @@ import pytest
 from engram.composition.container import Application
 from engram.core.ranking.profiles import Policy
 from engram.core.ranking.propagation import sentence_weights
-from engram.core.ranking.question_memory import net_support
+from engram.core.ranking.question_memory import net_rejection, net_support
 from engram.core.ranking.same_need import SameNeed
 from engram.services.question.walk import summarise_recall
 from engram.storage.corpus import collections
@@ -65,7 +65,7 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
     ("support", "perplexity"),
     [(0.25, 0.5), (0.25, 0.5000001), (0.2499999, 0.5), (0.0, 1.0), (0.0, 0.001), (1.0, 0.001), (0.3, 0.9)],
 )
-def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficiency(
+def test_recall_reads_what_is_supported_or_rejected_or_has_a_sufficiency(
     application: Application, taught: str, support: float, perplexity: float
 ) -> None:
     asked = focus(application, taught, use_memory=True, sentence_memories=True)
@@ -76,13 +76,14 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
         )
     stored = state.rows(application, taught, "question_support")
     supported = net_support(support, perplexity) > 0
+    judged = supported or net_rejection(support, perplexity) > 0
     with application.database.read() as reader:
         read = question_supports.recall(reader, asked, 100)
     certain = SameNeed(1.0, 9.0, 1.0)
     probabilities, vouched = summarise_recall([replace(past, same_need=certain) for past in read])
     assert bool(probabilities) == (net_support(support, perplexity) > 0.01)  # less recalls nothing worth a mention
     assert supported or vouched == 0
-    assert len(read) == (len(stored) if supported else len([row for row in stored if row["answered"] > 0])) > 0
+    assert len(read) == (len(stored) if judged else len([row for row in stored if row["answered"] > 0])) > 0
 
     with application.database.write() as writer:
         writer.execute(
@@ -90,4 +91,4 @@ def test_recall_reads_what_is_supported_rather_than_rejected_or_has_a_sufficienc
         )
     with application.database.read() as reader:
         read = question_supports.recall(reader, asked, 100)
-    assert len(read) == (len(stored) if supported else 0)
+    assert len(read) == (len(stored) if judged else 0)
