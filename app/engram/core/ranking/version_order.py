@@ -134,7 +134,9 @@ def _sort_group(
     today: date,
 ) -> list[int]:
     """The passages of a group, the asked version first, then the later before the earlier."""
-    newest = sorted(group, key=lambda one: (versions[one].steps, -(versions[one].valid_from or date.min).toordinal()))
+    newest = sorted(
+        group, key=lambda one: (versions[one].steps, -(versions[one].valid_from or date.min).toordinal())
+    )
     moment = today
     if asked == "then":
         ends = [one.end for one in intervals]

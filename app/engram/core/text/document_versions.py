@@ -38,7 +38,9 @@ _DATE_KEYS = (
 _REPLACES_KEYS = ("supersedes", "replaces", "ersetzt", "remplace", "sustituye", "reemplaza")
 _REPLACED_KEYS = ("superseded_by", "replaced_by", "ersetzt_durch", "remplacé_par", "remplace_par", "sustituido_por")
 _STATUS_KEYS = ("status", "state", "statut", "estado")
-_DRAFT = re.compile(r"\b(?:draft|proposed|proposal|entwurf|vorschlag|brouillon|projet|proposé|borrador|propuest[ao])\b")
+_DRAFT = re.compile(
+    r"\b(?:draft|proposed|proposal|entwurf|vorschlag|brouillon|projet|proposé|borrador|propuest[ao])\b"
+)
 _RETIRED = re.compile(
     r"\b(?:superseded|replaced|obsolete|deprecated|retired|withdrawn|expired|archived|rejected|ersetzt|überholt|veraltet"
     r"|aufgehoben|ungültig|remplacée?|obsolète|abrogée?|périmée?|sustituid[ao]|reemplazad[ao]|obsolet[ao]|derogad[ao])\b"
@@ -65,7 +67,9 @@ _REPLACED_BY = re.compile(
     r"|^.{0,60}?\b(?:wurde|wird|ist)\s+durch\s+(?P<inner>.+?)\s+(?:ersetzt|abgelöst)\W*$",
     re.IGNORECASE,
 )
-_STATUS_LINE = re.compile(r"^\W*(?:status|statut|estado)\s*[:=]\s*(?P<status>.{1,80})$", re.IGNORECASE | re.MULTILINE)
+_STATUS_LINE = re.compile(
+    r"^\W*(?:status|statut|estado)\s*[:=]\s*(?P<status>.{1,80})$", re.IGNORECASE | re.MULTILINE
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+|\n+")
 
 _NAME_DATE = re.compile(

@@ -211,7 +211,9 @@ def _set_successor(writer: Writer, scope: Scope, document: int, replaced_by: str
         successor = documents.find_ids(writer, collection_id, [replaced_by]).get(replaced_by)
         if successor is None:
             raise _build_missing_error(scope, replaced_by)
-        fixed = {one.id: one.replaced_by for one in document_versions.list_all(writer, collection_id) if one.is_fixed}
+        fixed = {
+            one.id: one.replaced_by for one in document_versions.list_all(writer, collection_id) if one.is_fixed
+        }
         last: int | None = successor
         while last is not None and last != document:
             last = fixed.get(last)

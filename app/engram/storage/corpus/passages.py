@@ -66,6 +66,8 @@ class PassageRow:
 _COLUMNS = """
     p.id, p.external_id, p.title, p.text, p.metadata, p.language, d.source AS document, d.valid_from, d.replaced_by
 """
+
+
 # The first document from this id on is the one of this id, which a foreign key keeps. Asked for by an equality, it
 # would be looked for among all sources by a plan that was made while there was no document.
 def _join_document() -> str:

@@ -185,9 +185,7 @@ document = Table(
     require("version_steps", Integer, default="0", comment="Replacements from it to the last version."),
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "source"),
-    build_partial_index(
-        "document_replaced_idx", "collection_id", "replaced_by", where="replaced_by IS NOT NULL"
-    ),
+    build_partial_index("document_replaced_idx", "collection_id", "replaced_by", where="replaced_by IS NOT NULL"),
     build_partial_index("document_writing_idx", "collection_id", "writing_job", where="writing_job IS NOT NULL"),
     comment="Documents that passages were made of.",
 )
