@@ -40,8 +40,8 @@ POLICIES = (
     Policy(
         "travel-policy",
         "Travel policy",
-        "Employees book trips with the travel desk. The daily travel allowance is {value}. Receipts are kept for two "
-        "years.",
+        "Employees book trips with the travel desk. The daily travel allowance is {value}. Receipts are kept for "
+        "two years.",
         {2022: "28 EUR", 2024: "30 EUR", 2025: "33 EUR"},
         _ask(
             "What is the daily travel allowance now?",
@@ -83,7 +83,8 @@ POLICIES = (
     Policy(
         "backup-plan",
         "Backup plan",
-        "Servers are saved every night. Backups of the servers are kept for {value}. A restore is tried each quarter.",
+        "Servers are saved every night. Backups of the servers are kept for {value}. A restore is tried "
+        "each quarter.",
         {2021: "14 days", 2022: "30 days", 2024: "90 days"},
         _ask(
             "How long are backups of servers kept currently?",
@@ -125,7 +126,8 @@ POLICIES = (
     Policy(
         "besucher",
         "Besucherregelung",
-        "Besucher melden sich am Empfang an. Der Einlass für Besucher endet um {value}. Ausweise werden zurückgegeben.",
+        "Besucher melden sich am Empfang an. Der Einlass für Besucher endet um {value}. Ausweise werden "
+        "zurückgegeben.",
         {2021: "16 Uhr", 2022: "17 Uhr", 2025: "18 Uhr"},
         _ask(
             "Wann endet der Einlass für Besucher jetzt?",

@@ -29,7 +29,6 @@ def test_the_asked_version_leads(http: TestClient, ingest: Ingest, collection: s
             if documents[0] != find_source(policy, question.year):
                 wrong.append((question.text, documents[:3]))
     asked = sum(len(policy.questions) for policy in POLICIES)
-    print(f"first: {asked - len(wrong)} of {asked}")
     assert len(wrong) <= (1 - LEAST_FIRST) * asked, wrong
 
 

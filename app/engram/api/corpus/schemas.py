@@ -269,8 +269,8 @@ class DocumentOut(ResponseModel):
         description="Source of the document that replaces it; null: none, or none that you may read."
     )
     replaced_origin: str | None = Field(
-        description="What tells so: a `statement` of either document, their `title` and dates, or `hand`: a person, "
-        "who may also have said that none does."
+        description="What tells so: a `statement` of either document, their `title` and dates, or `hand`: a "
+        "person, who may also have said that none does."
     )
     replaces: list[str] = Field(description="Sources of the documents that it replaces.")
 

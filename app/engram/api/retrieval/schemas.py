@@ -342,8 +342,8 @@ class VersionTraceOut(ResponseModel):
     """Which version of a text the question was taken to be about."""
 
     asked: Literal["last", "then", "previous", "changes"] = Field(
-        description="The last one that holds, the one of a time that the question names, the one before, or the two "
-        "last ones."
+        description="The last one that holds, the one of a time that the question names, the one before, or the "
+        "two last ones."
     )
     moved: int = Field(description="Passages that have another place for it.")
 

@@ -96,7 +96,7 @@ def order_versions(
 
 
 def _group_versions(ranked: Sequence[int], versions: Mapping[int, PassageVersion]) -> list[list[int]]:
-    """Groups of passages that are versions of one text, of each document one, in the order of their best passage."""
+    """Groups of passages that are versions of one text, one of each document, in the order of their best."""
     free = [passage for passage in ranked if passage in versions]
     groups = []
     while free:

@@ -1,8 +1,8 @@
 """Dates and versions of documents: since when a document holds, and which document replaces it.
 
-A document says it in its metadata, in lines such as "Valid from: 1 March 2025" or "Replaces the travel policy 2023",
-in its name, or in its title. Documents of one title with different dates are versions as well, unless each is one of
-a series, as minutes are.
+A document says it in its metadata, in lines such as "Valid from: 1 March 2025" or "Replaces the travel policy
+2023", in its name, or in its title. Documents of one title with different dates are versions as well, unless
+each is one of a series, as minutes are.
 """
 
 import re
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from engram.core.text.temporal import find_time_expressions
 
 DateOrigin = Literal["metadata", "mail", "line", "name", "title", "hand"]
-"""What tells a document's date: its metadata, a mail's header, a line of its text, its name or title, or a person."""
+"""What tells a document's date: metadata, a mail's header, a line of its text, its name or title, or a person."""
 Standing = Literal["draft", "retired"]
 LinkOrigin = Literal["statement", "title", "hand"]
 """What tells that a document replaces another: a statement of either, their titles and dates, or a person."""
@@ -46,15 +46,15 @@ _RETIRED = re.compile(
     r"|aufgehoben|ungültig|remplacée?|obsolète|abrogée?|périmée?|sustituid[ao]|reemplazad[ao]|obsolet[ao]|derogad[ao])\b"
 )
 _DATED_LINE = re.compile(
-    r"^(?:[\w ]{0,24}\b)?(?:valid (?:from|since|as of)|effective(?: date| from| as of)?|in force (?:from|since)|as of"
-    r"|gültig (?:ab|seit|vom)|gilt ab|in kraft (?:seit|ab)|tritt am|stand"
-    r"|en vigueur (?:depuis|à partir|à compter|le|au)|valable (?:à partir|depuis|dès)|applicable (?:à partir|depuis|au)"
-    r"|vigente desde|válid[ao] desde|en vigor desde|vigencia)\b[^\n]{0,40}",
+    r"^(?:[\w ]{0,24}\b)?(?:valid (?:from|since|as of)|effective(?: date| from| as of)?|in force (?:from|since)"
+    r"|as of|gültig (?:ab|seit|vom)|gilt ab|in kraft (?:seit|ab)|tritt am|stand"
+    r"|en vigueur (?:depuis|à partir|à compter|le|au)|valable (?:à partir|depuis|dès)"
+    r"|applicable (?:à partir|depuis|au)|vigente desde|válid[ao] desde|en vigor desde|vigencia)\b[^\n]{0,40}",
     re.IGNORECASE | re.MULTILINE,
 )
 _SELF = (
-    r"(?:(?:th[ie]se?|the present|diese[rs]?|die vorliegende|das vorliegende|cett?e|la présente|le présent|est[ae]|la"
-    r" presente|el presente)\s+[\w -]{1,40}?\s+|(?:it|sie|es|elle|il)\s+)?"
+    r"(?:(?:th[ie]se?|the present|diese[rs]?|die vorliegende|das vorliegende|cett?e|la présente|le présent|est[ae]"
+    r"|la presente|el presente)\s+[\w -]{1,40}?\s+|(?:it|sie|es|elle|il)\s+)?"
 )
 _REPLACES = re.compile(
     rf"^\W*(?:status\W+\w+\W+)?{_SELF}(?:hereby\s+)?(?:supersedes|replaces|ersetzt|löst|remplace|annule et remplace"
@@ -62,8 +62,8 @@ _REPLACES = re.compile(
     re.IGNORECASE,
 )
 _REPLACED_BY = re.compile(
-    r"^.{0,60}?\b(?:superseded by|replaced by|ersetzt durch|abgelöst durch|abgelöst von|remplacée? par|sustituid[ao] por"
-    r"|reemplazad[ao] por)\b\W*(?P<named>.+?)\W*$"
+    r"^.{0,60}?\b(?:superseded by|replaced by|ersetzt durch|abgelöst durch|abgelöst von|remplacée? par"
+    r"|sustituid[ao] por|reemplazad[ao] por)\b\W*(?P<named>.+?)\W*$"
     r"|^.{0,60}?\b(?:wurde|wird|ist)\s+durch\s+(?P<inner>.+?)\s+(?:ersetzt|abgelöst)\W*$",
     re.IGNORECASE,
 )
@@ -73,7 +73,8 @@ _STATUS_LINE = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+|\n+")
 
 _NAME_DATE = re.compile(
-    r"(?<!\d)(?P<year>(?:19|20)\d\d)(?:[-_. ]?(?P<month>0[1-9]|1[0-2])(?:[-_. ]?(?P<day>0[1-9]|[12]\d|3[01]))?)?(?!\d)"
+    r"(?<!\d)(?P<year>(?:19|20)\d\d)(?:[-_. ]?(?P<month>0[1-9]|1[0-2])"
+    r"(?:[-_. ]?(?P<day>0[1-9]|[12]\d|3[01]))?)?(?!\d)"
 )
 _WORD = re.compile(r"[^\W_]+")
 _VERSION = re.compile(
@@ -92,12 +93,12 @@ _BESIDE_TITLE = frozenset(
 """Words that tell a version, or that lead to its date."""
 _PLAIN = frozenset(
     """
-    a an the this that and or of from for to in on our its earlier previous former old prior version versions edition
-    policy document guideline guide rules decision page dated issued
+    a an the this that and or of from for to in on our its earlier previous former old prior version versions
+    edition policy document guideline guide rules decision page dated issued
     der die das den dem des ein eine vom von für und frühere früheren vorherige bisherige alte fassung richtlinie
     dokument regelung entscheidung
-    le la les l un une de du des d et pour à précédente ancien ancienne politique règlement document décision version
-    el los las una del para y anterior antigua política documento decisión versión
+    le la les l un une de du des d et pour à précédente ancien ancienne politique règlement document décision
+    version el los las una del para y anterior antigua política documento decisión versión
     """.split()
 )
 """Words that name no document alone."""
@@ -234,8 +235,10 @@ def link_versions(documents: Sequence[VersionedDocument]) -> dict[int, VersionPl
         last, steps = document_id, 0
         while last in links:
             last, steps = links[last][0], steps + 1
-        later, origin = links.get(document_id, (None, None))
-        places[document_id] = VersionPlace(later, origin, last, steps)
+        link = links.get(document_id)
+        places[document_id] = (
+            VersionPlace(None, None, last, steps) if link is None else VersionPlace(*link, last, steps)
+        )
     return places
 
 

@@ -204,7 +204,7 @@ def _rename(writer: Writer, collection_id: int, document: int, before: str, sour
 
 
 def _set_successor(writer: Writer, scope: Scope, document: int, replaced_by: str | None) -> None:
-    """Store which document replaces another; those that replaced it before are followed, so that no circle is made."""
+    """Store which document replaces another; following links by hand, so that no circle is made."""
     collection_id = scope.collection.id
     successor = None
     if replaced_by is not None:

@@ -6,9 +6,9 @@ from contextvars import copy_context
 
 from engram.providers.language import Language
 from engram.providers.llm import Llm
+from engram.services.corpus import document_versions
 from engram.services.corpus.batch_planning import BatchPlan, BatchPlanner
 from engram.services.corpus.batch_writing import BatchWriter, StaleBatchError
-from engram.services.corpus import document_versions
 from engram.services.corpus.document_replacement import DocumentReplacement
 from engram.services.corpus.kind_measurement import CorpusKindService
 from engram.services.corpus.passage_observer import PassageObserver

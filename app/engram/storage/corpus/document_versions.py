@@ -133,8 +133,10 @@ def store_places(
 ) -> None:
     """Store where documents stand in chains of versions; those that stand in none leave theirs."""
     placed = [(one, places.get(one.id)) for one in documents]
-    given = "unnest(%(ids)s::bigint[], %(replaced)s::bigint[], %(origins)s::text[], %(chains)s::bigint[], %(steps)s::int[])"
-    rows = alias_rows(f"{given} AS given(id, replaced_by, replaced_origin, version_chain, version_steps)")
+    arrays = (
+        "%(ids)s::bigint[], %(replaced)s::bigint[], %(origins)s::text[], %(chains)s::bigint[], %(steps)s::int[]"
+    )
+    rows = alias_rows(f"unnest({arrays}) AS given(id, replaced_by, replaced_origin, version_chain, version_steps)")
     writer.execute(
         f"""
         UPDATE document SET replaced_by = new.replaced_by, replaced_origin = new.replaced_origin,

@@ -92,7 +92,8 @@ class PassageFrame:
 ID_CHARACTERS = 512
 """Characters of a passage's external id at most."""
 _COLUMNS = """
-    d.id, d.source, d.folder, d.pages, d.imported_at, d.notes, d.valid_from, d.dated_by, d.status, d.replaced_origin,
+    d.id, d.source, d.folder, d.pages, d.imported_at, d.notes, d.valid_from, d.dated_by, d.status,
+    d.replaced_origin,
     CASE WHEN d.writing_job IS NULL THEN d.digest END AS digest,
     (SELECT count(*) FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id) AS passages
 """

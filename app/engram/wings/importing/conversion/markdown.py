@@ -27,7 +27,7 @@ _ENCLOSING_TAG = re.compile(
 
 
 def markdown(source: str, data: bytes, limits: ConversionLimits) -> Document:
-    """CommonMark with tables and formulas; front matter gives metadata and the title, else the only heading of level 1."""
+    """CommonMark with tables and formulas. The title is front matter's, else the only heading of level 1."""
     whole, _, notes = decode_text(source, data)
     front = _FRONT_MATTER.match(whole)
     fields = read_front_matter(front[1]) if front else {}
