@@ -117,6 +117,7 @@ CREATE TABLE collection (
     question_share REAL,
     question_count INTEGER DEFAULT 0 NOT NULL,
     link_template TEXT,
+    has_versions BOOLEAN DEFAULT false NOT NULL,
     CONSTRAINT collection_pkey PRIMARY KEY (id),
     CONSTRAINT collection_passage_facts_check CHECK (passage_facts IN ('on', 'off')),
     CONSTRAINT collection_fixed_kind_check CHECK (fixed_kind IN ('encyclopedic', 'general')),
@@ -149,6 +150,7 @@ COMMENT ON COLUMN collection.passage_facts IS 'Passages that facts are read from
 COMMENT ON COLUMN collection.question_share IS 'Share of questions that name a candidate''s title; null until enough were asked.';
 COMMENT ON COLUMN collection.question_count IS 'Different questions that question_share was measured on.';
 COMMENT ON COLUMN collection.link_template IS 'Template of links to passages; null: they have none.';
+COMMENT ON COLUMN collection.has_versions IS 'Whether a document of it replaces another.';
 
 CREATE TABLE encoder (
     fingerprint TEXT NOT NULL,
@@ -185,9 +187,22 @@ CREATE TABLE document (
     pages INTEGER,
     notes JSONB DEFAULT '[]' NOT NULL,
     imported_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+    valid_from DATE,
+    dated_by TEXT,
+    status TEXT,
+    version_key TEXT,
+    title TEXT,
+    word_sketch BIGINT[] DEFAULT '{}' NOT NULL,
+    supersedes TEXT[] DEFAULT '{}' NOT NULL,
+    superseded_by TEXT[] DEFAULT '{}' NOT NULL,
+    replaced_by BIGINT,
+    replaced_origin TEXT,
+    version_chain BIGINT,
+    version_steps INTEGER DEFAULT 0 NOT NULL,
     CONSTRAINT document_pkey PRIMARY KEY (collection_id, id),
     CONSTRAINT document_collection_id_source_key UNIQUE (collection_id, source)
 );
+CREATE INDEX document_replaced_idx ON document (collection_id, replaced_by) WHERE replaced_by IS NOT NULL;
 CREATE INDEX document_writing_idx ON document (collection_id, writing_job) WHERE writing_job IS NOT NULL;
 COMMENT ON TABLE document IS 'Documents that passages were made of.';
 COMMENT ON COLUMN document.source IS 'Its name, chosen by whoever imports it.';
@@ -195,6 +210,18 @@ COMMENT ON COLUMN document.folder IS 'The folder that it was imported from; null
 COMMENT ON COLUMN document.digest IS 'Hash of the file, by which the importer knows it again.';
 COMMENT ON COLUMN document.writing_job IS 'Job that has yet to write passages of it; null: all are written.';
 COMMENT ON COLUMN document.notes IS 'How it was read and what was left out.';
+COMMENT ON COLUMN document.valid_from IS 'Since when it holds; null: nothing tells it.';
+COMMENT ON COLUMN document.dated_by IS 'What tells valid_from; hand: a person said it.';
+COMMENT ON COLUMN document.status IS 'draft, or retired if it holds no more; null: neither.';
+COMMENT ON COLUMN document.version_key IS 'Its title without dates and versions; null: it has none.';
+COMMENT ON COLUMN document.title IS 'Title of its first passage.';
+COMMENT ON COLUMN document.word_sketch IS 'Least hashes of its words, in order.';
+COMMENT ON COLUMN document.supersedes IS 'How it names documents that it replaces.';
+COMMENT ON COLUMN document.superseded_by IS 'How it names documents that replace it.';
+COMMENT ON COLUMN document.replaced_by IS 'The document that replaces it; null: none, or it is the last.';
+COMMENT ON COLUMN document.replaced_origin IS 'What tells replaced_by; hand: a person said it, also that none does.';
+COMMENT ON COLUMN document.version_chain IS 'The last document of its chain of versions; null: it has none.';
+COMMENT ON COLUMN document.version_steps IS 'Replacements from it to the last version.';
 
 CREATE TABLE passage (
     collection_id BIGINT NOT NULL,

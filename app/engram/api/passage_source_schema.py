@@ -1,5 +1,7 @@
 """The source of a passage on the wire."""
 
+from datetime import date
+
 from pydantic import Field
 
 from engram.api.schemas import ResponseModel
@@ -18,3 +20,7 @@ class PassageSourceOut(ResponseModel):
         "passage lacks a value that the template needs."
     )
     language: str = Field(description="Of its text, as it was given or recognised.")
+    valid_from: date | None = Field(description="Since when its document holds; null: nothing tells it.")
+    replaced_by: str | None = Field(
+        description="Source of the document that replaces its own; null: none, or none that you may read."
+    )

@@ -3289,10 +3289,20 @@ export interface components {
              */
             readers?: string[] | null;
             /**
+             * Replaced By
+             * @description Source of the document that replaces it. Null: none does, whatever texts state.
+             */
+            replaced_by?: string | null;
+            /**
              * Source
              * @description Its new name. Ids of its passages that begin with the name, and `metadata.source`, follow.
              */
             source?: string | null;
+            /**
+             * Valid From
+             * @description Since when it holds. Null: that is not known.
+             */
+            valid_from?: string | null;
         };
         /**
          * DocumentIn
@@ -3349,6 +3359,11 @@ export interface components {
          */
         DocumentOut: {
             /**
+             * Dated By
+             * @description What tells it: `metadata`, `mail`, a `line` of its text, its `name` or `title`, or `hand`: a person.
+             */
+            dated_by: string | null;
+            /**
              * Digest
              * @description Hash of its file, as the importer gave it.
              */
@@ -3377,10 +3392,35 @@ export interface components {
              */
             passages: number;
             /**
+             * Replaced By
+             * @description Source of the document that replaces it; null: none, or none that you may read.
+             */
+            replaced_by: string | null;
+            /**
+             * Replaced Origin
+             * @description What tells so: a `statement` of either document, their `title` and dates, or `hand`: a person, who may also have said that none does.
+             */
+            replaced_origin: string | null;
+            /**
+             * Replaces
+             * @description Sources of the documents that it replaces.
+             */
+            replaces: string[];
+            /**
              * Source
              * @description Its name, which is unique in the collection.
              */
             source: string;
+            /**
+             * Status
+             * @description `draft`, or `retired` if it holds no more; null: neither is stated.
+             */
+            status: string | null;
+            /**
+             * Valid From
+             * @description Since when it holds; null: nothing tells it.
+             */
+            valid_from: string | null;
         };
         /**
          * DocumentsOut
@@ -6330,6 +6370,16 @@ export interface components {
              * @description Its page or slide, from 1.
              */
             page: number | null;
+            /**
+             * Replaced By
+             * @description Source of the document that replaces its own; null: none, or none that you may read.
+             */
+            replaced_by: string | null;
+            /**
+             * Valid From
+             * @description Since when its document holds; null: nothing tells it.
+             */
+            valid_from: string | null;
         };
         /**
          * PassageTraceOut
@@ -8704,6 +8754,8 @@ export interface components {
             sufficiency?: components["schemas"]["SufficiencyOut"] | null;
             /** Time Constraint */
             time_constraint: string | null;
+            /** @description Null where no passage has another version of its text. */
+            versions?: components["schemas"]["VersionTraceOut"] | null;
         };
         /**
          * TracedQueriesOut
@@ -8834,6 +8886,23 @@ export interface components {
              * @constant
              */
             object?: "list";
+        };
+        /**
+         * VersionTraceOut
+         * @description Which version of a text the question was taken to be about.
+         */
+        VersionTraceOut: {
+            /**
+             * Asked
+             * @description The last one that holds, the one of a time that the question names, the one before, or the two last ones.
+             * @enum {string}
+             */
+            asked: "last" | "then" | "previous" | "changes";
+            /**
+             * Moved
+             * @description Passages that have another place for it.
+             */
+            moved: number;
         };
         /**
          * WarningOut

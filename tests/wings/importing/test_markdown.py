@@ -63,6 +63,7 @@ def test_embedded_files_are_no_text(kind: str) -> None:
     ]
 
 
-def test_front_matter_is_kept() -> None:
+def test_front_matter_is_metadata() -> None:
     made = convert("a.md", b"---\ntitle: T\nowner: Ann\ntags: [x]\n---\n\nText.\n").passages
-    assert (made[0].title, made[0].sentences) == ("T", ("owner: Ann", "tags: [x]", "Text."))
+    assert (made[0].title, made[0].sentences) == ("T", ("Text.",))
+    assert (made[0].metadata["owner"], made[0].metadata["tags"]) == ("Ann", ["x"])

@@ -1,5 +1,6 @@
 """Documents on the wire: changed, and compared with a folder."""
 
+from datetime import date
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -94,17 +95,31 @@ class DocumentChangeIn(Model):
     )
     folder: FolderName | None = Field(default=None, description="The folder that it is imported from now.")
     readers: ReaderNames | None = Field(default=None, description=f"Who may read its passages. {READERS_TEXT}")
+    valid_from: date | None = Field(default=None, description="Since when it holds. Null: that is not known.")
+    replaced_by: DocumentSource | None = Field(
+        default=None, description="Source of the document that replaces it. Null: none does, whatever texts state."
+    )
 
     @model_validator(mode="after")
     def _check_change(self) -> Self:
-        if self.source is None and self.folder is None and "readers" not in self.model_fields_set:
-            raise ValueError("name a source, a folder or readers")
+        nullable = self.model_fields_set & {"readers", "valid_from", "replaced_by"}
+        if self.source is None and self.folder is None and not nullable:
+            raise ValueError("name a source, a folder, readers, valid_from or replaced_by")
         return self
 
     def read(self) -> DocumentChange:
         """The change."""
         readers = None if self.readers is None else normalise_readers(self.readers)
-        return DocumentChange(self.source, self.folder, "readers" in self.model_fields_set, readers)
+        return DocumentChange(
+            self.source,
+            self.folder,
+            "readers" in self.model_fields_set,
+            readers,
+            sets_date="valid_from" in self.model_fields_set,
+            valid_from=self.valid_from,
+            sets_successor="replaced_by" in self.model_fields_set,
+            replaced_by=self.replaced_by,
+        )
 
 
 class ChangedDocument(BaseModel):

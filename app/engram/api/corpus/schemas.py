@@ -1,6 +1,6 @@
 """Documents, passages and collections on the wire."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -259,6 +259,20 @@ class DocumentOut(ResponseModel):
         description="The folder that it was imported from, for who may import; null: it came by itself."
     )
     digest: str | None = Field(description="Hash of its file, as the importer gave it.")
+    valid_from: date | None = Field(description="Since when it holds; null: nothing tells it.")
+    dated_by: str | None = Field(
+        description="What tells it: `metadata`, `mail`, a `line` of its text, its `name` or `title`, or `hand`: a "
+        "person."
+    )
+    status: str | None = Field(description="`draft`, or `retired` if it holds no more; null: neither is stated.")
+    replaced_by: str | None = Field(
+        description="Source of the document that replaces it; null: none, or none that you may read."
+    )
+    replaced_origin: str | None = Field(
+        description="What tells so: a `statement` of either document, their `title` and dates, or `hand`: a "
+        "person, who may also have said that none does."
+    )
+    replaces: list[str] = Field(description="Sources of the documents that it replaces.")
 
 
 class DocumentsOut(BaseModel):

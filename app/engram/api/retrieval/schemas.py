@@ -338,6 +338,16 @@ class SufficiencyOut(ResponseModel):
     influences_cut: bool = Field(default=False, description="Whether there are more.")
 
 
+class VersionTraceOut(ResponseModel):
+    """Which version of a text the question was taken to be about."""
+
+    asked: Literal["last", "then", "previous", "changes"] = Field(
+        description="The last one that holds, the one of a time that the question names, the one before, or the "
+        "two last ones."
+    )
+    moved: int = Field(description="Passages that have another place for it.")
+
+
 class TraceOut(ResponseModel):
     """Trace of an answer."""
 
@@ -362,6 +372,9 @@ class TraceOut(ResponseModel):
     )
     lexical_terms: int = Field(
         default=0, description="Terms of the question and its expansions that are matched word for word."
+    )
+    versions: VersionTraceOut | None = Field(
+        default=None, description="Null where no passage has another version of its text."
     )
 
 

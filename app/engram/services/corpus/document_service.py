@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 
 import structlog
 
@@ -10,10 +11,11 @@ from engram.context.errors import InvalidRequestError, NameTakenError, NotFoundE
 from engram.core.auth.access_keys import INGEST
 from engram.core.text.document_manifest import ListedDocument, Steps, compare_documents
 from engram.services.auth.scope import Scope
+from engram.services.corpus.document_versions import relink
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.corpus.passage_readers import assign_readers
 from engram.services.corpus.passage_removal import remove_passage
-from engram.storage.corpus import collections, document_manifest, documents
+from engram.storage.corpus import collections, document_manifest, document_versions, documents
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.documents import StoredDocument
 from engram.storage.corpus.reader_sets import Readers
@@ -34,12 +36,18 @@ class DocumentChange:
         folder: the folder that it is imported from now.
         sets_readers: whether ``readers`` may read it from now on.
         readers: in order; None: everyone.
+        sets_date: whether it holds since ``valid_from``; None: since when is not known.
+        sets_successor: whether the document with source ``replaced_by`` replaces it; None: none does.
     """
 
     source: str | None = None
     folder: str | None = None
     sets_readers: bool = False
     readers: Readers | None = None
+    sets_date: bool = False
+    valid_from: date | None = None
+    sets_successor: bool = False
+    replaced_by: str | None = None
 
 
 class DocumentService:
@@ -104,18 +112,21 @@ class DocumentService:
         return compare_documents(folder, earlier_folders, listed, held, sizes)
 
     def change(self, scope: Scope, source: str, change: DocumentChange) -> int:
-        """Change the source, folder or readers of a document in one transaction; nothing is embedded.
+        """Change the source, folder, readers, date or successor of a document in one transaction.
 
         Returns:
             How many of its passages that the caller sees had other readers before.
 
         Raises:
-            NotFoundError: there is no such document, or the collection was deleted meanwhile.
+            NotFoundError: there is no such document or successor, or the collection was deleted meanwhile.
+            InvalidRequestError: it would replace itself, or a document that replaces it.
             NameTakenError: another document has the new source, or another passage an id that begins with it.
         """
         target = scope.collection
         with self._database.read() as reader:
             self._check_seen(reader, scope, source)
+            if change.replaced_by is not None:
+                self._check_seen(reader, scope, change.replaced_by)
             document = documents.find_ids(reader, target.id, [source])[source]
             seen = documents.list_passages(reader, target.id, document) if change.sets_readers else []
         with tenancy.allow_all_readers(), self._database.write() as writer:
@@ -127,6 +138,12 @@ class DocumentService:
                 _rename(writer, target.id, document, source, change.source)
             if change.folder is not None:
                 documents.set_folder(writer, target.id, document, change.folder)
+            if change.sets_date:
+                document_versions.set_date(writer, target.id, document, change.valid_from)
+            if change.sets_successor:
+                _set_successor(writer, scope, document, change.replaced_by)
+            if change.sets_date or change.sets_successor:
+                relink(writer, target.id)
             changed = assign_readers(writer, target.id, change.readers, seen) if change.sets_readers else 0
         log.info("document changed", collection=target.name, source=source, renamed_to=change.source)
         return changed
@@ -175,6 +192,8 @@ class DocumentService:
                 remove_passage(writer, target.id, passage, self._observers)
             if held <= set(removed):
                 documents.delete(writer, target.id, document)
+                if target.has_versions:
+                    relink(writer, target.id)
 
 
 def _rename(writer: Writer, collection_id: int, document: int, before: str, source: str) -> None:
@@ -182,6 +201,25 @@ def _rename(writer: Writer, collection_id: int, document: int, before: str, sour
     if taken or not documents.name_passages(writer, collection_id, document, before, source):
         raise NameTakenError(f"A document or a passage has the name {source!r} already, or it is too long.")
     documents.rename(writer, collection_id, document, source)
+
+
+def _set_successor(writer: Writer, scope: Scope, document: int, replaced_by: str | None) -> None:
+    """Store which document replaces another; following links by hand, so that no circle is made."""
+    collection_id = scope.collection.id
+    successor = None
+    if replaced_by is not None:
+        successor = documents.find_ids(writer, collection_id, [replaced_by]).get(replaced_by)
+        if successor is None:
+            raise _build_missing_error(scope, replaced_by)
+        fixed = {
+            one.id: one.replaced_by for one in document_versions.list_all(writer, collection_id) if one.is_fixed
+        }
+        last: int | None = successor
+        while last is not None and last != document:
+            last = fixed.get(last)
+        if last == document:
+            raise InvalidRequestError("replaced_by: a document cannot replace itself, nor one that replaces it")
+    document_versions.set_successor(writer, collection_id, document, successor)
 
 
 def _build_missing_error(scope: Scope, source: str) -> NotFoundError:

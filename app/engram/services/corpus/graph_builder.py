@@ -6,6 +6,7 @@ from contextvars import copy_context
 
 from engram.providers.language import Language
 from engram.providers.llm import Llm
+from engram.services.corpus import document_versions
 from engram.services.corpus.batch_planning import BatchPlan, BatchPlanner
 from engram.services.corpus.batch_writing import BatchWriter, StaleBatchError
 from engram.services.corpus.document_replacement import DocumentReplacement
@@ -63,6 +64,7 @@ class IndexService:
                 if plan is None:
                     self._kinds.measure(job.collection_id)
                     with self._database.write() as writer:
+                        document_versions.read_written(writer, job)
                         documents.end_writing(writer, job.collection_id, job.id)
                         work.finish(writer)
                     return

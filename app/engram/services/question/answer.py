@@ -208,6 +208,7 @@ def build_trace(retrieved: RetrievalResult) -> Trace:
         collapsed=len(ranking.stand_in_by_passage) if retrieved.plan.collapses else None,
         language=retrieved.plan.language,
         lexical_terms=len(retrieved.plan.terms),
+        versions=retrieved.versions,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Protocol
 
 from engram.core.text.link_template import make_link
@@ -24,6 +25,10 @@ class DescribedPassage(Protocol):
     def language(self) -> str: ...
     @property
     def document(self) -> str | None: ...
+    @property
+    def valid_from(self) -> date | None: ...
+    @property
+    def replaced_by(self) -> str | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +41,8 @@ class PassageSource:
         page: its page or slide, from 1; None without one.
         link: where people read it, by the collection's template; None without one.
         language: of its text.
+        valid_from: since when its document holds; None: nothing tells it.
+        replaced_by: source of the document that replaces its own; None: none that the caller sees.
     """
 
     document: str
@@ -43,6 +50,8 @@ class PassageSource:
     page: int | None
     link: str | None
     language: str
+    valid_from: date | None = None
+    replaced_by: str | None = None
 
     def __str__(self) -> str:
         """One line for people: document, headings and page."""
@@ -72,4 +81,6 @@ def read_source(passage: DescribedPassage, collection: Collection) -> PassageSou
         page=page if is_page else None,
         link=None if collection.link_template is None else make_link(collection.link_template, values),
         language=passage.language,
+        valid_from=passage.valid_from,
+        replaced_by=passage.replaced_by,
     )

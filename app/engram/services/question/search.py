@@ -21,7 +21,8 @@ from engram.services.question.question_spreads import QuestionSpreads
 from engram.services.question.ranking import PassageRanking, rank
 from engram.services.question.reranking import PassageReranker
 from engram.services.question.shown import QuestionRule, ShownPassages, choose_best, depth
-from engram.services.question.trace import EntityAnswer
+from engram.services.question.trace import EntityAnswer, VersionTrace
+from engram.services.question.versions import put_asked_version_first
 from engram.services.question.walk import Walk, advance, begin, read_opening
 from engram.storage.corpus import current_vectors, passages
 from engram.storage.corpus.collections import Collection
@@ -41,6 +42,7 @@ class RetrievalResult:
         shown: what its answer shows.
         passages: of these, of their duplicates and of the pool, as they can be read.
         sentences: passage -> all its sentences, if the query asked for them.
+        versions: which version the question was taken to be about; None where nothing has another version.
     """
 
     plan: QueryPlan
@@ -51,6 +53,7 @@ class RetrievalResult:
     passages: Mapping[int, StoredPassage]
     sentences: Mapping[int, Sequence[StoredSentence]]
     search_ms: float
+    versions: VersionTrace | None = None
 
     @property
     def shown_passages(self) -> list[tuple[int, str, float]]:
@@ -295,6 +298,7 @@ class RetrievalService:
         """Read what the answer shows."""
         reader, plan = search.reader, search.plan
         with stage("read"):
+            ranking, versions = put_asked_version_first(reader, plan, ranking)
             shown = self._choose_shown(search, ranking)
             shown_passages = [passage for passage, _ in shown.best]
             duplicates = {one for one, passage in ranking.stand_in_by_passage.items() if passage in shown_passages}
@@ -312,6 +316,7 @@ class RetrievalService:
                     reader, plan.collection.id, sorted({*shown_passages, *duplicates, *ranking.pooled})
                 ),
                 sentences=sentences,
+                versions=versions,
                 search_ms=milliseconds(progress.began, time.perf_counter()),
             )
 

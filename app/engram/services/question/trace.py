@@ -224,13 +224,27 @@ class SufficiencyTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionTrace:
+    """Which version a question was taken to be about, where versions of one text were found.
+
+    Attributes:
+        asked: ``last``, ``then`` (of a time that it names), ``previous`` or ``changes``.
+        moved: passages that have another place for it.
+    """
+
+    asked: str
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """Trace of an answer.
 
     ``passages`` is None where the query did not ask for a trace, ``sufficiency`` where features do not rank.
     ``collapsed`` counts the candidates that are left out as duplicates; None where none would be.
     ``language`` is the question's, None where its words do not tell which of the collection's. ``lexical_terms``
-    counts its terms, and those of its expansions, that are matched word for word.
+    counts its terms, and those of its expansions, that are matched word for word. ``versions`` is None where no
+    passage has another version.
     """
 
     time_constraint: str | None
@@ -242,6 +256,7 @@ class Trace:
     collapsed: int | None = None
     language: str | None = None
     lexical_terms: int = 0
+    versions: VersionTrace | None = None
 
     def hide_questions(self) -> "Trace":
         """Return the trace without what others asked."""

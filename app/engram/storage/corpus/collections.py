@@ -96,6 +96,7 @@ class Collection:
         languages: language -> passages of it, most first.
         link_template: makes the links to passages, see ``link_template``; None: there are none.
         language: of passages that come without one; None: theirs is recognised.
+        has_versions: whether a document of it replaces another.
         created_at: when it was made; None: not read from the database.
         is_whole: whether counts are of all that it holds; False: of what a caller sees of it.
     """
@@ -126,6 +127,7 @@ class Collection:
     languages: Mapping[str, int] = field(default_factory=dict)
     language: str | None = None
     link_template: str | None = None
+    has_versions: bool = False
     created_at: datetime | None = None
     is_whole: bool = True
 
@@ -157,7 +159,7 @@ COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
     "key_generation, key_building, serving, experiment, exploration, past, indexed, tenant, space, "
     "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, languages, language, "
-    "link_template, created_at"
+    "link_template, has_versions, created_at"
 )
 
 

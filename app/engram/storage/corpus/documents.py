@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
@@ -40,6 +40,12 @@ class StoredDocument:
         digest: None: it came without one, or not all of its passages are written yet.
         passages: how many passages are made of it.
         imported_at: when it last came.
+        valid_from: since when it holds; None: nothing tells it.
+        dated_by: what tells it.
+        status: ``draft``, ``retired`` if it holds no more, or None.
+        replaced_by: source of the document that replaces it; None: none that the caller sees.
+        replaced_origin: what tells so.
+        replaces: sources of the documents that it replaces.
     """
 
     id: int
@@ -50,6 +56,12 @@ class StoredDocument:
     imported_at: datetime
     passages: int
     notes: list[str] = field(default_factory=list)
+    valid_from: date | None = None
+    dated_by: str | None = None
+    status: str | None = None
+    replaced_by: str | None = None
+    replaced_origin: str | None = None
+    replaces: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +92,32 @@ class PassageFrame:
 ID_CHARACTERS = 512
 """Characters of a passage's external id at most."""
 _COLUMNS = """
-    d.id, d.source, d.folder, d.pages, d.imported_at, d.notes,
+    d.id, d.source, d.folder, d.pages, d.imported_at, d.notes, d.valid_from, d.dated_by, d.status,
+    d.replaced_origin,
     CASE WHEN d.writing_job IS NULL THEN d.digest END AS digest,
     (SELECT count(*) FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id) AS passages
 """
-_IS_SEEN = "EXISTS (SELECT FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id)"
 
 
-def build_visible_condition() -> str:
-    """SQL of whether the caller sees a ``document d``."""
-    return "true" if tenancy.get_visibility().readers is None else _IS_SEEN
+def build_visible_condition(alias: str = "d") -> str:
+    """SQL of whether the caller sees a document of this alias."""
+    if tenancy.get_visibility().readers is None:
+        return "true"
+    passages = f"v.collection_id = {alias}.collection_id AND v.document_id = {alias}.id"
+    return f"EXISTS (SELECT FROM passage v WHERE {passages})"
+
+
+def build_successor_column() -> str:
+    """SQL of the source of the document that replaces a ``document d``; null: none that the caller sees.
+
+    The first document from its id on is the one of this id, see ``passages``.
+    """
+    return f"""(
+        SELECT n.source FROM (
+            SELECT r.collection_id, r.id, r.source FROM document r
+            WHERE r.collection_id = %(collection)s AND r.id >= d.replaced_by ORDER BY r.id LIMIT 1
+        ) AS n WHERE n.id = d.replaced_by AND {build_visible_condition("n")}
+    )"""
 
 
 def find_ids(reader: Reader, collection_id: int, sources: Collection[str]) -> dict[str, int]:
@@ -115,7 +143,13 @@ def page(
     """
     rows = reader.rows(
         f"""
-        SELECT {_COLUMNS} FROM document d
+        SELECT {_COLUMNS}, {build_successor_column()} AS replaced_by,
+            ARRAY(
+                SELECT e.source FROM document e
+                WHERE e.collection_id = d.collection_id AND e.replaced_by = d.id AND {build_visible_condition("e")}
+                ORDER BY e.source
+            ) AS replaces
+        FROM document d
         WHERE d.collection_id = %(collection)s AND d.source > %(after)s AND starts_with(d.source, %(prefix)s)
           AND {build_visible_condition()}
         ORDER BY d.collection_id, d.source LIMIT %(limit)s

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from engram.storage.column_parameters import decode_column, integers, vectors
-from engram.storage.corpus import current_vectors
+from engram.storage.corpus import current_vectors, documents
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
@@ -23,6 +24,8 @@ class StoredPassage:
 
     Attributes:
         document: source of the document that it is made of; None: it came by itself.
+        valid_from: since when the document holds; None: nothing tells it.
+        replaced_by: source of the document that replaces it; None: none that the caller sees.
     """
 
     id: int
@@ -32,6 +35,8 @@ class StoredPassage:
     metadata: dict[str, Any]
     language: str
     document: str | None = None
+    valid_from: date | None = None
+    replaced_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +63,21 @@ class PassageRow:
     document_id: int | None = None
 
 
-_COLUMNS = "p.id, p.external_id, p.title, p.text, p.metadata, p.language, d.source AS document"
+_COLUMNS = """
+    p.id, p.external_id, p.title, p.text, p.metadata, p.language, d.source AS document, d.valid_from, d.replaced_by
+"""
+
+
 # The first document from this id on is the one of this id, which a foreign key keeps. Asked for by an equality, it
 # would be looked for among all sources by a plan that was made while there was no document.
-_ITS_DOCUMENT = """
+def _join_document() -> str:
+    return f"""
     LEFT JOIN LATERAL (
-        SELECT d.source FROM document d WHERE d.collection_id = %(collection)s AND d.id >= p.document_id
+        SELECT d.source, d.valid_from, {documents.build_successor_column()} AS replaced_by
+        FROM document d WHERE d.collection_id = %(collection)s AND d.id >= p.document_id
         ORDER BY d.id LIMIT 1
     ) AS d ON true
-"""
+    """
 
 
 def versions(reader: Reader, collection_id: int, external_ids: Collection[str]) -> dict[str, tuple[int, bytes]]:
@@ -88,7 +99,7 @@ def load_by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> d
     rows = reader.rows(
         f"""
         SELECT {_COLUMNS}
-        FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")} {_ITS_DOCUMENT}
+        FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")} {_join_document()}
         """,
         {"collection": collection_id, "ids": integers(passages)},
     )
@@ -100,7 +111,7 @@ def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> l
     rows = reader.rows(
         f"""
         SELECT {_COLUMNS}
-        FROM passage p {_ITS_DOCUMENT}
+        FROM passage p {_join_document()}
         WHERE p.collection_id = %(collection)s AND p.external_id > %(after)s
         ORDER BY p.collection_id, p.external_id
         LIMIT %(limit)s

@@ -351,6 +351,10 @@ class DocumentOut(Struct):
     A document of a collection.
     """
 
+    dated_by: str | None
+    """
+    What tells it: `metadata`, `mail`, a `line` of its text, its `name` or `title`, or `hand`: a person.
+    """
     digest: str | None
     """
     Hash of its file, as the importer gave it.
@@ -372,9 +376,29 @@ class DocumentOut(Struct):
     """
     How many passages are made of it.
     """
+    replaced_by: str | None
+    """
+    Source of the document that replaces it; null: none, or none that you may read.
+    """
+    replaced_origin: str | None
+    """
+    What tells so: a `statement` of either document, their `title` and dates, or `hand`: a person, who may also have said that none does.
+    """
+    replaces: list[str]
+    """
+    Sources of the documents that it replaces.
+    """
     source: str
     """
     Its name, which is unique in the collection.
+    """
+    status: str | None
+    """
+    `draft`, or `retired` if it holds no more; null: neither is stated.
+    """
+    valid_from: str | None
+    """
+    Since when it holds; null: nothing tells it.
     """
 
 
@@ -1217,6 +1241,14 @@ class PassageSourceOut(Struct):
     page: int | None
     """
     Its page or slide, from 1.
+    """
+    replaced_by: str | None
+    """
+    Source of the document that replaces its own; null: none, or none that you may read.
+    """
+    valid_from: str | None
+    """
+    Since when its document holds; null: nothing tells it.
     """
 
 
@@ -2087,6 +2119,21 @@ class VectorStoresOut(Struct):
     has_more: bool
     last_id: str | None
     object: Literal["list"] = "list"
+
+
+class VersionTraceOut(Struct):
+    """
+    Which version of a text the question was taken to be about.
+    """
+
+    asked: Literal["last", "then", "previous", "changes"]
+    """
+    The last one that holds, the one of a time that the question names, the one before, or the two last ones.
+    """
+    moved: int
+    """
+    Passages that have another place for it.
+    """
 
 
 class WarningOut(Struct):
@@ -3179,6 +3226,10 @@ class TraceOut(Struct):
     sufficiency: SufficiencyOut | None = None
     """
     Null with profile 'paper', and with strategies other than 'graph'.
+    """
+    versions: VersionTraceOut | None = None
+    """
+    Null where no passage has another version of its text.
     """
 
 

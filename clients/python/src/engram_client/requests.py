@@ -249,9 +249,17 @@ class DocumentChangeIn(TypedDict):
     """
     Who may read its passages. Null: everyone who may query the collection. Empty: nobody but `admin`.
     """
+    replaced_by: NotRequired[str | None]
+    """
+    Source of the document that replaces it. Null: none does, whatever texts state.
+    """
     source: NotRequired[str | None]
     """
     Its new name. Ids of its passages that begin with the name, and `metadata.source`, follow.
+    """
+    valid_from: NotRequired[str | None]
+    """
+    Since when it holds. Null: that is not known.
     """
 
 

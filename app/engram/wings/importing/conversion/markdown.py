@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,10 @@ from engram.wings.importing.conversion.outline import library
 from engram.wings.importing.conversion.pages import markup
 
 _FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n---\s*\n", re.DOTALL)
-_FRONT_TITLE = re.compile(r"^title:\s*[\"']?(.+?)[\"']?\s*$", re.MULTILINE)
+_FRONT_FIELD = re.compile(r"^(?P<key>[^\W\d][\w .-]{0,60}?)\s*:(?:\s+(?P<value>.*))?$")
+_FRONT_ITEM = re.compile(r"^\s*-\s+(?P<value>.+)$")
+RESERVED = frozenset({"source", "format", "heading", "page", "quoted", "attachment"})
+"""Metadata that the importer itself gives passages."""
 _TAG = re.compile(r"</?([A-Za-z][\w-]*)")
 _ENCLOSING_TAG = re.compile(
     r"""<(/?)(aside|button|datalist|footer|iframe|main|nav|noembed|noframes|noscript|plaintext|script|select|style|svg
@@ -23,14 +27,42 @@ _ENCLOSING_TAG = re.compile(
 
 
 def markdown(source: str, data: bytes, limits: ConversionLimits) -> Document:
-    """CommonMark with tables and formulas; front matter gives the title, else the only heading of level 1."""
+    """CommonMark with tables and formulas. The title is front matter's, else the only heading of level 1."""
     whole, _, notes = decode_text(source, data)
     front = _FRONT_MATTER.match(whole)
-    title = _FRONT_TITLE.search(front[1]) if front else None
+    fields = read_front_matter(front[1]) if front else {}
+    title = fields.pop("title", None)
     content = _parser().render(whole[front.end() :] if front else whole)
-    if front and (fields := _FRONT_TITLE.sub("", front[1]).strip()):
-        content = f"<pre>{library('html').escape(fields)}</pre>{content}"
-    return markup(source, content, "markdown", notes, title=title[1] if title else None, lines=True)
+    read = markup(source, content, "markdown", notes, title=title if isinstance(title, str) else None, lines=True)
+    return replace(read, metadata={**read.metadata, **fields})
+
+
+def read_front_matter(text: str) -> dict[str, object]:
+    """Fields of front matter: key -> text, or a list of texts; keys in lower case, in their order.
+
+    Nested fields and texts of several lines are left out. Keys that the importer uses itself begin with
+    ``front_matter_``.
+    """
+    fields: dict[str, object] = {}
+    key, items = "", []
+    for line in text.splitlines():
+        if (item := _FRONT_ITEM.match(line)) is not None and key:
+            items.append(_unquote(item["value"]))
+            fields[key] = list(items)
+        elif (found := _FRONT_FIELD.match(line)) is not None:
+            key, items = found["key"].strip().lower(), []
+            key = f"front_matter_{key}" if key in RESERVED else key
+            value = (found["value"] or "").strip()
+            if value.startswith("[") and value.endswith("]"):
+                fields[key] = [_unquote(one) for one in value[1:-1].split(",") if one.strip()]
+            elif value and value not in ("|", ">", "|-", ">-"):
+                fields[key] = _unquote(value)
+    return fields
+
+
+def _unquote(value: str) -> str:
+    value = value.strip()
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
 
 
 @cache

@@ -1,0 +1,22 @@
+"""Reading when documents hold and which replace others, and linking them into chains of versions."""
+
+from engram.core.text.document_versions import link_versions, read_claims
+from engram.storage.corpus import document_versions
+from engram.storage.database import Writer
+from engram.storage.jobs.jobs import Job
+
+
+def read_written(writer: Writer, job: Job) -> None:
+    """Read what the documents of an ingest job say of themselves, and link the collection's documents anew."""
+    written = document_versions.load_written(writer, job.collection_id, job.id)
+    for document in written:
+        claims = read_claims(document.source, document.title, document.metadata, document.text, document.language)
+        document_versions.store_claims(writer, job.collection_id, document.id, document.title, claims)
+    if written:
+        relink(writer, job.collection_id)
+
+
+def relink(writer: Writer, collection_id: int) -> None:
+    """Link the documents of a collection into chains of versions."""
+    documents = document_versions.list_all(writer, collection_id)
+    document_versions.store_places(writer, collection_id, documents, link_versions(documents))

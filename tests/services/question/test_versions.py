@@ -1,0 +1,67 @@
+"""The version of a document that a question is about comes first."""
+
+from typing import Any
+
+import pytest
+
+from engram.composition.container import Application
+from tests.conftest import Ingest
+from tests.support.strict_client import TestClient
+from tests.support.version_questions import POLICIES, Policy, find_source, list_lines
+
+LEAST_FIRST = 0.8
+
+
+def _ask(http: TestClient, collection: str, question: str, **options: Any) -> dict[str, Any]:
+    answer = http.post("/query", json={"collection": collection, "query": question, **options})
+    assert answer.status_code == 200
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def test_the_asked_version_leads(http: TestClient, ingest: Ingest, collection: str) -> None:
+    ingest(*list_lines())
+    wrong = []
+    for policy in POLICIES:
+        for question in policy.questions:
+            answer = _ask(http, collection, question.text)
+            documents = [passage["source"]["document"] for passage in answer["passages"]]
+            if documents[0] != find_source(policy, question.year):
+                wrong.append((question.text, documents[:3]))
+    asked = sum(len(policy.questions) for policy in POLICIES)
+    assert len(wrong) <= (1 - LEAST_FIRST) * asked, wrong
+
+
+@pytest.fixture
+def travel(ingest: Ingest, collection: str) -> Policy:
+    ingest(*list_lines())
+    return POLICIES[0]
+
+
+def test_an_answer_says_what_replaces_a_document(http: TestClient, collection: str, travel: Policy) -> None:
+    answer = _ask(http, collection, travel.questions[2].text, include=["trace"])
+    first = answer["passages"][0]["source"]
+    assert (first["valid_from"], first["replaced_by"]) == ("2022-02-01", find_source(travel, 2024))
+    assert answer["trace"]["versions"]["asked"] == "then"
+
+
+def test_a_person_changes_date_and_successor(http: TestClient, collection: str, travel: Policy) -> None:
+    where = {"collection": collection}
+    oldest, middle, latest = (find_source(travel, year) for year in (2022, 2024, 2025))
+    changed = http.patch(f"/documents/{latest}", params=where, json={"valid_from": "2999-01-01"})
+    assert changed.status_code == 200
+    answer = _ask(http, collection, travel.questions[0].text)
+    assert answer["passages"][0]["source"]["document"] == middle
+    assert http.patch(f"/documents/{middle}", params=where, json={"replaced_by": None}).status_code == 200
+    listed = {one["source"]: one for one in http.get("/documents", params=where).json()["documents"]}
+    assert (listed[middle]["replaced_by"], listed[middle]["replaced_origin"]) == (None, "hand")
+    assert (listed[latest]["valid_from"], listed[latest]["dated_by"]) == ("2999-01-01", "hand")
+    assert listed[middle]["replaces"] == [oldest]
+    circle = http.patch(f"/documents/{middle}", params=where, json={"replaced_by": middle})
+    assert circle.status_code == 422
+
+
+def test_no_chain_changes_nothing(http: TestClient, application: Application, curie: str) -> None:
+    assert not application.auth.access.scope(curie).collection.has_versions
+    answer = _ask(http, curie, "Who discovered polonium now?", include=["trace"])
+    assert answer["trace"]["versions"] is None
