@@ -52,7 +52,7 @@ class JobFailedError(EngramError):
 
 
 class RejectedLinesError(EngramError):
-    """An ingest job ended, but lines of it were refused; ``job`` names them with the reasons, and the rest is kept."""
+    """An ingest job refused lines; ``job`` names them with the reasons, and the other lines are kept."""
 
     def __init__(self, job: Any) -> None:
         reasons = "; ".join(f"line {one.line}: {one.reason}" for one in job.errors[:REASONS_SHOWN])
