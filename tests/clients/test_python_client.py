@@ -25,6 +25,7 @@ from engram_client import (
     JobFailedError,
     NotFoundError,
     ProblemError,
+    RejectedLinesError,
     UnreachableError,
     _core,
 )
@@ -290,6 +291,14 @@ class TestService:
         with pytest.raises(JobFailedError) as failed:
             engram.wait(job)
         assert failed.value.job.status == "cancelled"
+
+    @pytest.mark.usefixtures("working")
+    def test_a_job_whose_lines_were_refused_is_an_error_with_the_reasons(self, engram: Engram) -> None:
+        job = engram.ingest([{"id": "kept", "text": "Titan is a moon."}, {"id": "x" * 2000, "text": "Too long."}])
+        with pytest.raises(RejectedLinesError, match="1 of 2 lines were refused: line 2: ") as refused:
+            engram.wait(job, poll_seconds=0.05)
+        assert refused.value.job.status == "succeeded"
+        assert engram.passage("kept").text == "Titan is a moon."
 
     def test_keys_are_made_used_and_revoked(self, service: str) -> None:
         with Engram(service) as engram:

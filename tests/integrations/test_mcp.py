@@ -86,6 +86,19 @@ def test_an_agent_remembers_asks_judges_and_asks_again(service: str, collection:
     run_stories(service, collection, run_story, another)
 
 
+@pytest.mark.parametrize(
+    "refused",
+    [{"text": " "}, {"text": "Kept?", "passage_id": "x" * 2000}, {"text": "Kept?", "title": "x" * 100_000}],
+)
+def test_a_text_that_is_refused_is_not_called_kept(service: str, collection: str, refused: dict[str, str]) -> None:
+    async def run_story(agent: Client) -> None:
+        result = await agent.call_tool("remember", refused)
+        assert result.is_error
+        assert "1 of 1 lines were refused: line 1: " in result.content[0].text
+
+    run_stories(service, collection, run_story)
+
+
 def test_deep_research_searches_and_fetches(service: str, collection: str) -> None:
     async def run_story(agent: Client) -> None:
         await remember_all(agent)

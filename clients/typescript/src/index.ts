@@ -295,7 +295,7 @@ export class Engram {
     return read(this.api.POST("/passages", { body: { passages: [...passages] }, params }));
   }
 
-  /** The job once it has succeeded; throws if it failed, was cancelled, or `signal` says so. */
+  /** The job once it has succeeded; throws if it failed, was cancelled, refused lines, or `signal` says so. */
   async wait(
     job: Schemas["AcceptedJob"],
     { poll = 500, signal }: { poll?: number; signal?: AbortSignal } = {},
@@ -304,7 +304,12 @@ export class Engram {
     for (;;) {
       signal?.throwIfAborted();
       const state = await read<Schemas["JobDetail"]>(this.api.GET("/jobs/{job_id}", { params }));
-      if (state.status === "succeeded") return state;
+      if (state.status === "succeeded") {
+        if (state.rejected === 0) return state;
+        const reasons = state.errors.map(({ line, reason }) => `line ${line}: ${reason}`).join("; ");
+        const title = `${state.rejected} of ${state.received} lines were refused`;
+        throw new EngramError(200, "urn:engram:problem:job", title, reasons, state.errors);
+      }
       if (state.status === "failed" || state.status === "cancelled") {
         throw new EngramError(200, "urn:engram:problem:job", `Job ${state.job_id} ${state.status}`, state.error ?? "");
       }

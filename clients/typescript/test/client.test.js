@@ -172,6 +172,14 @@ test("verdicts are listed page by page, those on one answer", async () => {
   });
 });
 
+test("a job whose lines were refused throws the reasons", async () => {
+  const job = { status: "succeeded", received: 2, rejected: 1, errors: [{ line: 2, reason: "text is empty" }] };
+  await scripted([[200, job]], async (url) => {
+    const waited = new Engram({ url }).wait({ job_id: "j", collection: "notes" });
+    await assert.rejects(waited, { title: "1 of 2 lines were refused", detail: "line 2: text is empty" });
+  });
+});
+
 test("ask, judge, ask again", { skip: LIVE ? false : "ENGRAM_URL is not set" }, async () => {
   const engram = new Engram({ url: LIVE, collection: `ts-${crypto.randomUUID()}` });
   const job = await engram.ingest([

@@ -19,6 +19,7 @@ from engram_client._core import (
     JobFailedError,
     NotFoundError,
     ProblemError,
+    RejectedLinesError,
     UnreachableError,
 )
 from engram_client._sync import Engram
@@ -33,6 +34,7 @@ __all__ = [
     "JobFailedError",
     "NotFoundError",
     "ProblemError",
+    "RejectedLinesError",
     "UnreachableError",
     "models",
     "requests",

@@ -20,6 +20,8 @@ FINISHED = frozenset({"succeeded", "failed", "cancelled"})
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 FIRST_WAIT_SECONDS = 0.25
 LONGEST_WAIT_SECONDS = 20.0
+REASONS_SHOWN = 3
+"""Refused lines of a job that an error names."""
 
 
 def service_url(url: str | None) -> str:
@@ -46,6 +48,16 @@ class JobFailedError(EngramError):
 
     def __init__(self, job: Any) -> None:
         super().__init__(f"job {job.job_id} {job.status}: {job.error or 'no reason was given'}")
+        self.job = job
+
+
+class RejectedLinesError(EngramError):
+    """An ingest job refused lines; ``job`` names them with the reasons, and the other lines are kept."""
+
+    def __init__(self, job: Any) -> None:
+        reasons = "; ".join(f"line {one.line}: {one.reason}" for one in job.errors[:REASONS_SHOWN])
+        more = "" if job.rejected <= REASONS_SHOWN else "; ..."
+        super().__init__(f"{job.rejected} of {job.received} lines were refused: {reasons}{more}")
         self.job = job
 
 

@@ -16,6 +16,7 @@ from engram_client._core import (
     Cited,
     JobFailedError,
     Judged,
+    RejectedLinesError,
     UnreachableError,
     access_key,
     build_idempotency_header,
@@ -393,6 +394,7 @@ class Engram:
 
         Raises:
             JobFailedError: it failed or was cancelled.
+            RejectedLinesError: it ended, but lines were refused; the others are kept.
             TimeoutError: it is not finished after ``timeout_seconds``.
         """
         began = time.monotonic()
@@ -401,6 +403,8 @@ class Engram:
             if state.status in FINISHED:
                 if state.status != "succeeded":
                     raise JobFailedError(state)
+                if state.rejected:
+                    raise RejectedLinesError(state)
                 return state
             if timeout_seconds is not None and time.monotonic() - began > timeout_seconds:
                 raise TimeoutError(f"job {job.job_id} is {state.status} after {timeout_seconds:g} s")
