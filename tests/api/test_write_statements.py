@@ -149,7 +149,8 @@ MEASURED = 5
 """The sample of titles and the latest queries, which tell the kind of the corpus; two locks, and its record."""
 FIRST_MEASURED = 5
 """The collection and a sample of the waiting titles, once for a new collection; two locks, and its record."""
-END_STATEMENTS = 3
+END_STATEMENTS = 4
+"""One looks for documents whose dates and versions are to be read."""
 NAMING_STATEMENTS = 1 + 2 + 1
 """Where names wait, the first of them and their embeddings, the next: there are none."""
 

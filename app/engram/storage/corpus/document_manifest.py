@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from engram.core.text.document_manifest import HeldDocument
-from engram.storage.corpus.documents import build_visible_condition
+from engram.storage.corpus.document_versions import build_visible_condition
 from engram.storage.database import Reader
 
 

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
-from engram.context import tenancy
 from engram.storage.corpus import current_vectors
+from engram.storage.corpus.document_versions import build_successor_column, build_visible_condition
 from engram.storage.corpus.graph_writer import ROWS
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
@@ -97,27 +97,6 @@ _COLUMNS = """
     CASE WHEN d.writing_job IS NULL THEN d.digest END AS digest,
     (SELECT count(*) FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id) AS passages
 """
-
-
-def build_visible_condition(alias: str = "d") -> str:
-    """SQL of whether the caller sees a document of this alias."""
-    if tenancy.get_visibility().readers is None:
-        return "true"
-    passages = f"v.collection_id = {alias}.collection_id AND v.document_id = {alias}.id"
-    return f"EXISTS (SELECT FROM passage v WHERE {passages})"
-
-
-def build_successor_column() -> str:
-    """SQL of the source of the document that replaces a ``document d``; null: none that the caller sees.
-
-    The first document from its id on is the one of this id, see ``passages``.
-    """
-    return f"""(
-        SELECT n.source FROM (
-            SELECT r.collection_id, r.id, r.source FROM document r
-            WHERE r.collection_id = %(collection)s AND r.id >= d.replaced_by ORDER BY r.id LIMIT 1
-        ) AS n WHERE n.id = d.replaced_by AND {build_visible_condition("n")}
-    )"""
 
 
 def find_ids(reader: Reader, collection_id: int, sources: Collection[str]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from engram.storage.column_parameters import decode_column, integers, vectors
-from engram.storage.corpus import current_vectors, documents
+from engram.storage.corpus import current_vectors, document_versions
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
@@ -73,7 +73,7 @@ _COLUMNS = """
 def _join_document() -> str:
     return f"""
     LEFT JOIN LATERAL (
-        SELECT d.source, d.valid_from, {documents.build_successor_column()} AS replaced_by
+        SELECT d.source, d.valid_from, {document_versions.build_successor_column()} AS replaced_by
         FROM document d WHERE d.collection_id = %(collection)s AND d.id >= p.document_id
         ORDER BY d.id LIMIT 1
     ) AS d ON true
