@@ -220,3 +220,35 @@ def test_an_irrelevant_passage_is_not_first_again_until_the_rating_is_taken_back
 
     assert rate(rating=None).status_code == 200
     assert list_shown(http, curie, QUESTION) == before
+
+
+def ask_sufficiency(http: TestClient, name: str, question: str) -> float:
+    asked = http.post("/query", json={"collection": name, "query": question}).json()
+    return float(asked["sufficiency"])
+
+
+@pytest.mark.parametrize(
+    "verdict", [{"rating": "down", "reason": "missing"}, {"none_helped": True}, {"rating": "down"}]
+)
+def test_a_denied_answer_lowers_the_same_question_until_it_is_taken_back(
+    rate: Any, http: TestClient, curie: str, verdict: dict[str, Any]
+) -> None:
+    other = "Which river flows through Warsaw?"
+    before, other_before = ask_sufficiency(http, curie, QUESTION), ask_sufficiency(http, curie, other)
+
+    denied = rate(judge="ana", **verdict).json()
+    assert ask_sufficiency(http, curie, QUESTION.upper()) < 0.8 * before
+    assert ask_sufficiency(http, curie, other) == pytest.approx(other_before, abs=0.005)
+
+    assert http.delete(f"/feedback/{denied['feedback_id']}", params={"collection": curie}).status_code == 200
+    assert ask_sufficiency(http, curie, QUESTION) == pytest.approx(before)
+
+
+def test_a_confirmation_by_another_judge_takes_a_denial_back(rate: Any, http: TestClient, curie: str) -> None:
+    before = ask_sufficiency(http, curie, QUESTION)
+    rate(judge="ana", rating="down", reason="missing")
+    lowered = ask_sufficiency(http, curie, QUESTION)
+    rate(judge="ben", rating="up", cited=["curie"])
+
+    assert lowered < 0.8 * before
+    assert ask_sufficiency(http, curie, QUESTION) >= before
