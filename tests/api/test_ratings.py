@@ -252,3 +252,35 @@ def test_a_confirmation_by_another_judge_takes_a_denial_back(rate: Any, http: Te
 
     assert lowered < 0.8 * before
     assert ask_sufficiency(http, curie, QUESTION) >= before
+
+
+@pytest.mark.parametrize(
+    ("verdict", "effect"),
+    [
+        ({"rating": "down", "reason": "missing"}, "The next answer to this question counts as less sufficient."),
+        ({"rating": "up", "cited": ["curie"]}, "1 sentence up for this question."),
+        (
+            {"rating": "down", "reason": "wrong_answer"},
+            "Nothing: the verdict judges the words of the answer, which retrieval does not learn from.",
+        ),
+        ({"rating": None}, "The judge's earlier rating of this answer is taken back."),
+    ],
+)
+def test_the_receipt_says_what_a_rating_changed_or_why_nothing(
+    rate: Any, http: TestClient, curie: str, verdict: dict[str, Any], effect: str
+) -> None:
+    receipt = rate(**verdict).json()
+    assert receipt["effect"] == effect
+    read = http.get(f"/feedback/{receipt['feedback_id']}", params={"collection": curie}).json()
+    assert read["effect"] == effect
+
+
+def test_the_receipt_of_none_helped_names_rejections_and_the_denial(rate: Any, http: TestClient, curie: str) -> None:
+    receipt = rate(none_helped=True).json()
+    rejected = len({one["sentence_id"] for one in receipt["changes"]})
+    assert receipt["effect"] == (
+        f"{rejected} sentences down for this question. The next answer to this question counts as less sufficient."
+    )
+    http.delete(f"/feedback/{receipt['feedback_id']}", params={"collection": curie})
+    revoked = http.get(f"/feedback/{receipt['feedback_id']}", params={"collection": curie}).json()
+    assert revoked["effect"] == "Nothing: the verdict was taken back."

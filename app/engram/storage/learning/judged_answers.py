@@ -11,8 +11,7 @@ from engram.storage.database import Reader
 from engram.storage.judge_days import CAPPED_AS
 from engram.storage.row_lookups import join_by_index
 
-# A verdict that supports a sentence confirms. Without one, a verdict denies if it says that evidence is missing, or
-# looked at all that was selected, or is a thumb down without a known reason. Others say nothing of the answer.
+# See ``ratings.denies_answer``. A verdict that supports a sentence confirms, and one that does neither says nothing.
 _DENIES = """
     event.retrieval_success IS FALSE OR NOT event.partial
     OR event.rating = 'down' AND coalesce(event.reason, '') <> ALL(%(reasons)s::text[])
