@@ -220,3 +220,67 @@ def test_an_irrelevant_passage_is_not_first_again_until_the_rating_is_taken_back
 
     assert rate(rating=None).status_code == 200
     assert list_shown(http, curie, QUESTION) == before
+
+
+def ask_sufficiency(http: TestClient, name: str, question: str) -> float:
+    asked = http.post("/query", json={"collection": name, "query": question}).json()
+    return float(asked["sufficiency"])
+
+
+@pytest.mark.parametrize(
+    "verdict", [{"rating": "down", "reason": "missing"}, {"none_helped": True}, {"rating": "down"}]
+)
+def test_a_denied_answer_lowers_the_same_question_until_it_is_taken_back(
+    rate: Any, http: TestClient, curie: str, verdict: dict[str, Any]
+) -> None:
+    other = "Which river flows through Warsaw?"
+    before, other_before = ask_sufficiency(http, curie, QUESTION), ask_sufficiency(http, curie, other)
+
+    denied = rate(judge="ana", **verdict).json()
+    assert ask_sufficiency(http, curie, QUESTION.upper()) < 0.8 * before
+    assert ask_sufficiency(http, curie, other) == pytest.approx(other_before, abs=0.005)
+
+    assert http.delete(f"/feedback/{denied['feedback_id']}", params={"collection": curie}).status_code == 200
+    assert ask_sufficiency(http, curie, QUESTION) == pytest.approx(before)
+
+
+def test_a_confirmation_by_another_judge_takes_a_denial_back(rate: Any, http: TestClient, curie: str) -> None:
+    before = ask_sufficiency(http, curie, QUESTION)
+    rate(judge="ana", rating="down", reason="missing")
+    lowered = ask_sufficiency(http, curie, QUESTION)
+    rate(judge="ben", rating="up", cited=["curie"])
+
+    assert lowered < 0.8 * before
+    assert ask_sufficiency(http, curie, QUESTION) >= before
+
+
+@pytest.mark.parametrize(
+    ("verdict", "effect"),
+    [
+        ({"rating": "down", "reason": "missing"}, "The next answer to this question counts as less sufficient."),
+        ({"rating": "up", "cited": ["curie"]}, "1 sentence up for this question."),
+        (
+            {"rating": "down", "reason": "wrong_answer"},
+            "Nothing: the verdict judges the words of the answer, which retrieval does not learn from.",
+        ),
+        ({"rating": None}, "The judge's earlier rating of this answer is taken back."),
+    ],
+)
+def test_the_receipt_says_what_a_rating_changed_or_why_nothing(
+    rate: Any, http: TestClient, curie: str, verdict: dict[str, Any], effect: str
+) -> None:
+    receipt = rate(**verdict).json()
+    assert receipt["effect"] == effect
+    read = http.get(f"/feedback/{receipt['feedback_id']}", params={"collection": curie}).json()
+    assert read["effect"] == effect
+
+
+def test_the_receipt_of_none_helped_names_rejections_and_the_denial(rate: Any, http: TestClient, curie: str) -> None:
+    receipt = rate(none_helped=True).json()
+    rejected = len({one["sentence_id"] for one in receipt["changes"]})
+    assert receipt["effect"] == (
+        f"{rejected} sentences down for this question. The next answer to this question counts as less sufficient."
+    )
+    http.delete(f"/feedback/{receipt['feedback_id']}", params={"collection": curie})
+    revoked = http.get(f"/feedback/{receipt['feedback_id']}", params={"collection": curie}).json()
+    assert revoked["effect"] == "Nothing: the verdict was taken back."

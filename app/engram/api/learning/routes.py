@@ -236,5 +236,6 @@ def format_receipt(receipt: Receipt, collection: str) -> dict[str, object]:
         "changes": None
         if receipt.changes is None
         else [ChangeOut.model_validate(change) for change in receipt.changes],
+        "effect": receipt.effect,
         "keys": None if receipt.keys is None else KeyEffectOut.model_validate(receipt.keys),
     }

@@ -298,6 +298,12 @@ class FeedbackOut(BaseModel):
     revoked_at: datetime | None
     error: str | None = Field(description="Why the last try to apply it failed, or what it waits for.")
     changes: list[ChangeOut] | None = Field(description="What it changed; null where nobody waited for it.")
+    effect: str | None = Field(
+        description=(
+            "In words, what the next answer to the question shows of it, or why nothing; null until it is applied, or "
+            "where nobody waited for it."
+        )
+    )
     keys: KeyEffectOut | None = Field(
         description="What its expansions came to; null where it carried none, or nobody waited for it."
     )

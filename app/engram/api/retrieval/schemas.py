@@ -315,7 +315,7 @@ class HopOut(ResponseModel):
 class SufficiencyOut(ResponseModel):
     """Derivation of the probability of sufficiency."""
 
-    probability: float = Field(description="The highest of model, vouched and remembered.")
+    probability: float = Field(description="The highest of model, vouched and remembered, times undenied.")
     model: float = Field(description="By the features: 1 / (1 + exp(-sum of value times weight)).")
     vouched: float = Field(
         description="By verdicts on nearby past questions that claimed to name all evidence, in [0, 1]."
@@ -326,6 +326,10 @@ class SufficiencyOut(ResponseModel):
             "Lower bound by verdicts on nearby past questions: how sufficient those answers were whose evidence is "
             "among the first five again, in [0, 1]."
         ),
+    )
+    undenied: float = Field(
+        default=1.0,
+        description="What judges of earlier answers to the same question leave of it, in (0, 1].",
     )
     features: dict[str, FeatureTraceOut] = Field(
         description="By name (docs/ranking.md). None where nothing was found."

@@ -8,7 +8,7 @@ probability 1 / r, as results are that people click on (docs/feedback.md).
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY
+from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY, LoggedVerdict
 
 Rating = Literal["up", "down", "withdrawn"]
 """``withdrawn``: the judge takes back its rating of the answer."""
@@ -85,3 +85,14 @@ _DOWN = {
     "outdated": (_WEAK, RatingMeaning(target=0, citation_probability=1.0)),
 }
 """Reason of a thumb down -> its effect without citations, and with them."""
+
+
+def denies_answer(verdict: LoggedVerdict) -> bool:
+    """Whether the verdict says that the answer was not enough, and supports no sentence.
+
+    It says that evidence is missing, or looked at all that was selected, or is a thumb down without a known reason.
+    """
+    if verdict.supports or verdict.likely:
+        return False
+    plain = verdict.rating == "down" and verdict.reason not in REASONS
+    return verdict.retrieval_success is False or not verdict.partial or plain

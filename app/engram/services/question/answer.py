@@ -221,6 +221,7 @@ def _sufficiency_trace(estimate: SufficiencyEstimate) -> SufficiencyTrace:
         {name: FeatureTrace(value, weight) for name, value, weight in weighted},
         estimate.events,
         remembered=estimate.remembered,
+        undenied=estimate.undenied,
     )
 
 

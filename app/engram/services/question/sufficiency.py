@@ -39,6 +39,7 @@ class SufficiencyEstimate:
         features: see ``sufficiency.ANSWER_FEATURES``, (k,); empty where nothing was found.
         weights: mean weights of the features, (k,).
         events: verdicts in the weights.
+        undenied: what judges of earlier answers to the question leave of it, in (0, 1], see ``denied_answers``.
         remembered: lower bound by past questions whose evidence leads the ranking, see ``remembered_sufficiency``.
     """
 
@@ -47,12 +48,13 @@ class SufficiencyEstimate:
     features: NDArray[np.float64]
     weights: NDArray[np.float64]
     events: int
+    undenied: float
     remembered: float = 0.0
 
     @property
     def probability(self) -> float:
-        """The highest of the three: recall brings up the evidence of past questions."""
-        return max(self.model, self.vouched, self.remembered)
+        """The highest of the three, since recall brings up the evidence of past questions, lowered by denials."""
+        return max(self.model, self.vouched, self.remembered) * self.undenied
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def estimate_sufficiency(
         expected: as of ``sufficiency.features``.
     """
     if not len(scores):
-        return SufficiencyEstimate(0.0, walk.vouched, np.zeros(0), weights, events)
+        return SufficiencyEstimate(0.0, walk.vouched, np.zeros(0), weights, events, walk.undenied)
     every = dict(enumerate(words.weight.tolist()))
     first = [
         {word: every[word] for word in np.flatnonzero(word_flags).tolist()} for word_flags in words.in_passages
@@ -112,7 +114,9 @@ def estimate_sufficiency(
         expected=expected,
         general=plan.collection.corpus_kind == "general",
     )
-    return SufficiencyEstimate(sufficiency.probability(values, weights), walk.vouched, values, weights, events)
+    return SufficiencyEstimate(
+        sufficiency.probability(values, weights), walk.vouched, values, weights, events, walk.undenied
+    )
 
 
 def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool | None) -> Chain:

@@ -204,13 +204,14 @@ class SufficiencyTrace:
     """Why an answer is believed to be enough with its probability.
 
     Attributes:
-        probability: the highest of ``model``, ``vouched`` and ``remembered``.
+        probability: the highest of ``model``, ``vouched`` and ``remembered``, times ``undenied``.
         model: by the features: 1 / (1 + exp(-sum of value times weight)).
         vouched: by a verdict on a nearby past question that claimed to name all evidence.
         features: by name, see ``sufficiency.ANSWER_FEATURES``; none where nothing was found.
         events: verdicts in the weights.
         influences: the strongest of them; ``influences_cut`` says that there are more.
         remembered: lower bound by what verdicts on nearby past questions said of the evidence that leads.
+        undenied: what judges of earlier answers to the same question leave of it, in (0, 1].
     """
 
     probability: float
@@ -221,6 +222,7 @@ class SufficiencyTrace:
     influences: list[SufficiencyInfluence] = field(default_factory=list)
     influences_cut: bool = False
     remembered: float = 0.0
+    undenied: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

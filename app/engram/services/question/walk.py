@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking import coverage, propagation
+from engram.core.ranking.denied_answers import compute_undenied_share
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.propagation import ReachedSentences
 from engram.core.ranking.question_memory import (
@@ -23,7 +24,7 @@ from engram.core.ranking.same_need import PRIOR_EVIDENCE_COUNT, ComparedQuestion
 from engram.services.question.plan import QueryPlan, Search
 from engram.services.question.query import Frontier, SessionPart
 from engram.storage.database import Reader
-from engram.storage.learning import question_supports
+from engram.storage.learning import judged_answers, question_supports
 from engram.storage.learning import walk_opening as openings
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.learning.walk_opening import WalkOpening
@@ -89,6 +90,7 @@ class Walk:
         recall_probabilities: sentence -> recall probability in [0, 1], the strongest few.
         rejection_probabilities: passage -> probability in [0, 1] that it is no evidence, by rejections.
         vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
+        undenied: what judges of earlier answers leave of the probability of sufficiency, in (0, 1].
         evidence_count: passages that answer a judged question of the collection on average.
         evidence_known: sentences that supported nearby past questions, by question.
         stop_reason: why it stopped; None while it may go on.
@@ -103,6 +105,7 @@ class Walk:
     recall_probabilities: Mapping[int, float] = field(default_factory=dict)
     rejection_probabilities: Mapping[int, float] = field(default_factory=dict)
     vouched: float = 0.0
+    undenied: float = 1.0
     evidence_count: float = PRIOR_EVIDENCE_COUNT
     evidence_known: Sequence[PastEvidence] = ()
     stop_reason: StopReason | None = None
@@ -136,6 +139,7 @@ def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
         reader,
         plan.focus,
         list(plan.mentions),
+        question=plan.query.text,
         recall=RECALL_QUESTIONS if recalls(plan) else None,
         near=NEAR_PASSAGES if _reads_near_hubs(plan) else None,
     )
@@ -171,6 +175,11 @@ def begin(
     recalled = None if opened is None else opened.recalled
     if recalled is None:
         recalled = question_supports.recall(reader, plan.focus, RECALL_QUESTIONS)
+    judgements = (
+        judged_answers.list_judgements(reader, plan.collection.id, plan.query.text)
+        if opened is None
+        else opened.judgements
+    )
     compared = compare_questions(recalled)
     recalled = judge_needs(recalled, compared)
     if not plan.focus.policy.gated:
@@ -187,6 +196,7 @@ def begin(
         recall_probabilities=probabilities,
         rejection_probabilities=summarise_rejections(recalled),
         vouched=vouched,
+        undenied=compute_undenied_share(judgements),
         evidence_count=walk.evidence_count if compared is None else compared.evidence_count,
         evidence_known=_collect_past_evidence(recalled),
         reached=None if joining else walk.reached,

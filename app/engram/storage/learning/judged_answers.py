@@ -1,0 +1,60 @@
+"""Judgements of earlier answers to the same question, by the log: enough or not."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from engram.core.filter.ratings import REASONS
+from engram.core.filter.states import question_hash
+from engram.core.ranking.denied_answers import AnswerJudgement
+from engram.storage.carried_statements import CarriedStatement
+from engram.storage.database import Reader
+from engram.storage.judge_days import CAPPED_AS
+from engram.storage.row_lookups import join_by_index
+
+# See ``ratings.denies_answer``. A verdict that supports a sentence confirms, and one that does neither says nothing.
+_DENIES = """
+    event.retrieval_success IS FALSE OR NOT event.partial
+    OR event.rating = 'down' AND coalesce(event.reason, '') <> ALL(%(reasons)s::text[])
+"""
+
+
+def build_judgement_query(question: str) -> CarriedStatement:
+    """The statement whose rows ``collect_judgements`` takes: the last judgement of each judge."""
+    of_question = "event.question_id = asked.id AND event.status = 'applied'"
+    return CarriedStatement(
+        f"""
+        SELECT DISTINCT ON (judged.judge) judged.enough,
+               CASE WHEN judged.enough THEN judged.positive ELSE judged.negative END / judged.weight AS noise,
+               judged.share
+        FROM (
+            SELECT {CAPPED_AS} AS judge, event.applied_sequence, event.confidence * event.standing AS weight,
+                   event.observation_noise_positive AS positive, event.observation_noise_negative AS negative,
+                   event.daily_share AS share, ({_DENIES}) AS denies,
+                   EXISTS (
+                       SELECT FROM memory_audit audit
+                       WHERE audit.collection_id = event.collection_id AND audit.event_id = event.id
+                         AND audit.channel = 'recall' AND audit.target = 1
+                   ) AS enough
+            FROM (
+                SELECT id FROM question
+                WHERE collection_id = %(collection)s AND text_hash = %(question_hash)s
+            ) AS asked
+            {join_by_index("feedback_event event", of_question)}
+        ) AS judged
+        WHERE judged.enough OR judged.denies
+        ORDER BY judged.judge, judged.applied_sequence DESC
+        """,
+        {"question_hash": question_hash(question), "reasons": list(REASONS)},
+    )
+
+
+def collect_judgements(rows: Sequence[Mapping[str, Any]]) -> list[AnswerJudgement]:
+    """Return the judgements in these rows."""
+    return [AnswerJudgement(row["enough"], row["noise"], row["share"]) for row in rows]
+
+
+def list_judgements(reader: Reader, collection_id: int, question: str) -> list[AnswerJudgement]:
+    """List each judge's last judgement of the answers to this question."""
+    statement = build_judgement_query(question)
+    rows = reader.rows(statement.statement, {"collection": collection_id, **statement.parameters})
+    return collect_judgements([row._asdict() for row in rows])
