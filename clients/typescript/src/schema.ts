@@ -4497,6 +4497,11 @@ export interface components {
             /** Collection */
             collection: string;
             /**
+             * Effect
+             * @description In words, what the next answer to the question shows of it, or why nothing; null until it is applied, or where nobody waited for it.
+             */
+            effect: string | null;
+            /**
              * Error
              * @description Why the last try to apply it failed, or what it waits for.
              */
@@ -4702,6 +4707,11 @@ export interface components {
             changes: components["schemas"]["ChangeOut"][] | null;
             /** Collection */
             collection: string;
+            /**
+             * Effect
+             * @description In words, what the next answer to the question shows of it, or why nothing; null until it is applied, or where nobody waited for it.
+             */
+            effect: string | null;
             /**
              * Error
              * @description Why the last try to apply it failed, or what it waits for.
@@ -5653,6 +5663,11 @@ export interface components {
             changes: components["schemas"]["ChangeOut"][] | null;
             /** Collection */
             collection: string;
+            /**
+             * Effect
+             * @description In words, what the next answer to the question shows of it, or why nothing; null until it is applied, or where nobody waited for it.
+             */
+            effect: string | null;
             /**
              * Error
              * @description Why the last try to apply it failed, or what it waits for.
@@ -8177,6 +8192,11 @@ export interface components {
              */
             complete_at: number | null;
             /**
+             * Effect
+             * @description In words, what the next answer to the question shows of it, or why nothing; null until it is applied, or where nobody waited for it.
+             */
+            effect: string | null;
+            /**
              * Error
              * @description Why the last try to apply it failed, or what it waits for.
              */
@@ -8673,7 +8693,7 @@ export interface components {
             model: number;
             /**
              * Probability
-             * @description The highest of model, vouched and remembered.
+             * @description The highest of model, vouched and remembered, times undenied.
              */
             probability: number;
             /**
@@ -8682,6 +8702,12 @@ export interface components {
              * @default 0
              */
             remembered?: number;
+            /**
+             * Undenied
+             * @description What judges of earlier answers to the same question leave of it, in (0, 1].
+             * @default 1
+             */
+            undenied?: number;
             /**
              * Vouched
              * @description By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].

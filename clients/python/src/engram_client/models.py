@@ -1809,6 +1809,10 @@ class SessionFeedbackOut(Struct):
     """
     The round after which the pool held all passages that a complete verdict supports; null: none, or the verdict does not say.
     """
+    effect: str | None
+    """
+    In words, what the next answer to the question shows of it, or why nothing; null until it is applied, or where nobody waited for it.
+    """
     error: str | None
     """
     Why the last try to apply it failed, or what it waits for.
@@ -2007,7 +2011,7 @@ class SufficiencyOut(Struct):
     """
     probability: float
     """
-    The highest of model, vouched and remembered.
+    The highest of model, vouched and remembered, times undenied.
     """
     vouched: float
     """
@@ -2024,6 +2028,10 @@ class SufficiencyOut(Struct):
     remembered: float = 0.0
     """
     Lower bound by verdicts on nearby past questions: how sufficient those answers were whose evidence is among the first five again, in [0, 1].
+    """
+    undenied: float = 1.0
+    """
+    What judges of earlier answers to the same question leave of it, in (0, 1].
     """
 
 
@@ -2547,6 +2555,10 @@ class FeedbackDetail(Struct):
     What it changed; null where nobody waited for it.
     """
     collection: str
+    effect: str | None
+    """
+    In words, what the next answer to the question shows of it, or why nothing; null until it is applied, or where nobody waited for it.
+    """
     error: str | None
     """
     Why the last try to apply it failed, or what it waits for.
@@ -2578,6 +2590,10 @@ class FeedbackOut(Struct):
     What it changed; null where nobody waited for it.
     """
     collection: str
+    effect: str | None
+    """
+    In words, what the next answer to the question shows of it, or why nothing; null until it is applied, or where nobody waited for it.
+    """
     error: str | None
     """
     Why the last try to apply it failed, or what it waits for.
@@ -2899,6 +2915,10 @@ class ListedFeedbackOut(Struct):
     What it changed; null where nobody waited for it.
     """
     collection: str
+    effect: str | None
+    """
+    In words, what the next answer to the question shows of it, or why nothing; null until it is applied, or where nobody waited for it.
+    """
     error: str | None
     """
     Why the last try to apply it failed, or what it waits for.
