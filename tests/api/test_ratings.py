@@ -275,7 +275,7 @@ def test_the_receipt_says_what_a_rating_changed_or_why_nothing(
     assert read["effect"] == effect
 
 
-def test_the_receipt_of_none_helped_names_rejections_and_the_denial(rate: Any, http: TestClient, curie: str) -> None:
+def test_the_receipt_of_none_helped_names_rejections_and_denial(rate: Any, http: TestClient, curie: str) -> None:
     receipt = rate(none_helped=True).json()
     rejected = len({one["sentence_id"] for one in receipt["changes"]})
     assert receipt["effect"] == (

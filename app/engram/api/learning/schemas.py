@@ -300,8 +300,8 @@ class FeedbackOut(BaseModel):
     changes: list[ChangeOut] | None = Field(description="What it changed; null where nobody waited for it.")
     effect: str | None = Field(
         description=(
-            "In words, what the next answer to the question shows of it, or why nothing; null until it is applied, or "
-            "where nobody waited for it."
+            "In words, what the next answer to the question shows of it, or why nothing; null until it is applied, "
+            "or where nobody waited for it."
         )
     )
     keys: KeyEffectOut | None = Field(

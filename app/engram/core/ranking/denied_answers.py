@@ -1,13 +1,13 @@
 """Denied answers: what judges said of earlier answers to the same question (ours).
 
-The weights of sufficiency learn from all verdicts together, slowly. A verdict that an answer was not enough also says
-so of the next answer to this question. Each judge's last judgement of the question counts with the gain
+The weights of sufficiency learn from all verdicts together, slowly. A verdict that an answer was not enough also
+says so of the next answer to this question. Each judge's last judgement of the question counts with the gain
 K = 1 - exp(-1 / R), the probability that the judge is right rather than says nothing:
 
     p <- p · Π (1 - K_i)^(1 - 2 y_i)       y: 1 enough, 0 not; at most as it was
 
-K is capped by the judge's daily share. Confirmations only take denials back: what they add is learned from evidence,
-see ``sufficiency_memory``.
+K is capped by the judge's daily share. Confirmations only take denials back: what they add is learned from
+evidence, see ``sufficiency_memory``.
 """
 
 import math

@@ -11,7 +11,7 @@ from engram.storage.database import Reader
 from engram.storage.judge_days import CAPPED_AS
 from engram.storage.row_lookups import join_by_index
 
-# See ``ratings.denies_answer``. A verdict that supports a sentence confirms, and one that does neither says nothing.
+# See ``ratings.denies_answer``. A verdict that supports a sentence confirms; one that does neither says nothing.
 _DENIES = """
     event.retrieval_success IS FALSE OR NOT event.partial
     OR event.rating = 'down' AND coalesce(event.reason, '') <> ALL(%(reasons)s::text[])
