@@ -15,7 +15,7 @@ OF_NOBODY = """
     audit_log: tenant action
     collection: tenant name encoder_model encoder_fingerprint key_building serving languages language experiment
         exploration past indexed index_recall fixed_kind passage_facts link_template
-    document: source folder digest notes
+    document: source folder digest notes title dated_by status version_key supersedes superseded_by replaced_origin
     encoder: fingerprint model probes
     entity: name surface spelling embedding
     episode: memory profile strategy arm answer_features best_features reranker reranked

@@ -301,7 +301,7 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
     assert {row.key for name, row in map_passages(after).items() if name != "vistula"} == {None}
 
 
-def test_query_without_trace_reads_only_judgements_of_the_same_question(application: Application, curie: str) -> None:
+def test_query_without_trace_reads_only_judgements_of_its_question(application: Application, curie: str) -> None:
     teach(application, curie)
     with statements() as sent:
         application.answers.question.answer(Query(text=QUESTION, scope=application.auth.access.scope(curie)))

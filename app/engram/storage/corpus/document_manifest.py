@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from engram.core.text.document_manifest import HeldDocument
-from engram.storage.corpus.document_versions import build_visible_condition
 from engram.storage.database import Reader
+from engram.storage.visible_documents import build_visible_condition
 
 
 def list_held(

@@ -6,7 +6,6 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
-from engram.context import tenancy
 from engram.core.text.document_versions import (
     READ_CHARACTERS,
     DocumentClaims,
@@ -49,27 +48,6 @@ class ChainedPassage:
     status: Standing | None
     replaced_origin: str | None
     text: str
-
-
-def build_visible_condition(alias: str = "d") -> str:
-    """SQL of whether the caller sees a document of this alias."""
-    if tenancy.get_visibility().readers is None:
-        return "true"
-    passages = f"v.collection_id = {alias}.collection_id AND v.document_id = {alias}.id"
-    return f"EXISTS (SELECT FROM passage v WHERE {passages})"
-
-
-def build_successor_column() -> str:
-    """SQL of the source of the document that replaces a ``document d``; null: none that the caller sees.
-
-    The first document from its id on is the one of this id, see ``passages``.
-    """
-    return f"""(
-        SELECT n.source FROM (
-            SELECT r.collection_id, r.id, r.source FROM document r
-            WHERE r.collection_id = %(collection)s AND r.id >= d.replaced_by ORDER BY r.id LIMIT 1
-        ) AS n WHERE n.id = d.replaced_by AND {build_visible_condition("n")}
-    )"""
 
 
 def load_written(reader: Reader, collection_id: int, job: UUID) -> list[WrittenDocument]:

@@ -8,10 +8,10 @@ from uuid import UUID
 from psycopg.types.json import Jsonb
 
 from engram.storage.corpus import current_vectors
-from engram.storage.corpus.document_versions import build_successor_column, build_visible_condition
 from engram.storage.corpus.graph_writer import ROWS
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
+from engram.storage.visible_documents import build_successor_column, build_visible_condition
 
 
 @dataclass(frozen=True, slots=True)

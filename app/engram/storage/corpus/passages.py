@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from engram.storage.column_parameters import decode_column, integers, vectors
-from engram.storage.corpus import current_vectors, document_versions
+from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
+from engram.storage.visible_documents import build_successor_column
 
 Vector = NDArray[np.float32]
 """Key under which an index finds the text of a ``passage p``."""
@@ -73,7 +74,7 @@ _COLUMNS = """
 def _join_document() -> str:
     return f"""
     LEFT JOIN LATERAL (
-        SELECT d.source, d.valid_from, {document_versions.build_successor_column()} AS replaced_by
+        SELECT d.source, d.valid_from, {build_successor_column()} AS replaced_by
         FROM document d WHERE d.collection_id = %(collection)s AND d.id >= p.document_id
         ORDER BY d.id LIMIT 1
     ) AS d ON true
