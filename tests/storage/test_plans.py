@@ -45,6 +45,8 @@ WHOLE_COLLECTIONS = {
     "passages_by_key.find_nearest_passages": "exact search: a collection without a vector index is small",
     "passages_by_key._search_nearest_to_each": "exact search, as well",
     "passages_by_key.load_all_keys": "a process keeps them all",
+    "document_versions.load_written": "documents whose dates were never read are looked for, once an ingest",
+    "document_versions.list_all": "documents are told from their versions, once an ingest that wrote some",
     "passages.sample": "a sample is drawn from all passages, once an ingest",
     "reader_sets.is_bound": "any set of readers tells that passages have some",
     "reader_sets.describe_visible": "what a caller sees of a collection is counted",
