@@ -31,9 +31,9 @@ def build_judgement_query(question: str) -> CarriedStatement:
                    event.observation_noise_positive AS positive, event.observation_noise_negative AS negative,
                    event.daily_share AS share, ({_DENIES}) AS denies,
                    EXISTS (
-                       SELECT FROM memory_audit audit
-                       WHERE audit.collection_id = event.collection_id AND audit.event_id = event.id
-                         AND audit.channel = 'recall' AND audit.target = 1
+                       SELECT audit.event_id FROM (SELECT event.id) AS judged
+                       {join_by_index("memory_audit audit", "audit.event_id = judged.id")}
+                       WHERE audit.channel = 'recall' AND audit.target = 1
                    ) AS enough
             FROM (
                 SELECT id FROM question
