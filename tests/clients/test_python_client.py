@@ -159,6 +159,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 ACCEPTED = {
     "feedback_id": 1, "query_id": str(uuid4()), "collection": "c", "status": "pending", "judge": "anonymous",
     "received_at": "2026-05-01T00:00:00Z", "applied_at": None, "revoked_at": None, "error": None, "changes": None,
+    "effect": None,
     "keys": None,
 }  # fmt: skip
 
@@ -412,6 +413,7 @@ def test_thumbs_send_what_is_cited(at_once: list[float]) -> None:
         "revoked_at": None,
         "error": None,
         "changes": None,
+        "effect": None,
         "keys": None,
     }
     engram = client_of([(503, {}, {"retry-after": "0"}), *[(202, receipt)] * 4], asked, collection="notes")

@@ -62,7 +62,7 @@ class RatingRecorder:
             self._by_key[key] = body
             self.ratings.append(body)
         answer = {"feedback_id": 1, "received_at": "2026-11-20T00:00:00Z", "status": "pending"}
-        unknown = dict.fromkeys(("applied_at", "changes", "error", "keys", "revoked_at"))
+        unknown = dict.fromkeys(("applied_at", "changes", "effect", "error", "keys", "revoked_at"))
         return 202, answer | unknown | {name: body[name] for name in ("collection", "judge", "query_id")}
 
     def current(self) -> dict[tuple[str, str], str]:

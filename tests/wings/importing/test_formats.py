@@ -73,7 +73,6 @@ def test_markdown_keeps_its_outline() -> None:
     said = [(block.headings, block.text, block.whole) for block in document.blocks]
     rhine = ("Notes on rivers", "The Rhine")
     assert said == [
-        ((), "tags: [water]", True),
         (("Notes on rivers",), "The Danube passes ten countries.", False),
         (rhine, "It rises in Graubünden.", False),
         (rhine, "It ends in the North Sea.", False),
