@@ -46,15 +46,15 @@ _RETIRED = re.compile(
     r"|aufgehoben|ungültig|remplacée?|obsolète|abrogée?|périmée?|sustituid[ao]|reemplazad[ao]|obsolet[ao]|derogad[ao])\b"
 )
 _DATED_LINE = re.compile(
-    r"^(?:[\w ]{0,24}\b)?(?:valid (?:from|since|as of)|effective(?: date| from| as of)?|in force (?:from|since)"
+    r"^\W*(?:[\w ]{0,24}\b)?(?:valid (?:from|since|as of)|effective(?: date| from| as of)?|in force (?:from|since)"
     r"|as of|gültig (?:ab|seit|vom)|gilt ab|in kraft (?:seit|ab)|tritt am|stand"
     r"|en vigueur (?:depuis|à partir|à compter|le|au)|valable (?:à partir|depuis|dès)"
     r"|applicable (?:à partir|depuis|au)|vigente desde|válid[ao] desde|en vigor desde|vigencia)\b[^\n]{0,40}",
     re.IGNORECASE | re.MULTILINE,
 )
 _SELF = (
-    r"(?:(?:th[ie]se?|the present|diese[rs]?|die vorliegende|das vorliegende|cett?e|la présente|le présent|est[ae]"
-    r"|la presente|el presente)\s+[\w -]{1,40}?\s+|(?:it|sie|es|elle|il)\s+)?"
+    r"(?:(?:th[ie]se?|the present|diese[rs]?|die vorliegende|das vorliegende|ce(?:t|tte)?|la présente"
+    r"|le présent|est[ae]|la presente|el presente)\s+[\w -]{1,40}?\s+|(?:it|sie|es|elle|il)\s+)?"
 )
 _REPLACES = re.compile(
     rf"^\W*(?:status\W+\w+\W+)?{_SELF}(?:hereby\s+)?(?:supersedes|replaces|ersetzt|löst|remplace|annule et remplace"
