@@ -11,7 +11,6 @@ from engram.core.ranking.question_memory import (
     collect_passage_probabilities,
     compute_recall_lifts,
     compute_recall_probabilities,
-    compute_rejection_probabilities,
     compute_ungated_support,
     find_even_odds,
     net_rejection,
@@ -160,11 +159,11 @@ def test_a_rejection_counts_by_what_all_judges_said(targets: list[float], reject
 
     net = net_rejection(float(support[0]), float(perplexity[0]))
 
-    assert bool(compute_rejection_probabilities([(7, 1.0, net)])) is rejected
+    assert bool(compute_recall_probabilities([(7, 1.0, net)])) is rejected
 
 
 def test_one_full_rejection_is_right_26_times_of_27() -> None:
-    assert compute_rejection_probabilities([(7, 1.0, 2 / 3)]) == {7: pytest.approx(26 / 27)}
+    assert compute_recall_probabilities([(7, 1.0, 2 / 3)]) == {7: pytest.approx(26 / 27)}
 
 
 @pytest.mark.parametrize(

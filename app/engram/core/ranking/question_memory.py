@@ -96,17 +96,6 @@ def net_rejection(support: float, perplexity: float) -> float:
     return min(1.0, max(0.0, (1.0 - perplexity) - 2.0 * support))
 
 
-def compute_rejection_probabilities(rejections: Iterable[tuple[int, float, float]]) -> dict[int, float]:
-    """Passage -> probability in [0, 1] that it is no evidence, by what judges rejected for past questions.
-
-    The maximum over past questions and sentences, as of recall.
-
-    Args:
-        rejections: (passage, probability that the past question has the same need, net rejection), both in [0, 1].
-    """
-    return compute_recall_probabilities(rejections)
-
-
 def compute_recall_lifts(
     scores: Floats, probabilities: Floats, evidence_count: float, rejections: Floats | None = None
 ) -> Floats:
@@ -121,25 +110,22 @@ def compute_recall_lifts(
         evidence_count: passages that are evidence of a question on average, > 0.
         rejections: probability that each is no evidence, in [0, 1], (n,); None: no passage is rejected.
     """
-    if rejections is not None:
-        outweighed = rejections > probabilities
-        probabilities = np.where(outweighed, 0.0, probabilities)
-        rejections = np.where(outweighed, rejections, 0.0)
+    rejections = np.zeros(len(probabilities)) if rejections is None else rejections
+    outweighed = rejections > probabilities
+    probabilities, rejections = np.where(outweighed, 0.0, probabilities), np.where(outweighed, rejections, 0.0)
     strongest = float(probabilities.max())
-    if not strongest and (rejections is None or not rejections.any()):
+    if not strongest and not rejections.any():
         return np.zeros(scores.shape)
     reference = find_even_odds(scores, evidence_count)[..., None]
     log_base, log_base_denied = -np.logaddexp(0.0, reference - scores), -np.logaddexp(0.0, scores - reference)
     log_denied = np.log1p(-np.minimum(probabilities, MOST_CERTAIN)) + log_base_denied
     recalled = np.log(-np.expm1(log_denied)) - log_denied
-    log_kept = log_base + np.log(min(1.0, 2.0 * (1.0 - min(strongest, MOST_CERTAIN))))
-    if rejections is not None:
-        log_kept = log_kept + np.log1p(-np.minimum(rejections, MOST_CERTAIN))
+    share_kept = min(1.0, 2.0 * (1.0 - min(strongest, MOST_CERTAIN)))
+    log_kept = log_base + np.log(share_kept) + np.log1p(-np.minimum(rejections, MOST_CERTAIN))
     others = log_kept - np.log1p(-np.exp(np.minimum(log_kept, -LEAST_DOUBT)))
-    lifts = np.asarray(reference + np.where(probabilities > 0, recalled, others) - scores)
-    if not strongest and rejections is not None:
-        lifts = np.where(rejections > 0, lifts, 0.0)
-    return lifts
+    lifts = reference + np.where(probabilities > 0, recalled, others) - scores
+    # Without recall the others are as they were, but for rounding.
+    return np.asarray(lifts if strongest else np.where(rejections > 0, lifts, 0.0))
 
 
 def find_even_odds(scores: Floats, evidence_count: float) -> Floats:

@@ -222,33 +222,38 @@ def link_versions(documents: Sequence[VersionedDocument]) -> dict[int, VersionPl
     circle is left out.
     """
     by_id = {document.id: document for document in documents}
-    links: dict[int, tuple[int, LinkOrigin]] = {}
-    for document in documents:
-        if document.is_fixed and document.replaced_by in by_id:
-            _link(links, document.id, document.replaced_by, "hand")
-    for earlier, later, origin in [*_find_stated(documents), *_find_titled(documents)]:
-        if not by_id[earlier].is_fixed:
-            _link(links, earlier, later, origin)
-    in_chains = {*links, *(later for later, _ in links.values())}
+    links: list[tuple[int, int, LinkOrigin]] = [
+        (one.id, one.replaced_by, "hand")
+        for one in documents
+        if one.is_fixed and one.replaced_by is not None and one.replaced_by in by_id
+    ]
+    for link in (*_find_stated(documents), *_find_titled(documents)):
+        if not by_id[link[0]].is_fixed:
+            links.append(link)
+    successors: dict[int, int] = {}
+    origins: dict[int, LinkOrigin] = {}
+    for earlier, later, origin in links:
+        if earlier not in successors and not closes_circle(successors, earlier, later):
+            successors[earlier], origins[earlier] = later, origin
     places = {}
-    for document_id in in_chains:
+    for document_id in {*successors, *successors.values()}:
         last, steps = document_id, 0
-        while last in links:
-            last, steps = links[last][0], steps + 1
-        link = links.get(document_id)
-        places[document_id] = (
-            VersionPlace(None, None, last, steps) if link is None else VersionPlace(*link, last, steps)
-        )
+        while last in successors:
+            last, steps = successors[last], steps + 1
+        places[document_id] = VersionPlace(successors.get(document_id), origins.get(document_id), last, steps)
     return places
 
 
-def _link(links: dict[int, tuple[int, LinkOrigin]], earlier: int, later: int | None, origin: LinkOrigin) -> None:
-    """Add a link unless the document has one, or it would close a circle; ``links`` is changed."""
+def closes_circle(successors: Mapping[int, int], earlier: int, later: int) -> bool:
+    """Whether a document would replace itself, directly or through others, if ``later`` replaced ``earlier``.
+
+    Args:
+        successors: document -> the one that replaces it, without circles.
+    """
     last = later
-    while last in links and last != earlier:
-        last = links[last][0]
-    if later is not None and last != earlier and earlier not in links:
-        links[earlier] = later, origin
+    while last != earlier and last in successors:
+        last = successors[last]
+    return last == earlier
 
 
 def _find_stated(documents: Sequence[VersionedDocument]) -> Iterator[tuple[int, int, LinkOrigin]]:

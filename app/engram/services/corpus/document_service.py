@@ -10,6 +10,7 @@ from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, NameTakenError, NotFoundError
 from engram.core.auth.access_keys import INGEST
 from engram.core.text.document_manifest import ListedDocument, Steps, compare_documents
+from engram.core.text.document_versions import closes_circle
 from engram.services.auth.scope import Scope
 from engram.services.corpus.document_versions import relink
 from engram.services.corpus.passage_observer import PassageObserver
@@ -204,7 +205,7 @@ def _rename(writer: Writer, collection_id: int, document: int, before: str, sour
 
 
 def _set_successor(writer: Writer, scope: Scope, document: int, replaced_by: str | None) -> None:
-    """Store which document replaces another; following links by hand, so that no circle is made."""
+    """Store which document replaces another, unless that closes a circle of such links."""
     collection_id = scope.collection.id
     successor = None
     if replaced_by is not None:
@@ -212,12 +213,11 @@ def _set_successor(writer: Writer, scope: Scope, document: int, replaced_by: str
         if successor is None:
             raise _build_missing_error(scope, replaced_by)
         fixed = {
-            one.id: one.replaced_by for one in document_versions.list_all(writer, collection_id) if one.is_fixed
+            one.id: one.replaced_by
+            for one in document_versions.list_all(writer, collection_id)
+            if one.is_fixed and one.replaced_by is not None
         }
-        last: int | None = successor
-        while last is not None and last != document:
-            last = fixed.get(last)
-        if last == document:
+        if closes_circle(fixed, document, successor):
             raise InvalidRequestError("replaced_by: a document cannot replace itself, nor one that replaces it")
     document_versions.set_successor(writer, collection_id, document, successor)
 

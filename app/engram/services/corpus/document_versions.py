@@ -9,9 +9,12 @@ from engram.storage.jobs.jobs import Job
 def read_written(writer: Writer, job: Job) -> None:
     """Read what the documents of an ingest job say of themselves, and link the collection's documents anew."""
     written = document_versions.load_written(writer, job.collection_id, job.id)
-    for document in written:
-        claims = read_claims(document.source, document.title, document.metadata, document.text, document.language)
-        document_versions.store_claims(writer, job.collection_id, document.id, document.title, claims)
+    with writer.ahead():
+        for document in written:
+            claims = read_claims(
+                document.source, document.title, document.metadata, document.text, document.language
+            )
+            document_versions.store_claims(writer, job.collection_id, document.id, document.title, claims)
     if written:
         relink(writer, job.collection_id)
 

@@ -1,4 +1,4 @@
-"""Step 9: make the answer and its trace of what was retrieved. Here rows of passages get their external ids."""
+"""Step 10: make the answer and its trace of what was retrieved. Here rows of passages get their external ids."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

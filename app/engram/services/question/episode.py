@@ -1,4 +1,4 @@
-"""Step 10: the row that is kept of an answer and its trace, as ids and numbers."""
+"""Step 11: the row that is kept of an answer and its trace, as ids and numbers."""
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass

@@ -1,4 +1,4 @@
-"""Step 8: choose the passages that the answer shows."""
+"""Step 9: choose the passages that the answer shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from engram.core.ranking.version_order import PassageVersion, find_asked_version, order_versions, read_words
+from engram.core.ranking.version_order import find_asked_version, order_versions
 from engram.core.text.temporal import find_time_expressions
 from engram.services.question.plan import QueryPlan
 from engram.services.question.ranking import RECORDED_CANDIDATES, PassageRanking
@@ -28,20 +28,7 @@ def put_asked_version_first(
         return ranking, None
     ordered = ranking.ordered
     ranked = [passage for passage, _ in ordered[: max(RECORDED_CANDIDATES, plan.query.top_k)]]
-    chained = document_versions.load_chained(reader, plan.collection.id, ranked)
-    stated = {one.chain for one in chained if one.replaced_origin in ("statement", "hand")}
-    versions = {
-        one.id: PassageVersion(
-            one.document_id,
-            one.chain,
-            one.steps,
-            one.valid_from,
-            one.status,
-            one.chain in stated,
-            read_words(one.text),
-        )
-        for one in chained
-    }
+    versions = document_versions.load_chained(reader, plan.collection.id, ranked)
     if len({one.document for one in versions.values()}) < 2:
         return ranking, None
     language = plan.language or plan.collection.language

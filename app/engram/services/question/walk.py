@@ -13,7 +13,6 @@ from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.propagation import ReachedSentences
 from engram.core.ranking.question_memory import (
     compute_recall_probabilities,
-    compute_rejection_probabilities,
     compute_ungated_support,
     net_rejection,
     net_support,
@@ -385,7 +384,7 @@ def summarise_rejections(recalled: Sequence[PastSupport]) -> dict[int, float]:
     supported = {
         (past.question_id, past.passage_id) for past in recalled if net_support(past.support, past.perplexity) > 0
     }
-    return compute_rejection_probabilities(
+    return compute_recall_probabilities(
         (past.passage_id, _get_probability(past), net_rejection(past.support, past.perplexity))
         for past in recalled
         if (past.question_id, past.passage_id) not in supported

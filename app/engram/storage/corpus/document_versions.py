@@ -6,10 +6,10 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
+from engram.core.ranking.version_order import PassageVersion, read_words
 from engram.core.text.document_versions import (
     READ_CHARACTERS,
     DocumentClaims,
-    Standing,
     VersionedDocument,
     VersionPlace,
 )
@@ -27,26 +27,6 @@ class WrittenDocument:
     title: str | None
     metadata: dict[str, Any]
     language: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ChainedPassage:
-    """A passage of a document that is in a chain of versions.
-
-    Attributes:
-        chain: the last document of the chain.
-        steps: replacements from its document to the last version.
-        replaced_origin: what tells that its document is replaced; None for the last one.
-    """
-
-    id: int
-    document_id: int
-    chain: int
-    steps: int
-    valid_from: date | None
-    status: Standing | None
-    replaced_origin: str | None
     text: str
 
 
@@ -187,12 +167,14 @@ def set_successor(writer: Writer, collection_id: int, document_id: int, replaced
     )
 
 
-def load_chained(reader: Reader, collection_id: int, passages: Sequence[int]) -> list[ChainedPassage]:
-    """Those of the passages whose documents are in a chain of versions."""
+def load_chained(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[int, PassageVersion]:
+    """Passage -> its version, for those of the passages whose documents are in a chain."""
     rows = reader.rows(
         f"""
         SELECT p.id, p.document_id, d.version_chain AS chain, d.version_steps AS steps, d.valid_from, d.status,
-               d.replaced_origin, p.text
+               coalesce(
+                   bool_or(d.replaced_origin IN ('statement', 'hand')) OVER (PARTITION BY d.version_chain), false
+               ) AS is_stated, p.text
         FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")} CROSS JOIN LATERAL (
             SELECT d.id, d.version_chain, d.version_steps, d.valid_from, d.status, d.replaced_origin
             FROM document d WHERE d.collection_id = %(collection)s AND d.id >= p.document_id ORDER BY d.id LIMIT 1
@@ -201,4 +183,9 @@ def load_chained(reader: Reader, collection_id: int, passages: Sequence[int]) ->
         """,
         {"collection": collection_id, "ids": integers(passages)},
     )
-    return [ChainedPassage(**row._asdict()) for row in rows]
+    return {
+        row.id: PassageVersion(
+            row.document_id, row.chain, row.steps, row.valid_from, row.status, row.is_stated, read_words(row.text)
+        )
+        for row in rows
+    }
