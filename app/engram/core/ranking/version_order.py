@@ -17,10 +17,14 @@ LEAST_SHARED_WORDS = 0.5
 
 _WORD = re.compile(r"[^\W_]+")
 _CHANGES = re.compile(
-    r"\bchang(?:e|es|ed|ing)\b|\bdiffer(?:s|ence|ences|ent)?\b|\bcompared\b|\bänder|\bgeändert|\bveränder|\bunterschied"
-    r"|\bneuerung|\bchangé|\bchangement|\bmodifi|\bdifféren|\bévolu|\bcambi(?:o|os|ó|ado|aron|a)\b|\bdiferenci|\bmodific",
+    r"(?<!\bi )(?<!\bwe )(?<!\bto )(?<!\byou )(?<!\bcan )(?<!\bmay )(?<!\bone )(?<!\bmust )\bchange\b"
+    r"|\bchang(?:es|ed)\b"
+    r"|\bdiffer(?:s|ence|ences|ent)?\b|\bcompared\b|\bsich\s+(?:ver)?änder|\b(?:ver)?änder(?:t|te|ten|ung|ungen)\b"
+    r"|\bgeändert|\bunterschied|\bneuerung|\bchangé|\bchangements?\b|\bmodifi(?:é|cation)|\bdifféren|\bévolu"
+    r"|(?<!\bcómo )\bcambi(?:o|os|ó|ado|aron|a)\b|\bdiferenci|\bmodific(?:ó|ad|aci|aron)",
     re.IGNORECASE,
 )
+"""Words of a question about a change. Who asks how to change something asks for an instruction."""
 _PREVIOUS = re.compile(
     r"\b(?:previous|previously|former|formerly|earlier|originally|used to|before (?:that|the change)|until then"
     r"|früher|frühere[rnms]?|vorher|vorherige[rnms]?|bisher|bisherige[rnms]?|zuvor|ehemals|ursprünglich"

@@ -7,6 +7,7 @@ each is one of a series, as minutes are.
 
 import re
 import zlib
+from calendar import monthrange
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,15 +44,22 @@ _DRAFT = re.compile(
 )
 _RETIRED = re.compile(
     r"\b(?:superseded|replaced|obsolete|deprecated|retired|withdrawn|expired|archived|rejected|ersetzt|überholt|veraltet"
-    r"|aufgehoben|ungültig|remplacée?|obsolète|abrogée?|périmée?|sustituid[ao]|reemplazad[ao]|obsolet[ao]|derogad[ao])\b"
+    r"|aufgehoben|ungültig|remplacée?|obsolète|abrogée?|périmée?|sustituid[ao]|reemplazad[ao]|obsolet[ao]|derogad[ao]"
+    r"|no longer|nicht mehr|n'est plus|plus en vigueur|ya no)\b"
 )
+_DENIED_WORD = re.compile(
+    r"\b(?:not|never|nicht|nie|non|pas|no)\s+(?:(?:yet|noch|encore|an?|eine?|une?|uno)\s+)?(?!(?:mehr|longer)\b)[^\W_]+"
+)
+"""A word of a status that is said not to hold."""
 _DATED_LINE = re.compile(
     r"^\W*(?:[\w ]{0,24}\b)?(?:valid (?:from|since|as of)|effective(?: date| from| as of)?|in force (?:from|since)"
-    r"|as of|gültig (?:ab|seit|vom)|gilt ab|in kraft (?:seit|ab)|tritt am|stand"
+    r"|gültig (?:ab|seit|vom)|gilt ab|in kraft (?:seit|ab)|tritt am"
     r"|en vigueur (?:depuis|à partir|à compter|le|au)|valable (?:à partir|depuis|dès)"
     r"|applicable (?:à partir|depuis|au)|vigente desde|válid[ao] desde|en vigor desde|vigencia)\b[^\n]{0,40}",
     re.IGNORECASE | re.MULTILINE,
 )
+_STAMP = re.compile(r"^\W*(?:as of|stand)\b\W*(?P<date>[^\n]{4,40})$", re.IGNORECASE | re.MULTILINE)
+"""A line of a date alone behind words that also begin sentences: "As of 2019 we had ten shops" dates nothing."""
 _SELF = (
     r"(?:(?:th[ie]se?|the present|diese[rs]?|die vorliegende|das vorliegende|ce(?:t|tte)?|la présente"
     r"|le présent|est[ae]|la presente|el presente)\s+[\w -]{1,40}?\s+|(?:it|sie|es|elle|il)\s+)?"
@@ -73,8 +81,8 @@ _STATUS_LINE = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?。])\s+|\n+")
 
 _NAME_DATE = re.compile(
-    r"(?<!\d)(?P<year>(?:19|20)\d\d)(?:[-_. ]?(?P<month>0[1-9]|1[0-2])"
-    r"(?:[-_. ]?(?P<day>0[1-9]|[12]\d|3[01]))?)?(?!\d)"
+    r"(?<!\d)(?P<year>(?:19|20)\d\d)(?:[-_. /]?(?P<month>0[1-9]|1[0-2])"
+    r"(?:[-_. /]?(?P<day>0[1-9]|[12]\d|3[01]))?)?(?!\d)"
 )
 _WORD = re.compile(r"[^\W_]+")
 _VERSION = re.compile(
@@ -294,7 +302,7 @@ class _DocumentNames:
     def __init__(self, documents: Sequence[VersionedDocument]) -> None:
         self._documents = documents
         self._words = [
-            _split_words(f"{_NAME_DATE.sub(' ', _name_stem(one.source))} {_name_stem(one.source)} {one.title}")
+            _split_words(f"{_NAME_DATE.sub(' ', _name_stem(one.source))} {one.source} {one.title}")
             for one in documents
         ]
         self._by_source: defaultdict[str, list[int]] = defaultdict(list)
@@ -344,12 +352,14 @@ def _read_date(
         for line in _DATED_LINE.finditer(text[:2_000]):
             if (found := _parse_date(line.group(), language)) is not None:
                 return found, "line"
+        for stamp in _STAMP.finditer(text[:2_000]):
+            times = find_time_expressions(stamp["date"], language)
+            if times and not _WORD.search(stamp["date"].replace(times[0].text, "", 1)):
+                return times[0].start or times[0].end, "line"
     name = source.rpartition("/")[2]
     for part in (name, source):
-        if dates := [one for match in _NAME_DATE.finditer(part) if (one := _build_date(match)) is not None]:
-            return dates[-1], "name"
-    if (found := _parse_date(name.replace("_", " ").replace("-", " "), language)) is not None:
-        return found, "name"
+        if (found := _read_name_date(part, language)) is not None:
+            return found, "name"
     if (found := _parse_date(title, language)) is not None:
         return found, "title"
     return None, None
@@ -368,11 +378,20 @@ def _parse_date(value: Any, language: str | None) -> date | None:
         return next((start for start in starts if start is not None), None)
 
 
-def _build_date(match: re.Match[str]) -> date | None:
-    try:
-        return date(int(match["year"]), int(match["month"] or 1), int(match["day"] or 1))
-    except ValueError:
-        return None
+def _read_name_date(name: str, language: str | None) -> date | None:
+    """The first day of the last of the most exact dates in a name; None: it has none."""
+    words = re.sub(r"[\W_]+", " ", name)
+    spelled = [one for one in find_time_expressions(words, language) if one.start and one.end]
+    dates = [(-(one.end - one.start).days, one.start) for one in spelled if one.start and one.end]
+    for match in _NAME_DATE.finditer(name):
+        day = match["day"] and int(match["day"])
+        month = int(match["month"] or 1)
+        # A day that the month does not have leaves the month.
+        start = date(int(match["year"]), month, 1)
+        if day and day <= monthrange(start.year, month)[1]:
+            start = start.replace(day=day)
+        dates.append((-1 if day else -31 if match["month"] else -366, start))
+    return max(dates, key=lambda one: one[0], default=(0, None))[1]
 
 
 def _list_named(fields: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
@@ -388,9 +407,10 @@ def _read_status(fields: Mapping[str, Any], text: str) -> Standing | None:
     if not values and (line := _STATUS_LINE.search(text[:2_000])) is not None:
         values = [line["status"]]
     for value in values:
-        if _DRAFT.search(value.casefold()):
+        said = _DENIED_WORD.sub(" ", value.casefold())
+        if _DRAFT.search(said):
             return "draft"
-        if _RETIRED.search(value.casefold()):
+        if _RETIRED.search(said):
             return "retired"
     return None
 
