@@ -63,6 +63,7 @@ docs: develop
 	@$(BIN)/python migrations/schema.py
 	@$(BIN)/python docs/settings.py
 	@$(BIN)/python docs/routes.py
+	@ENGRAM_WINGS=none $(BIN)/pytest -q --of core tests/storage/test_statements.py --write-statements
 	@$(BIN)/python clients/python/generate.py
 	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent generate
 

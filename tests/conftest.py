@@ -90,6 +90,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--of core`` and ``--of wings`` take a part of the tests each, and of the routes that walks go over."""
     parser.addoption("--of", choices=("all", "core", "wings"), default="all", help="whose tests to run")
+    parser.addoption("--write-statements", action="store_true", help="keep the text of statements that are sent")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -71,7 +71,7 @@ def watch_plans() -> Iterator[Watch]:
     indexes: dict[str, list[str]] = {}
 
     def explain(connection: "Connection[Any]", text: str, parameters: Mapping[str, Any]) -> None:
-        statement = _caller(inspect.currentframe())
+        statement = find_caller(inspect.currentframe())
         texts[text] += 1
         if statement is None or texts[text] > EXPLAINED or not re.match(r"\s*(\(?SELECT|WITH|[IUD]\w+)\s", text):
             return
@@ -88,7 +88,7 @@ def watch_plans() -> Iterator[Watch]:
         yield watch
 
 
-def _caller(frame: FrameType | None) -> str | None:
+def find_caller(frame: FrameType | None) -> str | None:
     while frame is not None:
         path = Path(frame.f_code.co_filename)
         in_storage = any(map(path.is_relative_to, STORAGE_FOLDERS)) and path.name != "database.py"

@@ -1,0 +1,94 @@
+WITH called AS MATERIALIZED (
+    SELECT given.name, called.id, called.surface
+    FROM unnest(%(names)s::text[], %(spellings)s::text[]) AS given(name, spelling)
+    CROSS JOIN LATERAL (
+        SELECT * FROM (
+            (SELECT e.id, CASE current_user WHEN 'engram_reader' THEN e.name ELSE e.surface END AS surface, 0 AS off FROM entity e
+             WHERE e.collection_id = %(collection)s AND e.name = given.name)
+            UNION ALL
+            (SELECT e.id, CASE current_user WHEN 'engram_reader' THEN e.name ELSE e.surface END, 1 FROM entity e
+             WHERE e.collection_id = %(collection)s AND e.spelling = given.spelling ORDER BY e.id LIMIT 1)
+        ) AS either ORDER BY off LIMIT 1
+    ) AS called
+),
+        active AS MATERIALIZED (SELECT * FROM (SELECT DISTINCT id, 1::float8 FROM called) AS given(entity_id, score)), linked AS (
+            SELECT link.sentence_id, sum(active.score) AS activation
+            FROM active CROSS JOIN LATERAL (
+    SELECT l.sentence_id FROM entity_sentence l
+    WHERE l.collection_id = %(collection)s AND l.entity_id = active.entity_id
+    ORDER BY l.sentence_id LIMIT %(hub_limit)s
+) AS link
+            GROUP BY link.sentence_id ORDER BY activation DESC, link.sentence_id LIMIT %(candidate_limit)s
+        ), reached AS MATERIALIZED (
+            SELECT sentence_id, activation FROM linked
+            UNION ALL
+            SELECT extra, 0 FROM unnest(%(recalled)s::bigint[]) AS extra
+            WHERE NOT EXISTS (SELECT FROM linked WHERE sentence_id = extra)
+        ), candidates AS MATERIALIZED (
+            SELECT * FROM (
+                SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> (SELECT %(q)s::halfvec)) AS semantic,
+                       1::float8 AS task_perplexity, 0::float8 AS task_similarity, 1::float8 AS time_perplexity, 0::float8 AS time_similarity
+                FROM reached FULL JOIN (
+        SELECT s.* FROM sentence s
+        WHERE s.collection_id = %(collection)s AND s.id = ANY(ARRAY(SELECT sentence_id FROM reached)) AND true OFFSET 0
+    ) AS s ON s.id = reached.sentence_id
+                OFFSET 0
+            ) AS found WHERE id IS NOT NULL
+        )
+        SELECT columns.* , (SELECT json_agg(row) FROM (SELECT * FROM called) AS row) AS called, (
+    SELECT jsonb_build_object('space', space, 'base_keys', keys_version, 'evolved_keys', (
+        SELECT keys_version FROM key_evolution WHERE collection_id = %(collection)s
+    ), 'questions', (
+        SELECT version FROM question_memory WHERE collection_id = %(collection)s
+    ))
+    FROM collection WHERE id = %(collection)s
+) AS current, (SELECT json_agg(row) FROM (
+        SELECT DISTINCT ON (judged.judge) judged.enough,
+               CASE WHEN judged.enough THEN judged.positive ELSE judged.negative END / judged.weight AS noise,
+               judged.share
+        FROM (
+            SELECT CASE WHEN event.standing < 1 THEN '' ELSE event.judge END AS judge, event.applied_sequence, event.confidence * event.standing AS weight,
+                   event.observation_noise_positive AS positive, event.observation_noise_negative AS negative,
+                   event.daily_share AS share, (
+    event.retrieval_success IS FALSE OR NOT event.partial
+    OR event.rating = 'down' AND coalesce(event.reason, '') <> ALL(%(reasons)s::text[])
+) AS denies,
+                   EXISTS (
+                       SELECT audit.event_id FROM (SELECT event.id) AS judged
+        INNER JOIN LATERAL (
+            SELECT audit.* FROM memory_audit audit WHERE audit.collection_id = %(collection)s AND audit.event_id = judged.id OFFSET 0
+        ) AS audit ON true
+                       WHERE audit.channel = 'recall' AND audit.target = 1
+                   ) AS enough
+            FROM (
+                SELECT id FROM question
+                WHERE collection_id = %(collection)s AND text_hash = %(question_hash)s
+            ) AS asked
+        INNER JOIN LATERAL (
+            SELECT event.* FROM feedback_event event WHERE event.collection_id = %(collection)s AND event.question_id = asked.id AND event.status = 'applied' OFFSET 0
+        ) AS event ON true
+        ) AS judged
+        WHERE judged.enough OR judged.denies
+        ORDER BY judged.judge, judged.applied_sequence DESC
+        ) AS row) AS judgements, (SELECT json_agg(row) FROM (
+        WITH near AS MATERIALIZED (
+            SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
+            WHERE collection_id = %(collection)s  ORDER BY (embedding <#> %(q)s) + 0 LIMIT %(questions)s
+        ), known AS MATERIALIZED (
+            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
+                   supported.answered, supported.sufficiency
+            FROM near
+        INNER JOIN LATERAL (
+            SELECT supported.* FROM question_support supported WHERE supported.collection_id = %(collection)s AND supported.question_id = near.id OFFSET 0
+        ) AS supported ON true
+            WHERE 2 * supported.support > 1 - supported.perplexity OR 2 * supported.support < 1 - supported.perplexity
+               OR supported.answered > 0
+        )
+        SELECT known.id AS question_id, known.text AS question, known.similarity, s.id AS sentence_id, s.passage_id,
+               known.support, known.perplexity, known.complete, known.answered, known.sufficiency
+        FROM known
+        INNER JOIN LATERAL (
+            SELECT s.* FROM sentence s WHERE s.collection_id = %(collection)s AND s.id = known.sentence_id OFFSET 0
+        ) AS s ON true
+        ORDER BY known.similarity DESC, known.id, s.id
+    ) AS row) AS past FROM (SELECT array_send(array_agg(id)) AS id, array_send(array_agg(passage_id)) AS passage_id, array_send(array_agg(activation)) AS activation, array_send(array_agg(semantic)) AS semantic FROM candidates) AS columns
