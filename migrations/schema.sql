@@ -738,6 +738,7 @@ CREATE TABLE question_support (
     sufficiency DOUBLE PRECISION DEFAULT 0 NOT NULL,
     gain_budgets JSONB DEFAULT '{}' NOT NULL,
     judge_statements JSONB DEFAULT '[]' NOT NULL,
+    likeness DOUBLE PRECISION DEFAULT 1 NOT NULL,
     CONSTRAINT question_support_pkey PRIMARY KEY (collection_id, question_id, sentence_id),
     CONSTRAINT question_support_perplexity_check CHECK (perplexity BETWEEN 0 AND 1)
 ) WITH (fillfactor = 70);
@@ -748,6 +749,7 @@ COMMENT ON COLUMN question_support.answered IS 'Highest sufficiency of the answe
 COMMENT ON COLUMN question_support.sufficiency IS 'Sufficiency of an answer in which all evidence of the question leads.';
 COMMENT ON COLUMN question_support.gain_budgets IS 'The last day on which the state moved, and the share that each judge left unmoved on it (1: all).';
 COMMENT ON COLUMN question_support.judge_statements IS 'Each judge''s last word, 1 for support and 0 for rejection, in the order of their first words.';
+COMMENT ON COLUMN question_support.likeness IS 'How alike the sentence is to the text that verdicts judged; less than 1 once it was revised.';
 
 CREATE TABLE learned_weights (
     collection_id BIGINT NOT NULL,

@@ -26,6 +26,7 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     revocation_commands,
     serving_commands,
     status_commands,
+    verdict_commands,
     wing_commands,
 )
 from engram.cli.terminal import cli, complain

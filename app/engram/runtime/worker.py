@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 BLOCK_MS = 1_000
 LEFT_MS = 50
-"""The same while verdicts on a collection wait that another worker learns."""
+"""Milliseconds to wait for news while verdicts wait on a collection that another worker learns."""
 BATCH_SIZE = 300
 """Verdicts that are applied together at most."""
 GATHER_SECONDS = 0.5

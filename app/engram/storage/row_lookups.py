@@ -16,8 +16,7 @@ import re
 from functools import cache
 
 NOT_DELETED = "deleted_at IS NULL"
-"""Of rows of ``collection``: it is there. Others were deleted, and what they held goes: ``storage.corpus.removal``.
-"""
+"""Of rows of ``collection``: it is there. What others held goes by ``storage.corpus.collection_deletion``."""
 
 
 _EQUAL = re.compile(r"\b((?:\w+\.)?collection_id) = (\w+\.collection_id)\b")

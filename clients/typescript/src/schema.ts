@@ -6016,6 +6016,11 @@ export interface components {
          */
         NamedSentenceOut: {
             /**
+             * Likeness
+             * @description How alike it is to the text that was judged, in (0, 1]; less than 1 if it was revised since.
+             */
+            likeness: number;
+            /**
              * Passage Id
              * @description Null, as its title and text, if it was deleted since or the key may not read the collection.
              */
@@ -13681,6 +13686,8 @@ export interface operations {
                 before?: number | null;
                 /** @description Only verdicts on this answer. */
                 query_id?: string | null;
+                /** @description Only those that name a sentence that is gone, or that was revised since. */
+                stale?: boolean;
                 /** @description Rows per page. */
                 limit?: number;
             };

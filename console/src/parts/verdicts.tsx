@@ -17,7 +17,7 @@ const LAST = Number.MAX_SAFE_INTEGER;
 const TONES: Record<string, string> = { applied: "good", parked: "bad", revoked: "", pending: "warm" };
 
 type Listed = Schemas["ListedFeedbackOut"];
-type Status = "applied" | "pending" | "parked" | "revoked";
+type Status = "applied" | "pending" | "parked" | "revoked" | "stale";
 
 const STATUSES: readonly (readonly [Status | "all", string])[] = [
   ["all", "All"],
@@ -25,6 +25,7 @@ const STATUSES: readonly (readonly [Status | "all", string])[] = [
   ["pending", "Pending"],
   ["parked", "Parked"],
   ["revoked", "Revoked"],
+  ["stale", "On changed texts"],
 ];
 const PAGE = 50;
 
@@ -36,7 +37,8 @@ export function VerdictsPart() {
   const status: Status | "all" = STATUSES.find(([name]) => name === settings.get("status"))?.[0] ?? "all";
   const onAnswer = settings.get("query") ?? undefined;
   const page = useLoaded(() => {
-    const query = { collection, before, limit: PAGE, query_id: onAnswer, status: status === "all" ? undefined : status };
+    const chosen = status === "all" ? {} : status === "stale" ? { stale: true } : { status };
+    const query = { collection, before, limit: PAGE, query_id: onAnswer, ...chosen };
     return read<Schemas["FeedbackPage"]>(engram.api.GET("/feedback", { params: { query } }));
   }, [collection, before, status, onAnswer]);
   const link = (verdict: string, filters: { status?: string; query?: string } = {}) =>
@@ -162,6 +164,7 @@ function Statement({ verdict, most = SHOWN }: { verdict: Listed; most?: number }
         return (
           <p key={one.sentence_id}>
             <span class={`badge ${tone}`}>{label}</span> {one.text ?? <span class="quiet">sentence {one.sentence_id}, which was deleted</span>}
+            {one.likeness < 1 && <span class="badge warm">text changed, {Math.round(100 * one.likeness)}% alike</span>}
             {one.title && <span class="quiet"> {one.title}</span>}
           </p>
         );

@@ -1,5 +1,6 @@
 """Where the text of a document went."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from engram.core.text.document_matching import (
     NewPassage,
     Placement,
     match_documents,
+    match_revisions,
     place,
 )
 
@@ -113,3 +115,37 @@ def test_a_renamed_document_is_the_new_one_with_most_of_its_text() -> None:
     after = {"x.md": {"one": 10, "two": 10, "new": 90}, "y.md": {"three": 10}, "z.md": {"five": 10}}
     assert match_documents(before, after) == {"a.md": "x.md", "b.md": "y.md"}
     assert match_documents({"a.md": {"one": 10, "two": 11}}, {"x.md": {"one": 10}}) == {}
+
+
+def test_a_passage_of_one_revised_sentence_stays_itself() -> None:
+    placement = place(
+        [earlier(1, "The allowance is 32 EUR."), earlier(2, "Ask Ana.")],
+        [new(5, "The allowance is 33 EUR."), new(6, "The office is closed.")],
+    )
+    assert (placement.passages, placement.removed) == ({1: "a#5"}, [2])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        pytest.param("The allowance is 32 EUR.", "The allowance is 33 EUR.", True, id="figure"),
+        pytest.param("Requests go to Ana Mayer by mail.", "Requests go to Ana Meier by mail.", True, id="spelling"),
+        pytest.param("Die Pauschale beträgt 32 Euro.", "Die Pauschale beträgt nun 33 Euro.", True, id="more"),
+        pytest.param("每日津贴为三十二欧元。", "每日津贴为三十三欧元。", True, id="Chinese"),
+        pytest.param("Tokyo is the capital of Japan.", "Paris is the capital of France.", False, id="other"),
+        pytest.param("Berlin has 3 shops.", "Rome has 5 shops.", False, id="short"),
+    ],
+)
+def test_a_revision_says_the_same_of_the_same(before: str, after: str, kept: bool) -> None:
+    assert (1 in match_revisions({1: before}, ["Quite another sentence stands here.", after])) is kept
+
+
+def test_the_most_alike_of_several_is_the_revision() -> None:
+    texts = ["Room 12 is on floor 3 of the house.", "Room 13 is on floor 2 of the house."]
+    assert match_revisions({1: "Room 12 is on floor 2 of the house."}, texts)[1][0] in {0, 1}
+    assert match_revisions({1: texts[0], 2: texts[1]}, [texts[1], texts[0]]) == {1: (1, 1.0), 2: (0, 1.0)}
+
+
+def test_too_many_texts_are_not_compared() -> None:
+    texts = [f"Shelf {at} holds the books of the year." for at in range(21)]
+    assert match_revisions(dict(enumerate(texts)), texts) == {}

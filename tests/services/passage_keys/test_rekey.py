@@ -20,6 +20,7 @@ from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
 from engram.services.passage_keys import rekey
 from engram.services.passage_keys.rekey import Rebase, RekeyService
+from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.corpus import collections
 from engram.storage.corpus import lexical_index as storage
 from engram.storage.database import Writer
@@ -70,6 +71,7 @@ def worker(
             encoder,
             application.models.language,
             application.corpus.kinds,
+            replay_memories=replay_memories,
             observers=application.hooks.passage_observers,
             **how,
         ),

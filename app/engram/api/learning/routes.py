@@ -109,6 +109,9 @@ def list_feedback(
         int | None, Query(ge=1, le=MAX_ID, description="Those accepted before this one, the latest first.")
     ] = None,
     query_id: Annotated[UUID | None, Query(description="Only verdicts on this answer.")] = None,
+    stale: Annotated[
+        bool, Query(description="Only those that name a sentence that is gone, or that was revised since.")
+    ] = False,
     limit: Limit = 100,
 ) -> FeedbackPage:
     """List verdicts in order of acceptance, with their questions and the sentences that they name.
@@ -116,7 +119,7 @@ def list_feedback(
     `status=parked` shows those that could not be applied. Without scope `audit` the list has your own verdicts.
     """
     listed = app.learning.verdict_listing.page(
-        scope, status=status, after=after, before=before, limit=limit, query=query_id
+        scope, status=status, after=after, before=before, limit=limit, query=query_id, stale=stale
     )
     more = len(listed) == limit
     return FeedbackPage(

@@ -329,6 +329,9 @@ class NamedSentenceOut(BaseModel):
     )
     title: str | None
     text: str | None
+    likeness: float = Field(
+        description="How alike it is to the text that was judged, in (0, 1]; less than 1 if it was revised since."
+    )
 
 
 class ListedFeedbackOut(FeedbackOut):

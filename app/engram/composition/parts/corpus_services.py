@@ -64,6 +64,7 @@ class CorpusServices:
             self.kinds,
             batch_size=BATCH_SIZE,
             time_llm=models.llm if settings.llm_time_extraction else None,
+            replay_memories=replay_memories,
             rebase=self.passage_keys.evolve.rebase,
             observers=self.hooks.passage_observers,
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import UNTOUCHED, GainBudget, JudgeStatements
+from engram.core.filter.caps import GainBudget, JudgeStatements
 from engram.core.filter.kalman import Floats
 from engram.core.filter.states import CHANNELS, SentenceMemory, Support, Vector
 
@@ -108,21 +108,22 @@ class SupportRows:
 
     @classmethod
     def build_initial(cls, keys: Sequence[tuple[int, int]]) -> "SupportRows":
-        """Initial supports of these (question, sentence) keys, before any verdict."""
+        """Initial supports of these (question, sentence) keys, before any verdict; see ``Support``."""
         count = len(keys)
         ids = np.array(keys, dtype=np.int64).reshape(-1, 2)
+        begun = Support(0, 0)
         return cls(
             question_ids=ids[:, 0],
             sentence_ids=ids[:, 1],
-            supports=np.zeros(count),
-            perplexities=np.ones(count),
-            update_counts=np.zeros(count, dtype=np.int64),
-            complete=np.zeros(count, dtype=np.bool_),
-            days=[UNTOUCHED.day] * count,
+            supports=np.full(count, begun.support),
+            perplexities=np.full(count, begun.perplexity),
+            update_counts=np.full(count, begun.update_count, dtype=np.int64),
+            complete=np.full(count, begun.complete, dtype=np.bool_),
+            days=[begun.gain_budget.day] * count,
             remaining_shares=[NO_SHARES] * count,
-            statements=[()] * count,
-            answered=np.zeros(count),
-            sufficiency=np.zeros(count),
+            statements=[begun.statements] * count,
+            answered=np.full(count, begun.answered),
+            sufficiency=np.full(count, begun.sufficiency),
         )
 
     def merge(self, other: "SupportRows") -> "SupportRows":

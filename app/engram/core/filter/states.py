@@ -46,7 +46,9 @@ class SentenceMemory:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Support of a question by a sentence. The defaults are those of a sentence that no verdict has named.
+    """Support of a question by a sentence. The defaults are the belief before any verdict.
+
+    ``question_memory.net_support``, and ``SUPPORTED`` and ``REJECTED`` beside the table, count from them.
 
     Attributes:
         support: how surely the sentence supports the question, in [0, 1].

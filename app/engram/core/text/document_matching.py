@@ -7,11 +7,16 @@ another passage. Each passage and each sentence of the earlier version is found 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 
 COMMON = 50
 """A sentence in more passages of one document than this, such as a heading, does not tell which one it is."""
 LEAST_SHARE = 0.5
 """Share of a document's text that its new version under another source has at least."""
+LEAST_LIKENESS = 0.8
+"""Likeness of two texts of which the later is a revision of the earlier: another figure, name or spelling."""
+MOST_COMPARED = 400
+"""Pairs of texts that are compared letter by letter; of more, none is taken for a revision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +79,8 @@ def place(earlier: Sequence[EarlierPassage], new: Sequence[NewPassage]) -> Place
 def match_passages(earlier: Sequence[EarlierPassage], new: Sequence[NewPassage]) -> dict[int, str]:
     """Match earlier passages with new ones; earlier passage -> external id of the new passage.
 
-    Equal content goes before equal text, and this before the most characters in shared sentences. Among equals the
-    same external id goes first, then the order.
+    Equal content goes before equal text, this before the most characters in shared sentences, and this before a
+    text that was revised. Among equals the same external id goes first, then the order.
     """
     matched: dict[int, str] = {}
     left, wanted = list(earlier), list(new)
@@ -86,6 +91,41 @@ def match_passages(earlier: Sequence[EarlierPassage], new: Sequence[NewPassage])
             left = [passage for passage in left if passage.id not in matched]
             wanted = [passage for passage in wanted if passage.external_id not in taken]
     _match_overlapping(left, wanted, matched)
+    taken = set(matched.values())
+    rest = [passage for passage in wanted if passage.external_id not in taken]
+    gone = {passage.id: passage.text for passage in left if passage.id not in matched}
+    for passage_id, (at, _) in match_revisions(gone, [passage.text for passage in rest]).items():
+        matched[passage_id] = rest[at].external_id
+    return matched
+
+
+def match_revisions(earlier: Mapping[int, str], new: Sequence[str]) -> dict[int, tuple[int, float]]:
+    """Match texts that are gone with texts in their place that say the same but for a figure, a name or a spelling.
+
+    Args:
+        earlier: id -> text, of those that are gone.
+        new: texts that were not there before.
+
+    Returns:
+        Id of an earlier text -> place of its revision in ``new``, and how alike both are, in
+        [``LEAST_LIKENESS``, 1]: twice the letters of common runs by all letters (Ratcliff and Obershelp 1988). The
+        most alike come first.
+    """
+    if len(earlier) * len(new) > MOST_COMPARED:
+        return {}
+    pairs = []
+    for key, before in earlier.items():
+        matcher = SequenceMatcher(None, b=before, autojunk=False)
+        for at, after in enumerate(new):
+            matcher.set_seq1(after)
+            if min(matcher.real_quick_ratio(), matcher.quick_ratio()) >= LEAST_LIKENESS:
+                pairs.append((-matcher.ratio(), key, at))
+    matched: dict[int, tuple[int, float]] = {}
+    taken: set[int] = set()
+    for unlike, key, at in sorted(pairs):
+        if -unlike >= LEAST_LIKENESS and key not in matched and at not in taken:
+            matched[key] = (at, -unlike)
+            taken.add(at)
     return matched
 
 

@@ -1,9 +1,10 @@
 """Writing a planned batch of passages, all of it in one transaction."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from engram.core.text.document_matching import match_revisions
 from engram.providers.language import ANALYSER
 from engram.services.corpus.batch_planning import BatchPlan
 from engram.services.corpus.passage_drafts import collect_surfaces, collect_time_expressions, normalise_names
@@ -24,7 +25,11 @@ from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.corpus.passages import PassageRow, StoredSentence
 from engram.storage.corpus.reader_sets import Readers
 from engram.storage.database import Writer
+from engram.storage.learning import question_supports
 from engram.storage.maintenance import staged_embeddings
+
+ReplayMemories = Callable[[Writer, int, Sequence[int]], None]
+"""Makes the memories of sentences anew from the log, under ``collections.lock_learning``."""
 
 
 class StaleBatchError(Exception):
@@ -36,10 +41,12 @@ class BatchWriter:
 
     Args:
         rebase: has what verdicts taught of passage keys follow keys that change.
+        replay_memories: has what verdicts taught of sentences follow texts that are revised.
     """
 
-    def __init__(self, rebase: Rebase | None) -> None:
+    def __init__(self, rebase: Rebase | None, replay_memories: ReplayMemories) -> None:
         self._rebase = rebase
+        self._replay_memories = replay_memories
 
     def write(self, writer: Writer, work: Work, plan: BatchPlan) -> None:
         """Write a batch.
@@ -89,7 +96,7 @@ class BatchWriter:
         _count_languages(writer, collection_id, plan)
         placed = passages.upsert(writer, collection_id, _passage_rows(plan, sources))
         _set_readers(writer, collection_id, plan, placed)  # before rows are written that carry the passage's
-        added, removed_entities = _write_sentences(writer, collection_id, plan, placed)
+        added, removed_entities = self._write_sentences(writer, collection_id, plan, placed)
         _check_names_and_times(writer, collection_id, plan)
         length = lexical_index.index(
             writer,
@@ -114,6 +121,56 @@ class BatchWriter:
             if self._rebase is not None:
                 self._rebase(writer, collection_id, changed)
 
+    def _write_sentences(
+        self, writer: Writer, collection_id: int, plan: BatchPlan, placed: Mapping[str, int]
+    ) -> tuple[int, int]:
+        """Write sentences with their names and times, and remove those that are gone.
+
+        Returns:
+            How many sentences there are more than before, and how many names that nothing names any more were
+            removed.
+        """
+        stored = passages.list_sentences(writer, collection_id, placed.values())
+        matched = _match_sentences(plan, placed, stored)
+        taught = documents.find_taught(writer, collection_id, matched.removed) if matched.removed else set()
+        _match_revised(matched, [sentence for sentence in stored if sentence.id in taught])
+        lost = LostSentences([*matched.removed, *matched.revised], _changes(plan, placed, stored, matched.shrunk))
+        for observed in plan.observed:
+            observed.before(writer, lost)
+        if matched.revised:  # before a sentence is locked: who applies verdicts locks sentences under it
+            collections.lock_learning(writer, collection_id, exclusive=True)
+        orphan_entities, orphan_times = graph_writer.delete_sentences(writer, collection_id, matched.removed)
+        if matched.revised:
+            self._revise_sentences(writer, collection_id, matched)
+        orphan_times += graph_writer.move_sentences(writer, collection_id, matched.moved)
+        inserted = graph_writer.insert_sentences(writer, collection_id, [one.row for one in matched.fresh])
+        links = matched.links | {
+            sentence: normalise_names(one.names) for sentence, one in zip(inserted, matched.fresh, strict=True)
+        }
+        ids = matched.ids | dict(zip((one.place for one in matched.fresh), inserted, strict=True))
+        orphan_entities += graph_writer.set_links(writer, collection_id, links)
+        for observed in plan.observed:
+            observed.after(writer, lost, PlacedSentences(placed, ids))
+        removed_entities = graph_writer.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
+        return len(matched.fresh) - len(matched.removed), removed_entities
+
+    def _revise_sentences(self, writer: Writer, collection_id: int, matched: "_MatchedSentences") -> None:
+        """Give judged sentences their new texts, and have what was learned of them follow."""
+        revised = sorted(matched.revised)
+        graph_writer.revise_sentences(writer, collection_id, {one: matched.revised[one][0] for one in revised})
+        staged_embeddings.forget_sentences(writer, collection_id, revised)
+        question_supports.record_revisions(writer, collection_id, {one: matched.revised[one][1] for one in revised})
+        self._replay_memories(writer, collection_id, revised)
+
+
+@dataclass(frozen=True, slots=True)
+class _FreshSentence:
+    """A sentence to insert, its external id and position, and its names."""
+
+    row: SentenceRow
+    place: tuple[str, int]
+    names: tuple[str, ...]
+
 
 @dataclass(slots=True)
 class _MatchedSentences:
@@ -123,8 +180,8 @@ class _MatchedSentences:
         ids: external id, position -> sentence, of those that are kept.
         moved: sentence that is kept -> its position and time expression.
         links: sentence that is kept -> its normalised names.
-        fresh: rows to insert.
-        fresh_places, fresh_names: external id and position, and the names, of each of ``fresh``.
+        revised: sentence that is kept with another text -> its row, and how alike the texts are.
+        fresh: sentences to insert.
         removed: stored sentences that no passage has any more.
         shrunk: passages that they belong to, in id order.
     """
@@ -132,38 +189,10 @@ class _MatchedSentences:
     ids: dict[tuple[str, int], int] = field(default_factory=dict)
     moved: dict[int, tuple[int, str | None]] = field(default_factory=dict)
     links: dict[int, list[str]] = field(default_factory=dict)
-    fresh: list[SentenceRow] = field(default_factory=list)
-    fresh_places: list[tuple[str, int]] = field(default_factory=list)
-    fresh_names: list[tuple[str, ...]] = field(default_factory=list)
+    revised: dict[int, tuple[SentenceRow, float]] = field(default_factory=dict)
+    fresh: list[_FreshSentence] = field(default_factory=list)
     removed: list[int] = field(default_factory=list)
     shrunk: list[int] = field(default_factory=list)
-
-
-def _write_sentences(
-    writer: Writer, collection_id: int, plan: BatchPlan, placed: Mapping[str, int]
-) -> tuple[int, int]:
-    """Write sentences with their names and times, and remove those that are gone.
-
-    Returns:
-        How many sentences there are more than before, and how many names that nothing names any more were removed.
-    """
-    stored = passages.list_sentences(writer, collection_id, placed.values())
-    matched = _match_sentences(plan, placed, stored)
-    lost = LostSentences(matched.removed, _changes(plan, placed, stored, matched.shrunk))
-    for observed in plan.observed:
-        observed.before(writer, lost)
-    orphan_entities, orphan_times = graph_writer.delete_sentences(writer, collection_id, matched.removed)
-    orphan_times += graph_writer.move_sentences(writer, collection_id, matched.moved)
-    inserted = graph_writer.insert_sentences(writer, collection_id, matched.fresh)
-    ids = matched.ids | dict(zip(matched.fresh_places, inserted, strict=True))
-    links = matched.links | {
-        sentence: normalise_names(names) for sentence, names in zip(inserted, matched.fresh_names, strict=True)
-    }
-    orphan_entities += graph_writer.set_links(writer, collection_id, links)
-    for observed in plan.observed:
-        observed.after(writer, lost, PlacedSentences(placed, ids))
-    removed_entities = graph_writer.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
-    return len(matched.fresh) - len(matched.removed), removed_entities
 
 
 def _match_sentences(
@@ -188,12 +217,35 @@ def _match_sentences(
             vector = plan.texts.get(sentence.text)
             if vector is None:
                 raise StaleBatchError
-            matched.fresh.append(SentenceRow(passage, position, sentence.text, sentence.time_expression, vector))
-            matched.fresh_places.append((draft.external_id, position))
-            matched.fresh_names.append(sentence.entities)
+            row = SentenceRow(passage, position, sentence.text, sentence.time_expression, vector)
+            matched.fresh.append(_FreshSentence(row, (draft.external_id, position), sentence.entities))
     matched.removed = [sentence for ids in left.values() for sentence in ids]
     matched.shrunk = sorted({passage for (passage, _), ids in left.items() if ids})
     return matched
+
+
+def _match_revised(matched: _MatchedSentences, taught: Sequence[StoredSentence]) -> None:
+    """Keep sentences that verdicts taught something about and whose passage has them with a revised text.
+
+    Args:
+        taught: of the removed sentences.
+    """
+    by_passage: defaultdict[int, dict[int, str]] = defaultdict(dict)
+    for sentence in taught:
+        by_passage[sentence.passage_id][sentence.id] = sentence.text
+    revisions: dict[int, int] = {}
+    for passage, texts in by_passage.items():
+        places = [at for at, one in enumerate(matched.fresh) if one.row.passage_id == passage]
+        revised = match_revisions(texts, [matched.fresh[at].row.text for at in places])
+        for sentence_id, (at, likeness) in revised.items():
+            fresh = matched.fresh[places[at]]
+            revisions[places[at]] = sentence_id
+            matched.revised[sentence_id] = (fresh.row, likeness)
+            matched.ids[fresh.place] = sentence_id
+            matched.moved[sentence_id] = (fresh.row.position, fresh.row.time_expression)
+            matched.links[sentence_id] = normalise_names(fresh.names)
+    matched.fresh = [one for at, one in enumerate(matched.fresh) if at not in revisions]
+    matched.removed = [one for one in matched.removed if one not in matched.revised]
 
 
 def _check_names_and_times(writer: Writer, collection_id: int, plan: BatchPlan) -> None:

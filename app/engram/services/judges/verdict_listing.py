@@ -1,6 +1,6 @@
 """Lists of verdicts: what each is on and what it names, as far as the reader of the list may see it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -25,6 +25,7 @@ class ListedSentence:
         role: ``supported``, ``missed``, ``rejected`` or ``likely``.
         passage_id: the caller's id of its passage; None, like ``title`` and ``text``, if the sentence was deleted
             since, or is not for the reader of the list to see.
+        likeness: how alike it is to the text that was judged, in (0, 1]; less than 1 if it was revised since.
     """
 
     sentence_id: int
@@ -32,6 +33,7 @@ class ListedSentence:
     passage_id: str | None
     title: str | None
     text: str | None
+    likeness: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +70,27 @@ class VerdictListing:
         limit: int,
         before: int | None = None,
         query: UUID | None = None,
+        stale: bool = False,
     ) -> list[VerdictSummary]:
         """List verdicts in order of acceptance, or from ``before`` backwards; without scope ``audit`` own ones.
 
         Args:
             query: only verdicts on this answer.
+            stale: only those that name a sentence that is gone, or that was revised since.
         """
         own = None if scope.is_allowed(AUDIT) else scope.principal.name
         target = scope.collection.id
         with self._database.snapshot() as reader:
             events = feedback_events.page(
-                reader, target, status=status, after=after, limit=limit, principal=own, before=before, query=query
+                reader,
+                target,
+                status=status,
+                after=after,
+                limit=limit,
+                principal=own,
+                before=before,
+                query=query,
+                stale=stale,
             )
             if not events:
                 return []
@@ -111,19 +123,18 @@ def _summary(
         rating=stored.rating,
         reason=stored.reason,
         passages=[texts[one].external_id for one in stored.passages if one in texts],
-        sentences=_list_named_sentences(stored.sentences, stored.roles, sentences, texts),
+        sentences=_list_named_sentences(stored, sentences, texts),
         sentences_cut=stored.sentences_cut,
     )
 
 
 def _list_named_sentences(
-    ids: Sequence[int],
-    roles: Sequence[str],
+    stored: StoredSummary,
     sentences: Mapping[int, StoredSentence],
     texts: Mapping[int, StoredPassage],
 ) -> list[ListedSentence]:
     named = []
-    for sentence_id, role in zip(ids, roles, strict=True):
+    for sentence_id, role, likeness in zip(stored.sentences, stored.roles, stored.likeness, strict=True):
         sentence = sentences.get(sentence_id)
         passage = None if sentence is None else texts.get(sentence.passage_id)
         named.append(
@@ -133,6 +144,7 @@ def _list_named_sentences(
                 passage_id=None if passage is None else passage.external_id,
                 title=None if passage is None else passage.title,
                 text=None if sentence is None else sentence.text,
+                likeness=likeness,
             )
         )
     return named

@@ -182,9 +182,8 @@ class ReembeddingService:
             without = partial(staged_embeddings.list_unembedded_rows, table=table)
             for rows in self._read_unembedded(collection, target, without):
                 vectors = list(self._encoder.embed_anew(target, [row.text for row in rows]))
-                ids = [row.id for row in rows]
                 with progress.write_counted(table, len(rows)) as writer:
-                    staged_embeddings.stage_rows(writer, collection.id, table, target, ids, vectors)
+                    staged_embeddings.stage_rows(writer, collection.id, table, target, rows, vectors)
                 if work.should_stop():
                     return False
         for sources in self._read_unembedded(collection, target, staged_embeddings.list_unembedded_passages):

@@ -1,4 +1,4 @@
-"""Derived state: what other rooms keep of a collection, and have copied, verified, cleared and retired with it."""
+"""Derived state: what wings keep of a collection, and have copied, verified, cleared and retired with it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from engram.storage.revocation.copied_rows import Copy
 
 
 class DerivedState:
-    """State that one room keeps. A method that is not overridden does nothing.
+    """State that one wing keeps. A method that is not overridden does nothing.
 
     Attributes:
         verified_tables: tables that ``verify`` compares rows of.

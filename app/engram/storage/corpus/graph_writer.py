@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engram.core.text.spelling import normalise_spelling
 from engram.storage.column_parameters import vectors
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
+from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 Vector = NDArray[np.float32]
 
@@ -127,6 +127,23 @@ def _move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tup
         },
     )
     return [row.time_expression_id for row in rows if row.time_expression_id is not None]
+
+
+def revise_sentences(writer: Writer, collection_id: int, revised: Mapping[int, SentenceRow]) -> None:
+    """Give kept sentences another text with its vector; ``move_sentences`` gives them positions and times."""
+    rows = "unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)"
+    writer.execute(
+        f"""
+        UPDATE sentence SET text = new.text, embedding = new.embedding FROM {alias_rows(rows)}
+        WHERE sentence.collection_id = new.collection_id AND sentence.id = new.id
+        """,
+        {
+            "collection": collection_id,
+            "ids": list(revised),
+            "texts": [row.text for row in revised.values()],
+            "embeddings": vectors([row.embedding for row in revised.values()]),
+        },
+    )
 
 
 def insert_entities(writer: Writer, collection_id: int, surfaces: Mapping[str, str]) -> int:

@@ -16,7 +16,6 @@ from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_
 from engram.storage.visible_documents import build_successor_column
 
 Vector = NDArray[np.float32]
-"""Key under which an index finds the text of a ``passage p``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,8 @@ _COLUMNS = """
 """
 
 
-# The first document from this id on is the one of this id, which a foreign key keeps. Asked for by an equality, it
-# would be looked for among all sources by a plan that was made while there was no document.
+# A foreign key keeps the document, so the first one from this id on is the one of this id. An equality would be
+# answered from the index of sources, by a plan that was made while there was no document.
 def _join_document() -> str:
     return f"""
     LEFT JOIN LATERAL (

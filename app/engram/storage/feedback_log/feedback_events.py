@@ -147,6 +147,19 @@ def find(reader: Reader, collection_id: int, event: int) -> VerdictEvent | None:
     return None if row is None else build_event(row)
 
 
+_NAMES_CHANGED = """
+    EXISTS (
+        SELECT FROM verdict_sentence named
+        LEFT JOIN sentence s ON s.collection_id = named.collection_id AND s.id = named.sentence_id
+        LEFT JOIN question_support known
+          ON known.collection_id = named.collection_id AND known.question_id = feedback_event.question_id
+         AND known.sentence_id = named.sentence_id
+        WHERE named.collection_id = feedback_event.collection_id AND named.event_id = feedback_event.id
+          AND named.collection_id = %(collection)s AND (s.id IS NULL OR known.likeness < 1)
+    )
+"""
+
+
 def page(
     reader: Reader,
     collection_id: int,
@@ -157,10 +170,12 @@ def page(
     principal: str | None = None,
     before: int | None = None,
     query: UUID | None = None,
+    stale: bool = False,
 ) -> list[VerdictEvent]:
     """Events in order of acceptance, those after event ``after``; ``principal``: only whose it brought.
 
     With ``before`` those accepted before that event, the latest first. With ``query`` only those on that answer.
+    ``stale``: only those that name a sentence that is gone, or that was revised since.
     """
     rows = reader.rows(
         f"""
@@ -168,7 +183,7 @@ def page(
           AND id < coalesce(%(before)s::bigint, 9223372036854775807)
           AND (%(status)s::text IS NULL OR status = %(status)s)
           AND (%(principal)s::text IS NULL OR principal = %(principal)s)
-          {"" if query is None else "AND query_id = %(query)s"}
+          {"" if query is None else "AND query_id = %(query)s"} {f"AND {_NAMES_CHANGED}" if stale else ""}
         ORDER BY id {"" if before is None else "DESC"} LIMIT %(limit)s
         """,
         {

@@ -14,7 +14,8 @@ class StoredSummary:
 
     Attributes:
         asker: principal whose query is judged; None once the query is deleted, and the log has only its copy.
-        sentences: the first ``limit`` that the verdict names, in id order; ``roles`` has what it says of each.
+        sentences: the first ``limit`` that the verdict names, in id order; ``roles`` has what it says of each, and
+            ``likeness`` how alike each is to the text that was judged, in (0, 1].
         sentences_cut: whether it names more.
         passages: those that helped as a whole, in id order.
     """
@@ -25,6 +26,7 @@ class StoredSummary:
     reason: str | None
     sentences: tuple[int, ...]
     roles: tuple[str, ...]
+    likeness: tuple[float, ...]
     sentences_cut: bool
     passages: tuple[int, ...]
 
@@ -38,14 +40,19 @@ def read(reader: Reader, collection_id: int, events: Sequence[int], limit: int) 
     rows = reader.rows(
         f"""
         SELECT event.id, event.rating, event.reason, judged.question, asked.principal AS asker,
-               named.sentences, named.roles, helped.passages
+               named.sentences, named.roles, named.likeness, helped.passages
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         {join_by_index("feedback_event event", "event.id = wanted.id")}
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
         {join_by_index("episode asked", "asked.id = event.query_id", outer=True)}
         CROSS JOIN LATERAL (
             SELECT coalesce(array_agg(sentence_id ORDER BY sentence_id), '{{}}') AS sentences,
-                   coalesce(array_agg(role ORDER BY sentence_id), '{{}}') AS roles
+                   coalesce(array_agg(role ORDER BY sentence_id), '{{}}') AS roles,
+                   coalesce(array_agg(coalesce((
+                       SELECT known.likeness FROM question_support known
+                       WHERE known.collection_id = %(collection)s AND known.question_id = event.question_id
+                         AND known.sentence_id = first.sentence_id
+                   ), 1) ORDER BY sentence_id), '{{}}') AS likeness
             FROM (
                 SELECT sentence_id, role FROM verdict_sentence
                 WHERE collection_id = %(collection)s AND event_id = wanted.id
@@ -67,6 +74,7 @@ def read(reader: Reader, collection_id: int, events: Sequence[int], limit: int) 
             reason=row.reason,
             sentences=tuple(row.sentences[:limit]),
             roles=tuple(row.roles[:limit]),
+            likeness=tuple(row.likeness[:limit]),
             sentences_cut=len(row.sentences) > limit,
             passages=tuple(row.passages),
         )

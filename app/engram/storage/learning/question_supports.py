@@ -51,7 +51,8 @@ def recall(reader: Reader, focus: Focus, questions: int) -> list[PastSupport]:
     """Read the supports of the ``questions`` nearest past questions, nearest first.
 
     Sentences that were rejected are among them: their passages go down. One that was supported, and later rejected
-    as often, recalls nothing. An answer that it leads is as sufficient as the judged one was.
+    as often, recalls nothing. An answer that it leads is as sufficient as the judged one was. What was said of a
+    sentence that was revised since counts by how alike both texts are.
     """
     rows = reader.rows(build_recall_query(focus), focus.parameters(questions=questions))
     return [PastSupport(**row._asdict()) for row in rows]
@@ -66,7 +67,8 @@ def build_recall_query(focus: Focus) -> str:
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE {past.rows} {build_seen_condition("question")} ORDER BY {past.order} LIMIT %(questions)s
         ), known AS MATERIALIZED (
-            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
+            SELECT near.*, supported.sentence_id, supported.support * supported.likeness AS support,
+                   1 - (1 - supported.perplexity) * supported.likeness AS perplexity, supported.complete,
                    supported.answered, supported.sufficiency
             FROM near {join_by_index("question_support supported", "supported.question_id = near.id")}
             WHERE {SUPPORTED.format(row="supported")} OR {REJECTED.format(row="supported")}
@@ -204,7 +206,7 @@ def _build_parameters(supports: SupportRows) -> dict[str, Any]:
 
 
 def store_supports(writer: Writer, collection_id: int, supports: SupportRows) -> None:
-    """Write supports, by question and sentence, whether they are there already or not."""
+    """Write supports of sentences as they are now, by question and sentence; those that are there are replaced."""
     renew_question_version(writer, collection_id)
     writer.execute(
         f"""
@@ -215,7 +217,7 @@ def store_supports(writer: Writer, collection_id: int, supports: SupportRows) ->
             support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
             complete = excluded.complete, gain_budgets = excluded.gain_budgets,
             judge_statements = excluded.judge_statements,
-            answered = excluded.answered, sufficiency = excluded.sufficiency
+            answered = excluded.answered, sufficiency = excluded.sufficiency, likeness = 1
         """,
         {"collection": collection_id, **_build_parameters(supports)},
     )
@@ -251,6 +253,19 @@ def replace_supports(
             "questions": integers(question for question, _ in removed),
             "sentences": integers(sentence for _, sentence in removed),
         },
+    )
+
+
+def record_revisions(writer: Writer, collection_id: int, likeness: Mapping[int, float]) -> None:
+    """Note of what verdicts said of revised sentences how alike the texts are; sentence -> likeness, in (0, 1]."""
+    renew_question_version(writer, collection_id)
+    rows = "unnest(%(sentences)s::bigint[], %(likeness)s::float8[]) AS given(sentence_id, likeness)"
+    writer.execute(
+        f"""
+        UPDATE question_support known SET likeness = known.likeness * new.likeness FROM {alias_rows(rows)}
+        WHERE known.collection_id = new.collection_id AND known.sentence_id = new.sentence_id
+        """,
+        {"collection": collection_id, "sentences": list(likeness), "likeness": list(likeness.values())},
     )
 
 

@@ -1,7 +1,7 @@
 """Vectors by encoders that a collection does not serve by, beside those that it serves by, until they change
 places.
 
-Of a sentence, an entity or a time expression there is one for each encoder, as its text never changes. That of a
+Of a sentence, an entity or a time expression there is one for each encoder, of its present text. That of a
 passage says of which content it is, and those of texts that callers sent (questions, times, expansions) stand by
 the text alone. Each goes with what it is of: see the foreign keys, and ``forget_passages``.
 """
@@ -147,20 +147,33 @@ def stage_rows(
     collection_id: int,
     table: Row,
     encoder: EncoderId,
-    ids: Sequence[int],
+    embedded: Sequence[UnembeddedText],
     vectors: Sequence[Vector],
 ) -> None:
-    """Keep vectors of these rows, those that are gone left out, and beside them those that they have now."""
-    parameters = {"collection": collection_id, "encoder": encoder.fingerprint, "ids": list(ids)}
+    """Keep vectors of these rows, and beside them those that they have now.
+
+    Rows that are gone, or have another text by now, are left out.
+    """
+    parameters = {
+        "collection": collection_id,
+        "encoder": encoder.fingerprint,
+        "ids": [row.id for row in embedded],
+        "texts": [row.text for row in embedded],
+    }
     join = f"""
         JOIN {table} r ON r.collection_id = new.collection_id AND r.id = new.id
+                      AND r.{TEXT_COLUMNS[table]} = new.text
     """
+    given = "unnest(%(ids)s::bigint[], %(texts)s::text[]) AS new(id, text)"
+    given_with_vectors = (
+        "unnest(%(ids)s::bigint[], %(texts)s::text[], %(vectors)s::vector[]) AS new(id, text, embedding)"
+    )
     locked = "ORDER BY r.id FOR KEY SHARE OF r ON CONFLICT DO NOTHING"
     writer.execute(
         f"""
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, %(encoder)s, r.id, new.embedding
-        FROM {alias_rows("unnest(%(ids)s::bigint[], %(vectors)s::vector[]) AS new(id, embedding)")} {join} {locked}
+        FROM {alias_rows(given_with_vectors)} {join} {locked}
         """,
         parameters | {"vectors": sent(vectors)},
     )
@@ -168,7 +181,7 @@ def stage_rows(
         f"""
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding
-        FROM {alias_rows("unnest(%(ids)s::bigint[]) AS new(id)")}
+        FROM {alias_rows(given)}
         JOIN collection c ON c.id = new.collection_id {join} WHERE r.embedding IS NOT NULL {locked}
         """,
         parameters,
@@ -244,6 +257,14 @@ def forget_passages(writer: Writer, collection_id: int, passages: Sequence[int])
     writer.execute(
         "DELETE FROM staged_embedding WHERE collection_id = %(collection)s AND passage_id = ANY(%(passages)s)",
         {"collection": collection_id, "passages": list(passages)},
+    )
+
+
+def forget_sentences(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+    """Remove what is of former texts of these sentences."""
+    writer.execute(
+        "DELETE FROM staged_embedding WHERE collection_id = %(collection)s AND sentence_id = ANY(%(sentences)s)",
+        {"collection": collection_id, "sentences": list(sentences)},
     )
 
 

@@ -120,6 +120,12 @@ question_support = Table(
         default="'[]'",
         comment="Each judge's last word, 1 for support and 0 for rejection, in the order of their first words.",
     ),
+    require(
+        "likeness",
+        Double,
+        default="1",
+        comment="How alike the sentence is to the text that verdicts judged; less than 1 once it was revised.",
+    ),
     PrimaryKeyConstraint("collection_id", "question_id", "sentence_id"),
     build_parent_key("question", "question_id"),
     build_parent_key("sentence", "sentence_id"),

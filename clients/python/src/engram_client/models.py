@@ -1167,6 +1167,10 @@ class NamedSentenceOut(Struct):
     A sentence that a verdict names.
     """
 
+    likeness: float
+    """
+    How alike it is to the text that was judged, in (0, 1]; less than 1 if it was revised since.
+    """
     passage_id: str | None
     """
     Null, as its title and text, if it was deleted since or the key may not read the collection.

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
+import engram
 from engram.wings.importing.conversion import chunks
 from engram.wings.importing.conversion.documents import (
     Conversion,
@@ -26,7 +27,7 @@ from engram.wings.importing.conversion.documents import (
 )
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(engram.__file__).resolve().parents[1]
 _POLL_SECONDS = 0.2
 _LENGTH = struct.Struct(">Q")
 _FAILURES = {error.__name__: error for error in (UnreadableError, NotInstalledError)}
