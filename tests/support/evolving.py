@@ -105,7 +105,7 @@ def services(
     )
     evolve = KeyEvolutionService(application.database, learning.rules)
     memories, _, weights = application.learning.learner.effects
-    effects = [memories, KeyCreditEffect(attribution, evolve), weights]
+    effects = [memories, KeyCreditEffect(lambda: attribution, lambda: evolve), weights]
     return replace(application.learning.learner, effects=effects), evolve
 
 

@@ -215,9 +215,14 @@ def test_a_job_goes_on_where_it_was_lost(both: Application, taught: str) -> None
 
 def _build_small_service(application: Application) -> ReembeddingService:
     """Change of encoder in batches of four texts."""
-    evolve = application.passage_keys.evolve
     return ReembeddingService(
-        application.database, application.models.encoder, batch_size=4, memories=replay_memories, keys=evolve.rebase
+        application.database,
+        application.models.encoder,
+        batch_size=4,
+        memories=replay_memories,
+        follow=lambda writer, collection_id: [
+            state.follow_encoder(writer, collection_id) for state in application.hooks.derived_states
+        ],
     )
 
 

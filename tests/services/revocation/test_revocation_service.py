@@ -302,12 +302,7 @@ class TestBesideWorkers:
 
 class TestJobs:
     def service(self, application: Application, batch_size: int) -> RevocationService:
-        return RevocationService(
-            application.database,
-            application.passage_keys.attribution,
-            application.passage_keys.evolve,
-            batch_size=batch_size,
-        )
+        return RevocationService(application.database, application.hooks.derived_states, batch_size=batch_size)
 
     def runner(self, application: Application, batch_size: int) -> Runner:
         return runner(application, revocation=self.service(application, batch_size))

@@ -1,16 +1,21 @@
 """Proof by replay: a clean collection is clean, and a row that the log does not lead to is found, in any table."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
+from engram.services.passage_keys.key_evolution import KeyEvolutionService
+from engram.services.revocation.derived_keys import DerivedKeys
 from engram.services.revocation.verification import VerificationService
 from engram.services.revocation.verification_findings import TABLES, VerificationReport
 from engram.storage.corpus import collections
 from tests.support import state, twins, undo
 from tests.support.databases import application_on, open_migrated
+
+LEARNED = (*TABLES, *DerivedKeys.verified_tables)
 
 
 def list_different_tables(application: Application, collection: str) -> set[str]:
@@ -103,8 +108,8 @@ class TestCleanReports:
         report = application.revocation.verification.verify(application.auth.access.scope(taught))
         assert report.clean
         rows = {table.table: table.rows for table in report.tables}
-        assert list(rows)[: len(TABLES)] == list(TABLES)
-        for table in TABLES:
+        assert list(rows)[: len(LEARNED)] == list(LEARNED)
+        for table in LEARNED:
             assert rows[table] == len(state.rows(application, taught, table)), table
             assert rows[table] > 0, table
 
@@ -118,6 +123,7 @@ class TestCleanReports:
     ) -> None:
         whole = application.revocation.verification.verify(application.auth.access.scope(taught))
         monkeypatch.setattr("engram.services.revocation.verification.CHUNK", 2)
+        monkeypatch.setattr("engram.services.revocation.derived_keys.VERIFIED", 2)
         monkeypatch.setattr("engram.services.revocation.verification.EVENTS", 3)
         monkeypatch.setattr("engram.storage.feedback_log.replay_history.PAGE", 3)
         monkeypatch.setattr("engram.services.feedback_log.log_replay.PAGE", 3)
@@ -245,9 +251,11 @@ class TestDifferences:
         assert list_different_tables(application, taught) == {"learned_weights"}
 
     def test_it_verifies_with_the_capacity_it_is_given(self, application: Application, taught: str) -> None:
-        narrow = VerificationService(
-            application.database, application.models.priors, {}, application.passage_keys.evolve, [], capacity=1
+        narrow_keys = KeyEvolutionService(
+            application.database, replace(application.models.key_learning.rules, units=1, capacity=1)
         )
+        derived = DerivedKeys(lambda: application.passage_keys.attribution, lambda: narrow_keys)
+        narrow = VerificationService(application.database, application.models.priors, {}, [derived])
         assert {d.table for d in narrow.verify(application.auth.access.scope(taught)).differences} == {
             "expansion_memory"
         }

@@ -1,6 +1,6 @@
 """Effect on passage keys: the expansions of verdicts are credited with the passages that they helped to find."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -17,10 +17,15 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class KeyCreditEffect:
-    """Credits expansions, and makes passage keys of them once that is due."""
+    """Credits expansions, and makes passage keys of them once that is due.
 
-    attribution: Attribution
-    evolution: KeyEvolutionService
+    Attributes:
+        attribution: returns the service that credits expansions.
+        evolution: returns the service that composes keys.
+    """
+
+    attribution: Callable[[], Attribution]
+    evolution: Callable[[], KeyEvolutionService]
 
     def begin(self, collection_id: int, events: Sequence[int]) -> BatchEffect:
         """Embed the expansions of the events.
@@ -29,7 +34,7 @@ class KeyCreditEffect:
             NotFoundError: the collection is gone.
             EmbeddingSpaceMismatchError: there are new expansions, and its vectors are of another encoder.
         """
-        units, space = self.attribution.prepare(collection_id, events)
+        units, space = self.attribution().prepare(collection_id, events)
         return _CreditedUnits(self, units, space) if units else BatchEffect()
 
 
@@ -42,13 +47,13 @@ class _CreditedUnits(BatchEffect):
     def record(self, writer: Writer, batch: VerdictBatch) -> None:
         """Credit the units. Those of new judges get nothing."""
         credited_events = [event for event in batch.events if not batch.constants[event.id].is_new]
-        self._effect.attribution.credit(writer, batch.collection_id, credited_events, self._units)
+        self._effect.attribution().credit(writer, batch.collection_id, credited_events, self._units)
 
     def finish(self, batch: VerdictBatch) -> None:
         """Evolve the passage keys if that is due. A failure is logged, and the evolution stays due."""
         try:
             with stage("evolve"):
-                self._effect.evolution.evolve_if_due(batch.collection_id)
+                self._effect.evolution().evolve_if_due(batch.collection_id)
         except UnavailableError as error:
             log.warning("keys not evolved", collection_id=batch.collection_id, error=error.detail)
         except Exception:

@@ -38,6 +38,11 @@ class KeyEvolutionService:
         self._database = database
         self._rules = rules
 
+    @property
+    def capacity(self) -> int:
+        """Units that a passage's expansion memory holds."""
+        return self._rules.capacity
+
     def evolve(self, scope: Scope) -> Generation | None:
         """Take in all evidence that waits, now; None if nothing would change.
 

@@ -28,6 +28,24 @@ class DerivedState:
     def verify(self, reader: Reader, collection_id: int, findings: Findings) -> None:
         """Compare what is stored with what it follows from, on the snapshot of the verification."""
 
+    def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> None:
+        """Withdraw what these applied verdicts taught, in the transaction that revokes them.
+
+        Rows of sentences are locked then, those of weights are not.
+        """
+
+    def rebase(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
+        """Compute anew what follows from the base keys of these passages, in the transaction that changed them.
+
+        ``collections.lock_graph`` holds the collection.
+        """
+
+    def follow_encoder(self, writer: Writer, collection_id: int) -> None:
+        """Compute anew what follows from vectors, in the transaction that exchanged those of all rows.
+
+        The collection and the right to learn are locked.
+        """
+
     def clear(self, writer: Writer, collection_id: int) -> Mapping[str, int]:
         """Remove what does not outlive the log, in the transaction that removes the log; table -> rows."""
         return {}

@@ -25,6 +25,15 @@ class Generation:
     created_at: datetime
 
 
+LEARNED = (
+    "key_evolution",
+    "key_generation",
+    "passage_key",
+    "evolved_posting",
+    "expansion_memory",
+    "expansion_unit",
+)
+"""Tables of what verdicts taught of keys, in the order of their locks; evidence and credits go with verdicts."""
 _SELECT = """
     SELECT number, parent, active, reason, rules, events, passages, created_at FROM key_generation
     WHERE collection_id = %(collection)s
@@ -138,3 +147,14 @@ def _serve(writer: Writer, collection_id: int, number: int) -> None:
         "UPDATE collection SET key_generation = %(number)s WHERE id = %(collection)s",
         {"collection": collection_id, "number": number},
     )
+
+
+def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
+    """Remove evolved keys, their generations and all units, after the verdicts; table -> rows. Base keys serve."""
+    _serve(writer, collection_id, 0)
+    return {
+        table: writer.execute(
+            f"DELETE FROM {table} WHERE collection_id = %(collection)s", {"collection": collection_id}
+        )
+        for table in LEARNED
+    }

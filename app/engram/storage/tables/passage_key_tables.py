@@ -20,6 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from engram.storage.tables.table_base import (
+    SENT_TEXT,
     build_collection_column,
     build_id_column,
     build_inherited_collection_column,
@@ -46,6 +47,7 @@ expansion_unit = Table(
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "text_hash"),
     comment="Expansion units that verdicts brought, each text once.",
+    info={SENT_TEXT: "text"},
 )
 
 key_generation = Table(
