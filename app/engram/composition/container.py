@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from typing import TypeVar
 
 from engram import __version__
-from engram.composition.hooks import Hooks
 from engram.composition.models import Models
 from engram.composition.parts.answer_services import AnswerServices
 from engram.composition.parts.auth_services import AuthServices
@@ -14,7 +12,6 @@ from engram.composition.parts.corpus_services import CorpusServices
 from engram.composition.parts.job_services import JobServices
 from engram.composition.parts.learning_services import LearningServices
 from engram.composition.parts.maintenance_services import MaintenanceServices
-from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.composition.parts.revocation_services import RevocationServices
 from engram.composition.server_addresses import servers
@@ -22,13 +19,9 @@ from engram.composition.servers import Connections, Servers
 from engram.composition.startup import Startup
 from engram.composition.wings import Wing, choose_wings, collect_hooks, find_local_servers, list_installed_wings
 from engram.config.settings import Settings
-from engram.services.effects.key_credit_effect import KeyCreditEffect
 from engram.services.encoders.encoder_registry import EncoderRegistry
 from engram.services.jobs.work import JobHandler, JobKind
 from engram.services.maintenance.wing_clearing import WingHoldings
-from engram.services.passage_keys.attribution import Attribution
-from engram.services.passage_keys.key_evolution import KeyEvolutionService
-from engram.services.revocation.derived_keys import DerivedKeys
 from engram.telemetry import tracing
 from engram.telemetry.metrics_endpoint import Check, MetricsEndpoint
 
@@ -59,7 +52,6 @@ class Application:
     retrieval: RetrievalServices
     answers: AnswerServices
     learning: LearningServices
-    passage_keys: PassageKeyServices
     revocation: RevocationServices
     jobs: JobServices
     maintenance: MaintenanceServices
@@ -81,7 +73,7 @@ class Application:
         self.database = self.connections.database
         self.stream = self.connections.stream
         registry = EncoderRegistry(self.database)
-        self.hooks = self._add_passage_keys(collect_hooks(self._chosen_wings, self.installed_wings, self))
+        self.hooks = collect_hooks(self._chosen_wings, self.installed_wings, self)
         self.models = Models(settings, registry.fingerprint, self.hooks.weight_models)
         self._closing = ExitStack()
         self._closing.callback(self.models.close)
@@ -91,27 +83,11 @@ class Application:
         for wing in self._chosen_wings:
             self.wing_services[wing.name] = wing.attach(self)
 
-    def _add_passage_keys(self, hooks: Hooks) -> Hooks:
-        """Return the hooks with what verdicts teach of passage keys before them."""
-
-        def find_attribution() -> Attribution:
-            return self.passage_keys.attribution
-
-        def find_evolution() -> KeyEvolutionService:
-            return self.passage_keys.evolve
-
-        return replace(
-            hooks,
-            derived_states=[DerivedKeys(find_attribution, find_evolution), *hooks.derived_states],
-            verdict_effects=[KeyCreditEffect(find_attribution, find_evolution), *hooks.verdict_effects],
-        )
-
     def _compose(self) -> None:
         """Create the groups of services (``composition/parts``). A service is made on its first use."""
         settings, database, models = self.settings, self.database, self.models
         self.auth = AuthServices(settings, self.connections, models)
         self.retrieval = RetrievalServices(settings, database, models, self.hooks)
-        self.passage_keys = PassageKeyServices(database, models)
         self.corpus = CorpusServices(settings, database, models, self.hooks)
         self.learning = LearningServices(
             settings,
@@ -160,6 +136,12 @@ class Application:
         for wing in self._chosen_wings:
             if wing.warm_up is not None:
                 wing.warm_up(self.wing_services[wing.name])
+
+    def sweep_wings(self) -> None:
+        """Have the wings do what is due."""
+        for wing in self._chosen_wings:
+            if wing.sweep is not None:
+                wing.sweep(self.wing_services[wing.name])
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.

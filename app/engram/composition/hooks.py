@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
+from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
@@ -24,6 +25,7 @@ class Hooks:
         verdict_effects: take part in the transactions of verdicts, after memories and before weights.
         weight_models: taught by verdicts.
         explainer: finds the verdicts behind answers.
+        key_explainer: explains evolved passage keys.
     """
 
     question_rules: Sequence[QuestionRule] = ()
@@ -33,3 +35,4 @@ class Hooks:
     verdict_effects: Sequence[VerdictEffect] = ()
     weight_models: Sequence[WeightModel] = ()
     explainer: Explainer | None = None
+    key_explainer: KeyExplainer | None = None

@@ -14,6 +14,7 @@ from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.jobs.work import JobHandler, JobKind
+from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
@@ -98,6 +99,8 @@ class Wing:
             weights; called as early as ``make_passage_observer``.
         make_weight_model: makes a model that verdicts teach; called as early as ``make_passage_observer``.
         make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
+        key_explainer: explains evolved passage keys. Of several wings the first one's is asked.
+        sweep: does what is due; workers call it every few seconds with the wing's services.
         job_handlers: kind of job -> function that takes the wing's services and returns the handler of such jobs.
         warm_up: loads what the wing's services need, before the first request.
         collection_settings: column of the core's table ``collection`` -> function that validates a new value and
@@ -116,6 +119,8 @@ class Wing:
     make_verdict_effect: Callable[[Any], VerdictEffect] | None = None
     make_weight_model: Callable[[Any], WeightModel] | None = None
     make_explainer: Callable[[Any], Explainer] | None = None
+    key_explainer: KeyExplainer | None = None
+    sweep: Callable[[Any], object] | None = None
     job_handlers: Mapping[JobKind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
@@ -223,4 +228,5 @@ def collect_hooks(wings: Sequence[Wing], installed: Sequence[Wing], application:
         verdict_effects=[wing.make_verdict_effect(application) for wing in wings if wing.make_verdict_effect],
         weight_models=[wing.make_weight_model(application) for wing in wings if wing.make_weight_model],
         explainer=next((wing.make_explainer(application) for wing in wings if wing.make_explainer), None),
+        key_explainer=next((wing.key_explainer for wing in wings if wing.key_explainer is not None), None),
     )

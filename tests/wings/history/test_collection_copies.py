@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
-from engram.storage.revocation import copied_keys
 from engram.storage.revocation.copied_rows import Copy
 from engram.wings.history.storage import collection_copies, copied_log
 from engram.wings.history.storage.collection_copies import Corpus
+from engram.wings.published.storage import copied_keys
 from tests.conftest import Ingest
 from tests.storage.conftest import TaughtCollection
 from tests.support import past, state

@@ -14,8 +14,8 @@ from engram.services.corpus.graph_builder import IndexService
 from engram.services.corpus.kind_measurement import CorpusKindService
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_readers import PassageReadersService
+from engram.services.corpus.rekey import RekeyService
 from engram.services.maintenance.reembedding import ReembeddingService
-from engram.services.passage_keys.rekey import RekeyService
 from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.database import Database, Writer
 

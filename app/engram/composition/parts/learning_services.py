@@ -50,7 +50,13 @@ class LearningServices:
     @locked_property
     def verdicts(self) -> VerdictService:
         """Verdicts from the door to their receipts."""
-        return VerdictService(self.database, self.log, self.learner, self.revocation.replace_ratings)
+        return VerdictService(
+            self.database,
+            self.log,
+            self.learner,
+            self.revocation.replace_ratings,
+            None if self.hooks.key_explainer is None else self.hooks.key_explainer.find_effect,
+        )
 
     @locked_property
     def log(self) -> VerdictLog:

@@ -19,7 +19,7 @@ from engram.storage.column_parameters import vectors as sent
 from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import EncoderId
 from engram.storage.database import Reader, Writer
-from engram.storage.passage_keys.staged_keys import SOURCE, KeyText
+from engram.storage.maintenance.staged_keys import SOURCE, KeyText
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 from engram.storage.tables.table_base import SENT_TEXT, metadata
 

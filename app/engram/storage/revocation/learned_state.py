@@ -12,14 +12,17 @@ TABLES = (
     "question",
     "sentence_memory",
     "question_memory",
+    "passage_key",
+    "evolved_posting",
+    "evolved_key_version",
     "learned_weights",
     "episode",
 )
 
 
 def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
-    """Remove a collection's episodes, events with their audit, questions with their supports, memories and learned
-    weights.
+    """Remove a collection's episodes, events with their audit, questions with their supports, memories, evolved
+    keys and learned weights.
 
     Returns:
         Table -> rows removed from it directly.
@@ -31,6 +34,7 @@ def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
     # Events that are being applied hold the collection; those accepted from now on wait for it.
     lock_row(writer, collection_id, EXCLUSIVE, condition="true")
     collections.load_by_id(writer, collection_id)
+    writer.execute("UPDATE collection SET key_generation = 0 WHERE id = %(collection)s", parameters)
     return {
         table: writer.execute(f"DELETE FROM {table} WHERE collection_id = %(collection)s", parameters)
         for table in TABLES
