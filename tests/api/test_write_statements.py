@@ -8,6 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
+from engram.wings.published.parts import published_of
 from tests.api.conftest import Variant
 from tests.support import state
 from tests.support.constants import INGEST_BATCH, set_constants
@@ -198,6 +199,7 @@ class TestIngest:
         assert sent[0].statements == sent[1].statements
         assert list(map(sorted, sent[0].written)) == list(map(sorted, sent[1].written))
 
+    @pytest.mark.wing("published")
     def test_passages_with_evolved_keys_take_as_many_statements_as_one(
         self, application: Application, collection: str
     ) -> None:
@@ -219,7 +221,7 @@ class TestIngest:
                 expansions=units,
                 retrieval_success=True,
             )
-            assert application.passage_keys.evolve.evolve(scope) is not None
+            assert published_of(application).evolve.evolve(scope) is not None
             assert len(state.rows(application, into, "passage_key")) == count
             sent.append(record_ingest(application, into, lines(count, "He read.")))
         assert sent[0].statements == sent[1].statements

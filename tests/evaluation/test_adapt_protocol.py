@@ -12,10 +12,10 @@ from rich.console import Console
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.core.filter.logged_verdict import Expansion
+from engram.core.filter.logged_verdict import GENERATION_THRESHOLD, Expansion
 from engram.services.auth.scope import Scope
-from engram.services.passage_keys.expansion_validation import GENERATION_THRESHOLD, ExpansionValidation
-from engram.services.passage_keys.key_evolution import KeyEvolutionService
+from engram.wings.published.services.expansion_validation import ExpansionValidation
+from engram.wings.published.services.key_evolution import KeyEvolutionService
 from engram_evaluation import adapt_table
 from engram_evaluation.adapt_protocol import select_expandable, split
 from engram_evaluation.dataset import Dataset, Question

@@ -13,6 +13,7 @@ from sqlalchemy.engine import make_url
 
 from engram.composition.container import Application, Servers
 from engram.wings.local import sample
+from engram.wings.published.parts import published_of
 from engram.wings.upkeep.parts import upkeep_of
 from tests.support import state, undo
 from tests.support.databases import application_on, new_database
@@ -92,7 +93,7 @@ class Installation:
         self.application.jobs.runner.run_ready()
         events = undo.stream(self.application, name, VERDICTS, seed=seed)
         undo.apply(self.application, name, events, batch=6)
-        self.application.passage_keys.evolve.evolve(self.application.auth.access.scope(name))
+        published_of(self.application).evolve.evolve(self.application.auth.access.scope(name))
         return name
 
     def findings(self, *, workers: bool = False) -> list[str]:

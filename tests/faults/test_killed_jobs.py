@@ -41,9 +41,9 @@ INGEST = ANY_KIND | {
     "between two batches": ("engram.storage.corpus.collections:lock_graph_in", "before", "3"),
 }
 REKEY = ANY_KIND | {
-    "keys staged and not committed": ("engram.storage.passage_keys.staged_keys:stage", "after", "2"),
-    "between two batches": ("engram.storage.passage_keys.staged_keys:list_unstaged", "before", "3"),
-    "half of the keys in place": ("engram.storage.passage_keys.staged_keys:put_in_place", "after", "2"),
+    "keys staged and not committed": ("engram.storage.maintenance.staged_keys:stage", "after", "2"),
+    "between two batches": ("engram.storage.maintenance.staged_keys:list_unstaged", "before", "3"),
+    "half of the keys in place": ("engram.storage.maintenance.staged_keys:put_in_place", "after", "2"),
 }
 REVOCATION = ANY_KIND | {
     "verdicts revoked and not counted": ("engram.storage.jobs.job_claims:advance", "before"),

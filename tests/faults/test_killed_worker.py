@@ -7,6 +7,7 @@ import pytest
 import redis
 
 from engram.composition.container import Application
+from engram.wings.published.parts import published_of
 from tests.faults.conftest import Start, Working
 from tests.support import state, twins, undo
 from tests.support.constants import FEEDBACK_BATCH, SWEEP_SECONDS, WAITING_KEY_EVENTS
@@ -22,16 +23,16 @@ STEPS = {
     "memories written": ("engram.storage.learning.sentence_memories:store", "after", "2"),
     "supports written": ("engram.storage.learning.question_supports:store_supports", "after", "2"),
     "audit written": ("engram.storage.learning.sentence_memories:record", "after", "2"),
-    "credits written": ("engram.storage.passage_keys.key_credits:add_evidence", "after", "2"),
-    "expansion memories written": ("engram.storage.passage_keys.key_credits:refresh_memory", "after", "2"),
+    "credits written": ("engram.wings.published.storage.key_credits:add_evidence", "after", "2"),
+    "expansion memories written": ("engram.wings.published.storage.key_credits:refresh_memory", "after", "2"),
     "weights added": ("engram.storage.learning.learned_weights:add", "after", "2"),
     "marked and not committed": ("engram.storage.feedback_log.feedback_events:mark_applied", "after", "2"),
     "committed and not acknowledged": ("engram.storage.wake_stream:WakeStream.acknowledge", "before", "2"),
 }
 EVOLVING = {
-    "with a generation opened": ("engram.storage.passage_keys.key_generations:open_next", "after"),
-    "with keys written": ("engram.storage.passage_keys.evolved_keys:replace_keys", "after"),
-    "evolved and not committed": ("engram.storage.passage_keys.evolved_keys:set_progress", "after", "2"),
+    "with a generation opened": ("engram.wings.published.storage.key_generations:open_next", "after"),
+    "with keys written": ("engram.wings.published.storage.evolved_keys:replace_keys", "after"),
+    "evolved and not committed": ("engram.wings.published.storage.evolved_keys:set_progress", "after", "2"),
     "evolved and not acknowledged": ("engram.storage.wake_stream:WakeStream.acknowledge", "before"),
 }
 
@@ -154,7 +155,7 @@ class TestOrphans:
         self, application: Application, curie: str, statement: str, found: set[str]
     ) -> None:
         undo.apply(application, curie, undo.stream(application, curie, 8, seed=9), 8)
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        published_of(application).evolve.evolve(application.auth.access.scope(curie))
         assert orphans(application, curie) == {}
         with application.database.write() as writer:
             assert writer.execute(statement, {"c": state.collection_id(application, curie)})

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from engram.composition.container import Application, Servers
-from tests.support import state, twins, undo
+from tests.support import evolving, state, twins, undo
 from tests.support.databases import new_database
 
 
@@ -53,7 +53,7 @@ def taught(application: Application) -> TaughtCollection:
         twins.create_twin(application, one)
         applied[one] = undo.stream(application, one, 16, seed=3)
         undo.apply(application, one, applied[one][:8], 8)
-        assert application.passage_keys.evolve.evolve(application.auth.access.scope(one)) is not None
+        evolving.evolve(application, application.auth.access.scope(one))
         undo.apply(application, one, applied[one][8:], 8)
     return TaughtCollection(
         name,

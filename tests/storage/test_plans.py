@@ -77,11 +77,12 @@ WHOLE_COLLECTIONS = {
     "job_claims._take": "jobs that run are few, and counted by tenant",
     "collection_copies.copy_passages": "a copy takes its sets of readers, which are few",
     "copied_facts.copy_facts": "a copy",
-    "copied_log.copy_generations": "a copy",
-    "copied_log.count_generations": "a copy",
-    "copied_log.settle_restored": "a copy; evolutions are few",
+    "copied_keys.copy_generations": "a copy",
+    "copied_keys.count_generations": "a copy",
+    "copied_keys.settle_restored": "a copy; evolutions are few",
+    "copied_keys.has_keys": "a copy",
+    "copied_keys.count_keyed": "a copy",
     "copied_log.list_revoked_since": "a copy",
-    "copied_log.has_keys": "a copy",
     "copied_log.count_learned_rows": "a copy",
     "copied_log._count": "a copy",
     "collection_copies.census": "a copy",
@@ -94,14 +95,14 @@ REPEATED = {
     "question_samples.load_question_sample": "for each of a sample of judged questions",
     "copied_facts.copy_facts": "merges of entities are few",
     "job_claims._take": "jobs that run are few",
-    "copied_log.settle_restored": "evolutions are few",
+    "copied_keys.settle_restored": "evolutions are few",
     "collection_copies.census": "for the one row of the collection",
     "collection_copies.copy_passages": "lists of readers and documents of a batch are few",
 }
 # While a table holds a few pages, changing rows of it is cheapest by reading it; a worker analyses it as it grows.
 SMALL_TABLES = {
     "sentence_memories.withdraw", "graph_writer._set_links", "learned_weights.contest", "learned_weights.recount",
-    "copied_log.settle_restored",
+    "copied_keys.settle_restored", "copied_log.settle_restored",
     "question_supports.replace_supports",
 }  # fmt: skip
 # Pages in the order of ids: where a table seems to hold little, all that follows is read and sorted.

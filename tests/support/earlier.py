@@ -28,7 +28,7 @@ from engram.storage.auth.tenants import Quotas
 from engram.storage.schema_revision import migrate
 from engram.wings.local.servers.data_files import find_bundled
 from tests.conftest import CURIE
-from tests.support import state, undo
+from tests.support import evolving, state, undo
 
 FOLDER = Path(__file__).resolve().parents[1] / "storage" / "revisions"
 DIMENSION = 8
@@ -67,7 +67,7 @@ def fill(application: Application) -> None:
     )
     application.learning.verdicts.accept(verdict, "once", wait=True)
     undo.apply(application, COLLECTION, undo.stream(application, COLLECTION, 6, seed=4), batch=3)
-    application.passage_keys.evolve.evolve(scope)
+    evolving.evolve(application, scope)
     application.learning.judges.set(scope, "careless", share=0.5)
     state.judge(application, COLLECTION, answer.query_id, (named.sentence_id or 0,), key="waits")
     application.auth.access_keys.set_tenant("acme", Quotas(passages=10, jobs=2))

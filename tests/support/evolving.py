@@ -10,12 +10,14 @@ import numpy as np
 
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
-from engram.services.effects.key_credit_effect import KeyCreditEffect
-from engram.services.passage_keys.attribution import Attribution
-from engram.services.passage_keys.expansion_validation import ExpansionValidation
-from engram.services.passage_keys.key_evolution import KeyEvolutionService
+from engram.services.auth.scope import Scope
 from engram.services.verdict.learn import VerdictLearner
 from engram.services.verdict.receipt import Receipt
+from engram.wings.published.parts import published_of
+from engram.wings.published.services.attribution import Attribution
+from engram.wings.published.services.expansion_validation import ExpansionValidation
+from engram.wings.published.services.key_credit_effect import KeyCreditEffect
+from engram.wings.published.services.key_evolution import KeyEvolutionService
 from tests.conftest import CURIE
 from tests.support import state
 
@@ -87,6 +89,12 @@ def list_served(application: Application, collection: str) -> list[dict[str, Any
     return [*rows(application, collection, "passage_key"), *rows(application, collection, "evolved_posting")]
 
 
+def evolve(application: Application, scope: Scope) -> None:
+    """Have keys evolve by what waits; nothing without the wing."""
+    if "published" in application.wing_services:
+        published_of(application).evolve.evolve(scope)
+
+
 def vector(row: Mapping[str, Any], column: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array(row[column].strip("[]").split(","), dtype=np.float64)
 
@@ -95,17 +103,17 @@ def services(
     application: Application, validation: ExpansionValidation | None = None, **changes: Any
 ) -> tuple[VerdictLearner, KeyEvolutionService]:
     """Services with other constants, or another validation."""
-    learning = replace(application.models.key_learning, **changes)
+    learning = replace(published_of(application).key_learning, **changes)
     attribution = Attribution(
         application.database,
         application.models.encoder,
         application.models.limits,
         learning,
-        validation or application.models.expansion_validation,
+        validation or published_of(application).expansion_validation,
     )
     evolve = KeyEvolutionService(application.database, learning.rules)
     memories, _, weights = application.learning.learner.effects
-    effects = [memories, KeyCreditEffect(attribution, evolve), weights]
+    effects = [memories, KeyCreditEffect(lambda: attribution, lambda: evolve), weights]
     return replace(application.learning.learner, effects=effects), evolve
 
 
@@ -144,7 +152,7 @@ def forget_keys(application: Application, collection: str) -> None:
     with application.database.write() as writer:
         for table in ("key_credit", "key_evidence", "expansion_memory", "passage_key", "evolved_posting"):
             writer.execute(f"DELETE FROM {table} WHERE collection_id = %(c)s", target)
-        for table in ("expansion_unit", "key_generation", "key_evolution"):
+        for table in ("expansion_unit", "key_generation", "key_evolution", "evolved_key_version"):
             writer.execute(f"DELETE FROM {table} WHERE collection_id = %(c)s", target)
         writer.execute("UPDATE collection SET key_generation = 0 WHERE id = %(c)s", target)
     state.forget_everything(application, collection)

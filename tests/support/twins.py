@@ -5,7 +5,7 @@ from typing import Any
 
 from engram.composition.container import Application
 from tests.conftest import CURIE
-from tests.support import state, undo
+from tests.support import evolving, state, undo
 
 Rows = list[dict[str, Any]]
 # Why and when keys evolved may differ, and what it is: not what they became.
@@ -85,5 +85,5 @@ def assert_as_without_fault(
         )
     undo.apply(application, twin, order)
     for one in (collection, twin):
-        application.passage_keys.evolve.evolve(application.auth.access.scope(one))
+        evolving.evolve(application, application.auth.access.scope(one))
     undo.assert_same(list_learned(application, collection), list_learned(application, twin))

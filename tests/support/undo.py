@@ -154,6 +154,7 @@ def forgotten(application: Application, collection: str) -> None:
         for table in (
             "sentence_memory", "question", "memory_audit", "learned_weights", "weight_audit", "key_evidence",
             "expansion_unit", "passage_key", "evolved_posting", "key_generation", "key_evolution",
+            "evolved_key_version",
         ):  # fmt: skip
             writer.execute(f"DELETE FROM {table} WHERE collection_id = %(c)s", target)
         writer.execute("UPDATE collection SET key_generation = 0 WHERE id = %(c)s", target)

@@ -12,12 +12,13 @@ from engram.services.auth.scope import Scope
 from engram.services.question.query import ExplorationPart, Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.wings.experiments.parts import ExperimentServices
+from engram.wings.published.parts import published_of
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_state import SessionRequest
 from engram.wings.why.parts import why_of
 from tests.conftest import CURIE
-from tests.support import past, state, undo
+from tests.support import evolving, past, state, undo
 
 QUESTIONS = ("Where was Marie Curie born?", "What happened in 1898?", "what flows into the sea?")
 """One that names something, one that names a time, one that names nothing."""
@@ -40,7 +41,7 @@ def run(application: Application, name: str) -> None:
     half = EVENTS // 2
     for some in (events[:half], events[half:]):
         application.learning.learner.apply(scope.collection.id, some)
-    application.passage_keys.evolve.evolve(scope)
+    evolving.evolve(application, scope)
     scope = application.auth.access.scope(name)
     _ask(application, scope)
     _look(application, scope, events)
@@ -95,7 +96,7 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
     for accepted in [application.learning.log.submit(by_id, uuid4().hex) for _ in range(4)]:
         accepted.result()
     application.learning.learner.apply_overdue(0.0, 100)
-    application.passage_keys.evolve.run_due()
+    published_of(application).evolve.run_due()
 
 
 def _go_in_rounds(application: Application, scope: Scope) -> None:
@@ -133,10 +134,10 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
     for sentence in sentences[:3]:
         why_of(application).explain.sentence(scope, sentence, "Warsaw", after=0, limit=10)
     for passage in ("warsaw", "curie", "tokyo"):
-        application.passage_keys.key_view.view(scope, passage, 10)
+        published_of(application).key_view.view(scope, passage, 10)
         application.corpus.ingest.passage(scope, passage)
-    application.passage_keys.evolve.load_standing(scope)
-    application.passage_keys.evolve.generations(scope, None, 10)
+    published_of(application).evolve.load_standing(scope)
+    published_of(application).evolve.generations(scope, None, 10)
     application.learning.judges.page(scope, "", 10)
     application.jobs.jobs.page(scope, None, 10)
     application.corpus.ingest.collections(None, 10)
@@ -153,7 +154,7 @@ def _change(application: Application, scope: Scope) -> None:
     application.corpus.rekey.request(scope, "title")
     application.jobs.runner.run_ready()
     for generation in (0, 1):
-        application.passage_keys.evolve.roll_back(scope, generation)
+        published_of(application).evolve.roll_back(scope, generation)
 
 
 def _undo(application: Application, scope: Scope, events: Sequence[int]) -> None:

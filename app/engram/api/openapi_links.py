@@ -13,8 +13,7 @@ BODY = "$response.body#"
 COLLECTION_PARAMETER = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "get_documents", "get_jobs",
-    "get_judges", "get_keys", "get_generations",
-    "post_evolve", "post_reembed", "delete_reembed", "post_rekey", "post_query",
+    "get_judges", "post_reembed", "delete_reembed", "post_rekey", "post_query",
     "list_feedback", "delete_collection", "post_manifest", "get_erasures", "delete_queries",
 )  # fmt: skip
 """What a collection's name is enough for, beside operations of wings."""
@@ -29,7 +28,7 @@ VERDICT_TARGETS = ("get_feedback", "delete_feedback", "post_retry_one")
 LISTED_VERDICT = {"feedback_id": "/feedback/0/feedback_id", COLLECTION_PARAMETER: "/feedback/0/collection"}
 WORK = ("get_job", "delete_job")
 ERASURES = ("delete_query", "delete_queries", "delete_judge", "delete_principal")
-PASSAGE = ("get_passage", "get_key", "delete_passage", "patch_passage", "get_readers")
+PASSAGE = ("get_passage", "delete_passage", "patch_passage", "get_readers")
 
 FLOWS = (
     Flow(("post_query", "get_query"), {"query_id": "/query_id", **COLLECTION_LINK}, QUERY_TARGETS),
@@ -76,7 +75,6 @@ FLOWS = (
         ("put_judge", "delete_judge", "post_revoke", "post_retry"),
     ),
     Flow(("get_judges",), {"principal": "/judges/0/judge", **IN_PATH}, ("delete_principal",)),
-    Flow(("get_generations",), {"generation": "/generations/0/number", **COLLECTION_LINK}, ("post_rollback",)),
     Flow(("post_access_key",), {"key_id": "/key_id"}, ("post_rotate_access_key", "delete_access_key")),
     Flow(("post_rotate_access_key",), {"key_id": "/key_id"}, ("delete_access_key",)),
 )

@@ -20,7 +20,6 @@ from engram.cli import (  # noqa: F401 - each adds its commands as it is importe
     judge_commands,
     maintain_command,
     parked_commands,
-    passage_key_commands,
     process_commands,
     query_commands,
     revocation_commands,

@@ -12,7 +12,6 @@ from engram.composition.parts.corpus_services import CorpusServices
 from engram.composition.parts.job_services import JobServices
 from engram.composition.parts.learning_services import LearningServices
 from engram.composition.parts.maintenance_services import MaintenanceServices
-from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.composition.parts.revocation_services import RevocationServices
 from engram.composition.server_addresses import servers
@@ -53,7 +52,6 @@ class Application:
     retrieval: RetrievalServices
     answers: AnswerServices
     learning: LearningServices
-    passage_keys: PassageKeyServices
     revocation: RevocationServices
     jobs: JobServices
     maintenance: MaintenanceServices
@@ -90,18 +88,17 @@ class Application:
         settings, database, models = self.settings, self.database, self.models
         self.auth = AuthServices(settings, self.connections, models)
         self.retrieval = RetrievalServices(settings, database, models, self.hooks)
-        self.passage_keys = PassageKeyServices(database, models)
-        self.corpus = CorpusServices(settings, database, models, self.passage_keys, self.hooks)
+        self.corpus = CorpusServices(settings, database, models, self.hooks)
         self.learning = LearningServices(
             settings,
             database,
             self.stream,
             models,
-            self.passage_keys,
             self.retrieval,
+            self.hooks,
             self._closing,
         )
-        self.revocation = RevocationServices(database, models, self.learning, self.passage_keys, self.hooks)
+        self.revocation = RevocationServices(database, models, self.learning, self.hooks)
         self.answers = AnswerServices(settings, database, models, self.auth, self.retrieval, self.hooks)
         self.jobs = JobServices(
             settings, database, self.corpus, self.learning, self.revocation, self._list_job_handlers
@@ -139,6 +136,12 @@ class Application:
         for wing in self._chosen_wings:
             if wing.warm_up is not None:
                 wing.warm_up(self.wing_services[wing.name])
+
+    def sweep_wings(self) -> None:
+        """Have the wings do what is due."""
+        for wing in self._chosen_wings:
+            if wing.sweep is not None:
+                wing.sweep(self.wing_services[wing.name])
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.

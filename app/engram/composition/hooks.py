@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
+from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
+from engram.services.verdict.learn import VerdictEffect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +22,17 @@ class Hooks:
         collection_settings: name -> function that completes a value of the setting; None where its wing is off.
         passage_observers: called one after another when passages are written or removed.
         derived_states: copied, verified, cleared and retired one after another.
+        verdict_effects: take part in the transactions of verdicts, after memories and before weights.
         weight_models: taught by verdicts.
         explainer: finds the verdicts behind answers.
+        key_explainer: explains evolved passage keys.
     """
 
     question_rules: Sequence[QuestionRule] = ()
     collection_settings: Mapping[str, CompleteSetting | None] = field(default_factory=dict)
     passage_observers: Sequence[PassageObserver] = ()
     derived_states: Sequence[DerivedState] = ()
+    verdict_effects: Sequence[VerdictEffect] = ()
     weight_models: Sequence[WeightModel] = ()
     explainer: Explainer | None = None
+    key_explainer: KeyExplainer | None = None

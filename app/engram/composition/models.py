@@ -9,7 +9,6 @@ from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.steps import LearningRule, apply_statements
-from engram.core.passage_keys.evolution import KeyRules
 from engram.providers.embedder import Embedder, load_precisions
 from engram.providers.embedder.encoder_choices import EncoderChoice, choose_prefixes, read_choices
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder, EndpointSettings, Register, probe_digest
@@ -30,12 +29,6 @@ from engram.providers.reranker.folder_reranker import FolderReranker
 from engram.services.effects.weight_effect import WeightEffect
 from engram.services.encoders.encoder import Encoder
 from engram.services.feedback_log.weight_terms import WeightModel
-from engram.services.passage_keys.attribution import KeyLearning
-from engram.services.passage_keys.expansion_validation import (
-    GATE_TOP_K,
-    GENERATION_THRESHOLD,
-    ExpansionValidation,
-)
 from engram.storage.retrieval.query_focus import GraphLimits
 
 EMBEDDING_TIMEOUT_SECONDS = 30.0
@@ -50,9 +43,6 @@ NOISE = FilterConstants(
     positive=0.5, negative=1.0, process=0.001, share=0.98, contested=0.1, weight_verdicts=50, newcomers=0.2
 )
 """Noises and caps of judges for whom `engram judges set` says nothing; R and Q as GAM-RAG has them (Appendix C)."""
-KEY_RULES = KeyRules(strength=0.7, term_strength=0.25, units=4, capacity=16)
-WAITING_KEY_EVENTS = 64
-"""Validated events that may wait; then passage keys evolve, saturated or not."""
 
 
 class Models:
@@ -248,11 +238,6 @@ class Models:
         return NOISE
 
     @locked_property
-    def key_learning(self) -> KeyLearning:
-        """Constants by which verdicts move passage keys."""
-        return KeyLearning(KEY_RULES, batch_events=8, patience=3, margin=0.1, most_waiting=WAITING_KEY_EVENTS)
-
-    @locked_property
     def learning_rule(self) -> LearningRule:
         """Rule by which verdicts move memories and supports."""
         return apply_statements
@@ -261,11 +246,6 @@ class Models:
     def weight_effect(self) -> WeightEffect:
         """Teaching of weights."""
         return WeightEffect(lambda kind: self.priors.select_kind(kind).priors, self.weight_models)
-
-    @locked_property
-    def expansion_validation(self) -> ExpansionValidation:
-        """Validation of the expansions that verdicts bring."""
-        return ExpansionValidation(GATE_TOP_K, GENERATION_THRESHOLD)
 
     def close(self) -> None:
         """Close the connections of the LLM and of embedding servers, if there are any."""

@@ -80,12 +80,12 @@ class Startup:
             )
 
     def check_settings(self) -> None:
-        """Check what needs no server: constants whose settings depend on each other, and priors.
+        """Check what needs no server: the priors.
 
         Raises:
             ConfigurationError: settings contradict each other, or a file of weights cannot be used.
         """
-        _ = self.models.key_learning, self.models.priors
+        _ = self.models.priors
 
     def check_encoders(self) -> None:
         """Check that the database is there, load the encoders of this machine, and ask servers for theirs.

@@ -14,9 +14,11 @@ from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.jobs.work import JobHandler, JobKind
+from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
+from engram.services.verdict.learn import VerdictEffect
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -91,9 +93,14 @@ class Wing:
         question_rule: changes questions and their answers.
         make_passage_observer: makes the ``PassageObserver``. It runs before models and services exist: pass a
             function that reads them on use, as ``wings/facts/wing.py`` does.
-        derived_state: copies, verifies, clears and retires the wing's rows with those of a collection.
+        make_derived_state: makes what copies, verifies, withdraws, clears and retires the wing's rows with those of
+            a collection; called as early as ``make_passage_observer``.
+        make_verdict_effect: makes what takes part in the transactions of verdicts, after memories and before
+            weights; called as early as ``make_passage_observer``.
         make_weight_model: makes a model that verdicts teach; called as early as ``make_passage_observer``.
         make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
+        key_explainer: explains evolved passage keys. Of several wings the first one's is asked.
+        sweep: does what is due; workers call it every few seconds with the wing's services.
         job_handlers: kind of job -> function that takes the wing's services and returns the handler of such jobs.
         warm_up: loads what the wing's services need, before the first request.
         collection_settings: column of the core's table ``collection`` -> function that validates a new value and
@@ -108,9 +115,12 @@ class Wing:
     load_routes: Callable[[], WingRoutes] = WingRoutes
     question_rule: QuestionRule | None = None
     make_passage_observer: Callable[[Any], PassageObserver] | None = None
-    derived_state: DerivedState | None = None
+    make_derived_state: Callable[[Any], DerivedState] | None = None
+    make_verdict_effect: Callable[[Any], VerdictEffect] | None = None
     make_weight_model: Callable[[Any], WeightModel] | None = None
     make_explainer: Callable[[Any], Explainer] | None = None
+    key_explainer: KeyExplainer | None = None
+    sweep: Callable[[Any], object] | None = None
     job_handlers: Mapping[JobKind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
@@ -214,7 +224,9 @@ def collect_hooks(wings: Sequence[Wing], installed: Sequence[Wing], application:
             for name, complete in wing.collection_settings.items()
         },
         passage_observers=[wing.make_passage_observer(application) for wing in wings if wing.make_passage_observer],
-        derived_states=[wing.derived_state for wing in wings if wing.derived_state is not None],
+        derived_states=[wing.make_derived_state(application) for wing in wings if wing.make_derived_state],
+        verdict_effects=[wing.make_verdict_effect(application) for wing in wings if wing.make_verdict_effect],
         weight_models=[wing.make_weight_model(application) for wing in wings if wing.make_weight_model],
         explainer=next((wing.make_explainer(application) for wing in wings if wing.make_explainer), None),
+        key_explainer=next((wing.key_explainer for wing in wings if wing.key_explainer is not None), None),
     )

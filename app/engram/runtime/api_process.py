@@ -30,7 +30,6 @@ from engram.api.learning import routes as learning_routes
 from engram.api.maintenance import audit_routes, health_routes, metrics_routes, reembed_routes
 from engram.api.openapi_links import FLOWS, link
 from engram.api.origin_checks import AllowedOrigins, Origins
-from engram.api.passage_keys import routes as passage_keys_routes
 from engram.api.problem_document import Problem
 from engram.api.refusals import Refusals
 from engram.api.request_telemetry import HEADER, TelemetryMiddleware
@@ -57,7 +56,6 @@ ROUTERS = tuple(
         document_routes,
         jobs_routes,
         settings_routes,
-        passage_keys_routes,
         health_routes,
         metrics_routes,
         audit_routes,

@@ -170,7 +170,7 @@ class Worker:
                 break
         if applied:
             log.info("sweep applied overdue feedback", events=applied)
-        self._app.passage_keys.evolve.run_due()
+        self._app.sweep_wings()
 
     def _do_jobs(self) -> None:
         with ExitStack() as stack:

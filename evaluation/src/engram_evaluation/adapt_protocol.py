@@ -18,6 +18,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.services.question.query import Memory, Strategy
 from engram.services.verdict.verdict import Verdict
+from engram.wings.published.parts import published_of
 from engram_evaluation import adapt_table
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases
@@ -215,7 +216,7 @@ def teach(
         )
         harness.give(question, verdict)
         step()
-    harness.services.passage_keys.evolve.evolve(harness.scope)
+    published_of(harness.services).evolve.evolve(harness.scope)
 
 
 def _measure_costs(run: Run, retriever: Strategy, adapted: Sequence[Question]) -> dict[str, list[QuestionResult]]:

@@ -13,7 +13,6 @@ from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.corpus_services import CorpusServices
 from engram.composition.parts.job_services import JobServices
 from engram.composition.parts.learning_services import LearningServices
-from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.composition.parts.revocation_services import RevocationServices
 from engram.composition.wings import WingHolder
@@ -57,8 +56,6 @@ class EvaluatedServices(WingHolder, Protocol):
     def answers(self) -> AnswerServices: ...
     @property
     def learning(self) -> LearningServices: ...
-    @property
-    def passage_keys(self) -> PassageKeyServices: ...
     @property
     def revocation(self) -> RevocationServices: ...
     @property

@@ -17,7 +17,7 @@ from engram.core.filter.steps import (
     apply_observations,
     build_observations,
 )
-from engram.services.passage_keys.expansion_validation import ExpansionValidation, Gate
+from engram.wings.published.services.expansion_validation import ExpansionValidation, Gate
 
 
 @dataclass(frozen=True, slots=True)

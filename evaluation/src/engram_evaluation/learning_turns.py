@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice, product
 
 from engram.services.auth.scope import LOCAL, Principal
+from engram.wings.published.parts import published_of
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase, Phases
 from engram_evaluation.harness import Harness, QueryArm
@@ -139,7 +140,7 @@ def _measure_turns(run: Run, way: Variation, seed: int) -> list[Phase]:
                 judge = FlippingJudge(honest, variation.flipped, f"{seed}/{turn}")
             _teach(run, harness, judge, plan_of.judged, arm, f"{label}: verdicts", f"{seed}/{turn}")
             if variation.expanded:
-                harness.services.passage_keys.evolve.evolve(harness.scope)
+                published_of(harness.services).evolve.evolve(harness.scope)
         for group, questions in plan_of.groups.items() if turn in measured else ():
             if phases_by_group[turn, group] is None:
                 rows = measure_arm(run, f"{label}: {group}", questions, harness, arm)

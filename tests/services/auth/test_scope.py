@@ -14,6 +14,7 @@ from engram.services.verdict.verdict import Verdict
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.wings.experiments.parts import ExperimentServices
+from engram.wings.published.parts import published_of
 from tests.conftest import CURIE, Ingest, Scoped
 
 USES: dict[str, Callable[[Application, Scope], object]] = {
@@ -25,9 +26,9 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "delete a passage": lambda app, scope: app.corpus.ingest.delete_passage(scope, "curie"),
     "revoke": lambda app, scope: app.learning.revocation.revoke(scope, 1),
     "revoke many": lambda app, scope: app.learning.revocation.request(scope),
-    "evolve": lambda app, scope: app.passage_keys.evolve.evolve(scope),
-    "roll back": lambda app, scope: app.passage_keys.evolve.roll_back(scope, 0),
-    "where keys stand": lambda app, scope: app.passage_keys.evolve.load_standing(scope),
+    "evolve": lambda app, scope: published_of(app).evolve.evolve(scope),
+    "roll back": lambda app, scope: published_of(app).evolve.roll_back(scope, 0),
+    "where keys stand": lambda app, scope: published_of(app).evolve.load_standing(scope),
     "set a judge": lambda app, scope: app.learning.judges.set(scope, "a", share=0.1),
     "configure": lambda app, scope: app.corpus.collection_settings.configure(scope, {"serving": "shadow"}),
     "lift": lambda app, scope: app.wing(ExperimentServices).lift.lift(
@@ -39,6 +40,7 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "forget": lambda app, scope: app.revocation.learning_reset.reset(scope),
     "verify": lambda app, scope: app.revocation.verification.verify(scope),
 }
+OF_WINGS = {"lift", "evolve", "roll back", "where keys stand"}
 
 
 def test_a_name_is_resolved_to_the_collection_and_who_asks(application: Application, curie: str) -> None:
@@ -87,14 +89,14 @@ def assert_reaches_nothing(application: Application, deleted: Scope, scoped: Sco
 def test_scope_of_a_deleted_collection_does_not_reach_its_successor(
     application: Application, deleted: Scope, scoped: Scoped
 ) -> None:
-    assert_reaches_nothing(application, deleted, scoped, USES.keys() - {"lift"})
+    assert_reaches_nothing(application, deleted, scoped, USES.keys() - OF_WINGS)
 
 
-@pytest.mark.wing("experiments")
-def test_lift_of_a_deleted_collection_is_not_found(
+@pytest.mark.wing("experiments", "published")
+def test_what_wings_do_does_not_reach_the_successor(
     application: Application, deleted: Scope, scoped: Scoped
 ) -> None:
-    assert_reaches_nothing(application, deleted, scoped, {"lift"})
+    assert_reaches_nothing(application, deleted, scoped, OF_WINGS)
 
 
 def services(application: Application) -> Iterator[type]:

@@ -9,7 +9,7 @@ from engram.config.settings import Settings
 from engram.core.filter.logged_verdict import Expansion
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
-from tests.support import state, undo
+from tests.support import evolving, state, undo
 from tests.support.databases import application_on, open_migrated
 
 NAME, WORD, TITLE = "Quellmoor Zanzifar", "blubberwurstig", "Zottelwiese Knarzheim"
@@ -92,7 +92,7 @@ def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) ->
         "erasure",
         wait=True,
     )
-    application.passage_keys.evolve.evolve(scope)
+    evolving.evolve(application, scope)
     again = application.answers.question.serve(Query(text=QUESTION, scope=scope, include=traced))
     marks = (NAME, WORD, TITLE, "Quellmoor", "Zanzifar", "Zottelwiese", "Knarzheim")
     erased = vectors(application, collection, "gone")

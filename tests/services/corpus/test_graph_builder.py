@@ -9,13 +9,12 @@ import pytest
 
 from engram.composition.container import Application
 from engram.providers.language import ANALYSER
-from engram.services.corpus import batch_planning, batch_writing
-from engram.services.passage_keys import rekey
+from engram.services.corpus import batch_planning, batch_writing, rekey
 from engram.storage.corpus import graph_writer, staged_lines
 from engram.storage.database import Writer
 from engram.storage.jobs.jobs import Job
-from engram.storage.passage_keys import staged_keys
-from engram.storage.passage_keys.staged_keys import StagedKey
+from engram.storage.maintenance import staged_keys
+from engram.storage.maintenance.staged_keys import StagedKey
 from tests.conftest import CURIE, Ingest
 from tests.support import lexical, state
 

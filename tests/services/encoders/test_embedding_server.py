@@ -21,7 +21,7 @@ from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.runtime.api_process import create_app
 from engram.services.question.query import Query
 from tests.conftest import CURIE
-from tests.support import state, undo
+from tests.support import evolving, state, undo
 from tests.support.encoder import HALF_PRECISION, ResizedEncoder, RotatedEncoder
 from tests.support.jobs import make_due
 from tests.support.model_server import Failure, ModelServer
@@ -273,7 +273,7 @@ def test_no_server_is_asked_while_a_transaction_is_open(
         create_twin(services, collection)
         ask(services, collection)
         undo.apply(services, collection, undo.stream(services, collection, 4, seed=3))
-        services.passage_keys.evolve.evolve(services.auth.access.scope(collection))
+        evolving.evolve(services, services.auth.access.scope(collection))
         job = services.corpus.reembed.request(services.auth.access.scope(collection), "all-MiniLM-L6-v2")
         services.jobs.runner.run_ready()
         back = services.corpus.reembed.request(services.auth.access.scope(collection), "served")

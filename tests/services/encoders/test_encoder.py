@@ -20,6 +20,7 @@ from engram.services.verdict.verdict import Verdict
 from engram.storage.maintenance import index_recall
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.wings.experiments.parts import ExperimentServices
+from engram.wings.published.parts import published_of
 from tests.conftest import CURIE
 from tests.support import state, undo
 from tests.support.databases import application_on, index_all
@@ -143,7 +144,7 @@ def test_embedding_into_another_space_is_refused_without_writes(other: Applicati
     assert rows(other) == before
 
 
-@pytest.mark.wing("experiments")
+@pytest.mark.wing("experiments", "published")
 def test_reads_work_without_the_collection_encoder(application: Application, other: Application, held: str) -> None:
     events = [add_pending_verdict(application, held, RIVER), add_pending_verdict(application, held)]
     application.learning.learner.apply(application.auth.access.scope(held).collection.id, events)
@@ -152,9 +153,9 @@ def test_reads_work_without_the_collection_encoder(application: Application, oth
     assert other.corpus.ingest.passage(scope, "vistula")[0].title == "Vistula"
     assert held in {found.name for found in other.corpus.ingest.collections(None, 1_000)}
     assert other.answers.episodes.read(scope, ask(application, held)).judged == 0
-    assert other.passage_keys.evolve.evolve(scope) is not None
-    assert other.passage_keys.key_view.view(scope, "vistula", 10)
-    assert other.passage_keys.evolve.roll_back(scope, 0).generation == 0
+    assert published_of(other).evolve.evolve(scope) is not None
+    assert published_of(other).key_view.view(scope, "vistula", 10)
+    assert published_of(other).evolve.roll_back(scope, 0).generation == 0
     assert other.wing(ExperimentServices).lift.lift(scope, since=None, before=None, baseline=None)
     assert other.corpus.collection_settings.configure(scope, {"serving": "shadow"}).serving == "shadow"
     assert other.learning.verdicts.read(scope, events[1]).event.status == "applied"

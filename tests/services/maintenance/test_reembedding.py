@@ -17,7 +17,7 @@ from engram.services.question.query import Query
 from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE
-from tests.support import state, threads, undo
+from tests.support import evolving, state, threads, undo
 from tests.support.databases import application_on, index_all
 from tests.support.encoder import HALF_PRECISION, CountingEncoder, ResizedEncoder
 from tests.support.jobs import make_due, run_again, runner
@@ -63,7 +63,7 @@ def taught(both: Application, collection: str) -> str:
     """A collection that verdicts taught of all that they can."""
     create_twin(both, collection)
     undo.apply(both, collection, undo.stream(both, collection, 12, seed=3), batch=4)
-    both.passage_keys.evolve.evolve(both.auth.access.scope(collection))
+    evolving.evolve(both, both.auth.access.scope(collection))
     return collection
 
 
@@ -215,9 +215,14 @@ def test_a_job_goes_on_where_it_was_lost(both: Application, taught: str) -> None
 
 def _build_small_service(application: Application) -> ReembeddingService:
     """Change of encoder in batches of four texts."""
-    evolve = application.passage_keys.evolve
     return ReembeddingService(
-        application.database, application.models.encoder, batch_size=4, memories=replay_memories, keys=evolve.rebase
+        application.database,
+        application.models.encoder,
+        batch_size=4,
+        memories=replay_memories,
+        follow=lambda writer, collection_id: [
+            state.follow_encoder(writer, collection_id) for state in application.hooks.derived_states
+        ],
     )
 
 

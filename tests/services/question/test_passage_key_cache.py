@@ -21,11 +21,13 @@ from engram.storage.database import Reader
 from engram.storage.retrieval import passages_by_key
 from engram.storage.retrieval.metadata_filter import compile_filter
 from engram.storage.retrieval.query_focus import Focus
+from engram.wings.published.parts import published_of
 from tests.conftest import CURIE
-from tests.support import state, threads, undo
+from tests.support import evolving, state, threads, undo
 from tests.support.databases import application_on
 from tests.support.keys import statements
 
+pytestmark = pytest.mark.wing("published")
 QUESTIONS = ("Which river flows into the sea?", "What is radioactive?", "Where was Marie Curie born?", "1898")
 ROOM = 2**20
 READ = "string_agg(vector_send"
@@ -52,7 +54,7 @@ def taught(alone: Application, collection: str) -> str:
     state.stage_passages(alone, collection, *CURIE, key="first")
     alone.jobs.runner.run_ready()
     undo.apply(alone, collection, undo.stream(alone, collection, 12, seed=5))
-    alone.passage_keys.evolve.evolve(alone.auth.access.scope(collection))
+    evolving.evolve(alone, alone.auth.access.scope(collection))
     return collection
 
 
@@ -123,11 +125,11 @@ def reembed(application: Application, name: str) -> None:
 
 def evolve(application: Application, name: str) -> None:
     undo.apply(application, name, undo.stream(application, name, 12, seed=6))
-    application.passage_keys.evolve.evolve(application.auth.access.scope(name))
+    evolving.evolve(application, application.auth.access.scope(name))
 
 
 def roll_back(application: Application, name: str) -> None:
-    application.passage_keys.evolve.roll_back(application.auth.access.scope(name), 0)
+    published_of(application).evolve.roll_back(application.auth.access.scope(name), 0)
 
 
 def revoke(application: Application, name: str) -> None:

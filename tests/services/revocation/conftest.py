@@ -3,7 +3,7 @@
 import pytest
 
 from engram.composition.container import Application
-from tests.support import undo
+from tests.support import evolving, undo
 
 
 @pytest.fixture
@@ -11,6 +11,6 @@ def taught(application: Application, curie: str) -> str:
     """A collection that learned at every scope, with evidence taken in and waiting."""
     events = undo.stream(application, curie, 16, seed=41)
     undo.apply(application, curie, events[:10], 10)
-    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+    evolving.evolve(application, application.auth.access.scope(curie))
     undo.apply(application, curie, events[10:], 3)
     return curie

@@ -4,7 +4,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
-from tests.support import state, undo
+from tests.support import evolving, state, undo
 
 
 @pytest.fixture
@@ -12,7 +12,7 @@ def events(application: Application, curie: str) -> list[int]:
     """Verdicts at every scope, the last four of which wait."""
     events = undo.stream(application, curie, 20, seed=23)
     undo.apply(application, curie, events[:10], 10)
-    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+    evolving.evolve(application, application.auth.access.scope(curie))
     undo.apply(application, curie, events[10:16], 3)
     return events
 
@@ -44,7 +44,7 @@ def test_waiting_verdicts_are_applied_and_revoked_ones_leave_nothing(
 
     undo.forgotten(application, curie)
     undo.apply(application, curie, [event for event in events[:10] if event not in taken])
-    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+    evolving.evolve(application, application.auth.access.scope(curie))
     undo.apply(application, curie, [event for event in events[10:] if event not in taken])
     undo.assert_same(undo.list_learned(application, curie), after)
 

@@ -16,8 +16,9 @@ from engram.services.revocation.revocation_service import RevocationService
 from engram.storage.feedback_log import feedback_events, logged_verdicts
 from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import Days
+from engram.wings.published.parts import published_of
 from tests.conftest import CURIE, Ingest
-from tests.support import state, threads, undo
+from tests.support import evolving, state, threads, undo
 from tests.support.jobs import run_again, runner
 
 
@@ -49,7 +50,7 @@ class TestStates:
         events = undo.stream(application, curie, 24, seed)
         first, second = events[:14], events[14:]
         undo.apply(application, curie, first, batch)
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        evolving.evolve(application, application.auth.access.scope(curie))
         undo.apply(application, curie, second, batch)
         draw = random.Random(seed)
         taken = draw.sample(first, 4) + draw.sample(second, 4)
@@ -59,10 +60,10 @@ class TestStates:
 
         undo.forgotten(application, curie)
         undo.apply(application, curie, [event for event in first if event not in taken])
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        evolving.evolve(application, application.auth.access.scope(curie))
         undo.apply(application, curie, [event for event in second if event not in taken])
         undo.assert_same(after, undo.list_learned(application, curie))
-        assert after["passage_key"]
+        assert bool(after["passage_key"]) == ("published" in application.wing_services)
         assert after["question_support"]
         assert {row["channel"] for row in after["sentence_memory"]} == {"task", "time"}
 
@@ -82,11 +83,12 @@ class TestStates:
         events = undo.stream(application, curie, 10, seed=4)
         undo.apply(application, curie, events, 10)
         graph = state.snapshot(application, curie, (*state.GRAPH, *state.LEXICAL))
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        evolving.evolve(application, application.auth.access.scope(curie))
         revoke(application, curie, events)
         left = undo.list_learned(application, curie)
         # An evolution that took in nothing that counts stays, empty, as part of the lineage.
-        assert [row["events"] for row in left.pop("key_generation")] == [0]
+        generations = [0] if "published" in application.wing_services else []
+        assert [row["events"] for row in left.pop("key_generation")] == generations
         assert all(row["waiting"] == 0 for row in left.pop("key_evolution"))
         assert not any(left.values()), left
         assert state.snapshot(application, curie, tuple(graph)) == graph
@@ -134,7 +136,7 @@ class TestStates:
     ) -> None:
         events = undo.stream(application, curie, 12, seed=6)
         undo.apply(application, curie, events, 4)
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        evolving.evolve(application, application.auth.access.scope(curie))
         ingest(*({**body, "text": body["text"].split(". ")[-1] + " It is old."} for body in CURIE), into=curie)
         application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "tokyo")
         undo.assert_verified(application, curie)
@@ -157,19 +159,20 @@ class TestStates:
         revoke(application, curie, events[:6])
         undo.assert_verified(application, curie)
 
+    @pytest.mark.wing("published")
     def test_evidence_that_was_rolled_back_can_betake_backd(self, application: Application, curie: str) -> None:
         first, second, third = (undo.stream(application, curie, 8, seed) for seed in (11, 12, 13))
         for events in (first, second, third):
             undo.apply(application, curie, events, 8)
-            assert application.passage_keys.evolve.evolve(application.auth.access.scope(curie)) is not None
-        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 1)
+            assert published_of(application).evolve.evolve(application.auth.access.scope(curie)) is not None
+        published_of(application).evolve.roll_back(application.auth.access.scope(curie), 1)
         undo.assert_verified(application, curie)
         revoke(application, curie, [*first[:3], *second[:3]])
         undo.assert_verified(application, curie)
         before = undo.list_learned(application, curie)
-        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 3)
+        published_of(application).evolve.roll_back(application.auth.access.scope(curie), 3)
         undo.assert_verified(application, curie)
-        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 1)
+        published_of(application).evolve.roll_back(application.auth.access.scope(curie), 1)
         undo.assert_same(before, undo.list_learned(application, curie))
 
 
@@ -254,7 +257,7 @@ class TestBesideWorkers:
 
         def steer() -> None:
             for _ in range(4):
-                application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+                evolving.evolve(application, application.auth.access.scope(curie))
 
         state.together(
             lambda: learn(1),
@@ -302,12 +305,7 @@ class TestBesideWorkers:
 
 class TestJobs:
     def service(self, application: Application, batch_size: int) -> RevocationService:
-        return RevocationService(
-            application.database,
-            application.passage_keys.attribution,
-            application.passage_keys.evolve,
-            batch_size=batch_size,
-        )
+        return RevocationService(application.database, application.hooks.derived_states, batch_size=batch_size)
 
     def runner(self, application: Application, batch_size: int) -> Runner:
         return runner(application, revocation=self.service(application, batch_size))
@@ -397,6 +395,7 @@ class TestJobs:
         assert sorted(state.event_statuses(application, curie).values()) == ["applied"] * 7 + ["revoked"] * 5
         undo.assert_verified(application, curie)
 
+    @pytest.mark.wing("published")
     def test_failing_revocation_batch_fails_the_job_without_changes(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -408,7 +407,7 @@ class TestJobs:
             raise ValueError("broken")
 
         with monkeypatch.context() as patch:
-            patch.setattr(application.passage_keys.attribution, "withdraw", fail)
+            patch.setattr(published_of(application).attribution, "withdraw", fail)
             for _ in range(5):
                 run_again(application, application.jobs.runner)
         job = application.jobs.jobs.job(application.auth.access.scope(curie), job_id)

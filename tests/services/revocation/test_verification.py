@@ -1,6 +1,7 @@
 """Proof by replay: a clean collection is clean, and a row that the log does not lead to is found, in any table."""
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -9,8 +10,19 @@ from engram.config.settings import Settings
 from engram.services.revocation.verification import VerificationService
 from engram.services.revocation.verification_findings import TABLES, VerificationReport
 from engram.storage.corpus import collections
-from tests.support import state, twins, undo
+from engram.wings.published.parts import published_of
+from engram.wings.published.services.derived_keys import DerivedKeys
+from engram.wings.published.services.key_evolution import KeyEvolutionService
+from tests.support import evolving, state, twins, undo
 from tests.support.databases import application_on, open_migrated
+
+KEY_TABLES = DerivedKeys.verified_tables
+
+
+def mark_wing(table: str, *case: str) -> object:
+    """A case, marked with the wing whose table it is about."""
+    marks = [pytest.mark.wing("published")] if table in (*KEY_TABLES, "key_generation") else []
+    return pytest.param(*case, marks=marks)
 
 
 def list_different_tables(application: Application, collection: str) -> set[str]:
@@ -103,8 +115,9 @@ class TestCleanReports:
         report = application.revocation.verification.verify(application.auth.access.scope(taught))
         assert report.clean
         rows = {table.table: table.rows for table in report.tables}
-        assert list(rows)[: len(TABLES)] == list(TABLES)
-        for table in TABLES:
+        learned = (*TABLES, *(KEY_TABLES if "published" in application.wing_services else ()))
+        assert list(rows)[: len(learned)] == list(learned)
+        for table in learned:
             assert rows[table] == len(state.rows(application, taught, table)), table
             assert rows[table] > 0, table
 
@@ -113,11 +126,13 @@ class TestCleanReports:
         assert report.clean
         assert all(table.rows == 0 for table in report.tables)
 
+    @pytest.mark.wing("published")
     def test_pages_do_not_matter(
         self, application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         whole = application.revocation.verification.verify(application.auth.access.scope(taught))
         monkeypatch.setattr("engram.services.revocation.verification.CHUNK", 2)
+        monkeypatch.setattr("engram.wings.published.services.derived_keys.VERIFIED", 2)
         monkeypatch.setattr("engram.services.revocation.verification.EVENTS", 3)
         monkeypatch.setattr("engram.storage.feedback_log.replay_history.PAGE", 3)
         monkeypatch.setattr("engram.services.feedback_log.log_replay.PAGE", 3)
@@ -147,7 +162,7 @@ class TestCleanReports:
         def learn() -> None:
             try:
                 undo.apply(application, taught, events, 3)
-                application.passage_keys.evolve.evolve(application.auth.access.scope(taught))
+                evolving.evolve(application, application.auth.access.scope(taught))
                 for event in events[::4]:
                     application.learning.revocation.revoke(application.auth.access.scope(taught), event)
             finally:
@@ -175,13 +190,13 @@ class TestCleanReports:
 
 
 class TestDifferences:
-    @pytest.mark.parametrize("what", TAMPERED)
+    @pytest.mark.parametrize("what", [mark_wing(table, what) for what, (_, table) in TAMPERED.items()])
     def test_a_changed_row_is_found(self, application: Application, taught: str, what: str) -> None:
         statement, table = TAMPERED[what]
         assert tamper(application, taught, statement) == 1
         assert table in list_different_tables(application, taught)
 
-    @pytest.mark.parametrize(("table", "named"), REMOVED)
+    @pytest.mark.parametrize(("table", "named"), [mark_wing(table, table, named) for table, named in REMOVED])
     def test_a_missing_row_is_found(self, application: Application, taught: str, table: str, named: str) -> None:
         statement = f"""
             DELETE FROM {table}
@@ -201,6 +216,7 @@ class TestDifferences:
         assert added == len(report.differences) > 0
         assert {difference.reason for difference in report.differences} == {"no event that counts leads to it"}
 
+    @pytest.mark.wing("published")
     def test_an_event_that_was_dropped_from_the_log_is_missed(self, application: Application, taught: str) -> None:
         tamper(
             application,
@@ -244,10 +260,13 @@ class TestDifferences:
         tamper(application, taught, TAMPERED["a term"][0])
         assert list_different_tables(application, taught) == {"learned_weights"}
 
+    @pytest.mark.wing("published")
     def test_it_verifies_with_the_capacity_it_is_given(self, application: Application, taught: str) -> None:
-        narrow = VerificationService(
-            application.database, application.models.priors, {}, application.passage_keys.evolve, [], capacity=1
+        narrow_keys = KeyEvolutionService(
+            application.database, replace(published_of(application).key_learning.rules, units=1, capacity=1)
         )
+        derived = DerivedKeys(lambda: published_of(application).attribution, lambda: narrow_keys)
+        narrow = VerificationService(application.database, application.models.priors, {}, [derived])
         assert {d.table for d in narrow.verify(application.auth.access.scope(taught)).differences} == {
             "expansion_memory"
         }

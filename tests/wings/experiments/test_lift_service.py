@@ -9,7 +9,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.services.passage_keys.expansion_validation import GENERATION_THRESHOLD
+from engram.core.filter.logged_verdict import GENERATION_THRESHOLD
 from engram.services.question.plan import create_query_id
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict

@@ -22,6 +22,7 @@ from engram.services.question.query import Query
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Writer
 from engram.wings.history.parts import history_of
+from engram.wings.published.parts import published_of
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.support.databases import application_on
@@ -81,7 +82,7 @@ class TestServedCopies:
         before, graph = list_learned(application, taught), corpus(application, taught)
         past = rebuild_past(application, taught, now(application))
         undo.apply(application, past.collection, undo.stream(application, past.collection, 8, seed=6), 3)
-        application.passage_keys.evolve.evolve(application.auth.access.scope(past.collection))
+        published_of(application).evolve.evolve(application.auth.access.scope(past.collection))
         application.learning.revocation.revoke(
             application.auth.access.scope(past.collection),
             state.list_applied_order(application, past.collection)[0],
@@ -122,7 +123,7 @@ class TestCopying:
             application.learning.revocation.revoke(
                 application.auth.access.scope(taught), state.list_applied_order(application, taught)[0]
             )
-            application.passage_keys.evolve.evolve(application.auth.access.scope(taught))
+            published_of(application).evolve.evolve(application.auth.access.scope(taught))
             application.answers.question.answer(
                 Query(text="Who was born in Warsaw?", scope=application.auth.access.scope(taught))
             )
@@ -178,7 +179,7 @@ class TestCopying:
         for event in state.list_applied_order(application, taught):
             application.learning.revocation.revoke(application.auth.access.scope(taught), event)
         embedded: list[int] = []
-        plain = application.passage_keys.attribution.embed_units
+        plain = published_of(application).attribution.embed_units
 
         def embed_and_record(collection: Collection, expansions: Mapping[bytes, Expansion]) -> Any:
             with application.database.read() as reader:
@@ -192,7 +193,7 @@ class TestCopying:
                 )
             return plain(collection, expansions)
 
-        monkeypatch.setattr(application.passage_keys.attribution, "embed_units", embed_and_record)
+        monkeypatch.setattr(published_of(application).attribution, "embed_units", embed_and_record)
         past = rebuild_past(application, taught, until)
         assert embedded == [0]
         undo.assert_same(list_meant(application, past.collection), then)

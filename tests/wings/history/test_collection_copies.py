@@ -10,10 +10,12 @@ from engram.composition.container import Application
 from engram.storage.revocation.copied_rows import Copy
 from engram.wings.history.storage import collection_copies, copied_log
 from engram.wings.history.storage.collection_copies import Corpus
+from engram.wings.published.storage import copied_keys
 from tests.conftest import Ingest
 from tests.storage.conftest import TaughtCollection
 from tests.support import past, state
 
+COUNTED = ("key_credit", "passage_key")
 LATER_PASSAGE = {"id": "oslo", "title": "Oslo", "text": "Oslo is the capital of Norway."}
 CHANGED_PASSAGE = {"id": "tokyo", "title": "Tokyo", "text": "Tokyo is the capital of Japan."}
 
@@ -86,12 +88,12 @@ def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, t
         assert collection_copies.is_taken(reader, twins.id, name)
         assert collection_copies.find_report(reader, twins.id, name, job) == {"events": 3}
         assert collection_copies.find_report(reader, twins.id, name, uuid4()) is None
-        assert copied_log.count_learned_rows(reader, copy) == dict.fromkeys(
-            ("sentence_memory", "question", "question_support", "weight_audit", "key_credit", "passage_key"), 0
+        assert copied_log.count_learned_rows(reader, copy, COUNTED) == dict.fromkeys(
+            ("sentence_memory", "question", "question_support", "weight_audit", *COUNTED), 0
         )
-        assert not copied_log.has_keys(reader, copy)
+        assert not copied_keys.has_keys(reader, copy)
         other = Copy(copy.target, twins.id, until)
-        counts = copied_log.count_learned_rows(reader, other)
+        counts = copied_log.count_learned_rows(reader, other, COUNTED)
     assert counts == {table: len(state.rows(application, twins.name, table)) for table in counts}
     (row,) = past.rows_of_collection(application, name)
     assert (row["serving"], row["passage_count"], row["past"]["of"]) == ("shadow", 0, twins.name)

@@ -9,6 +9,7 @@ from engram.composition.container import Application
 from engram.storage.database import observe_sql
 from engram.storage.learning import judges
 from engram.storage.learning.judges import JudgeSettings
+from engram.wings.published.parts import published_of
 from tests.conftest import CURIE, Ingest
 from tests.support import state, undo
 from tests.support.past import BERLIN, corpus, list_learned, list_meant, now, rebuild_past
@@ -54,7 +55,7 @@ class TestStates:
     def test_before_the_first_verdict_nothing_is_learned(self, application: Application, curie: str) -> None:
         until = now(application)
         undo.apply(application, curie, undo.stream(application, curie, 12, seed=7), 4)
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        published_of(application).evolve.evolve(application.auth.access.scope(curie))
         past = rebuild_past(application, curie, until)
         undo.assert_same(corpus(application, past.collection), corpus(application, curie))
         assert not any(
@@ -68,11 +69,11 @@ class TestStates:
     ) -> None:
         events = undo.stream(application, curie, 24, seed)
         undo.apply(application, curie, events[:8], 8)
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        published_of(application).evolve.evolve(application.auth.access.scope(curie))
         undo.apply(application, curie, events[8:12], 2)
         then, until = list_learned(application, curie), now(application)
         undo.apply(application, curie, events[12:20], 5)
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        published_of(application).evolve.evolve(application.auth.access.scope(curie))
         undo.apply(application, curie, events[20:], 5)
         after = list_learned(application, curie)
         past = rebuild_past(application, curie, until)
@@ -87,13 +88,13 @@ class TestStates:
     ) -> None:
         events = undo.stream(application, curie, 24, seed=3)
         undo.apply(application, curie, events[:8], 8)
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        published_of(application).evolve.evolve(application.auth.access.scope(curie))
         undo.apply(application, curie, events[8:14], 2)
         then, until = list_meant(application, curie), now(application)
         for event in events[:14][revoked]:
             application.learning.revocation.revoke(application.auth.access.scope(curie), event)
         undo.apply(application, curie, events[14:], 5)  # questions and units that went come back under other ids
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        published_of(application).evolve.evolve(application.auth.access.scope(curie))
         past = rebuild_past(application, curie, until)
         undo.assert_same(list_meant(application, past.collection), then)
         assert (past.events, past.events_restored) == (14, len(events[:14][revoked]))
@@ -145,14 +146,14 @@ class TestKeys:
         past = rebuild_past(application, taught, now(application))
         with application.database.write() as writer:
             writer.execute("UPDATE key_evolution SET due = NULL WHERE collection_id = %(c)s", target)
-        assert application.passage_keys.evolve.load_standing(
+        assert published_of(application).evolve.load_standing(
             application.auth.access.scope(past.collection)
         ) == replace(
-            application.passage_keys.evolve.load_standing(application.auth.access.scope(taught)),
+            published_of(application).evolve.load_standing(application.auth.access.scope(taught)),
             collection=past.collection,
         )
-        application.passage_keys.evolve.evolve(application.auth.access.scope(past.collection))
-        application.passage_keys.evolve.evolve(application.auth.access.scope(taught))
+        published_of(application).evolve.evolve(application.auth.access.scope(past.collection))
+        published_of(application).evolve.evolve(application.auth.access.scope(taught))
         assert (
             list_learned(application, past.collection)["passage_key"]
             == list_learned(application, taught)["passage_key"]
@@ -170,12 +171,12 @@ class TestKeys:
 
         for start in (0, 10):
             undo.apply(application, curie, events[start : start + 10], 5)
-            application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+            published_of(application).evolve.evolve(application.auth.access.scope(curie))
             note()
-        application.passage_keys.evolve.roll_back(application.auth.access.scope(curie), 1)
+        published_of(application).evolve.roll_back(application.auth.access.scope(curie), 1)
         note()
         undo.apply(application, curie, events[20:], 5)
-        application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+        published_of(application).evolve.evolve(application.auth.access.scope(curie))
         note()
         pasts = [
             rebuild_past(application, curie, moment, into=f"{curie}-{at}") for at, moment in enumerate(moments)
@@ -188,7 +189,7 @@ class TestKeys:
             undo.assert_same(list_learned(application, pasts[at].collection), states[at])
 
     def test_a_rollback_that_nothing_came_after_serves(self, application: Application, taught: str) -> None:
-        application.passage_keys.evolve.roll_back(application.auth.access.scope(taught), 0)
+        published_of(application).evolve.roll_back(application.auth.access.scope(taught), 0)
         past = rebuild_past(application, taught, now(application))
         undo.assert_same(list_learned(application, past.collection), list_learned(application, taught))
         assert (past.key_generation, past.key_generation_certain) == (0, False)
@@ -245,7 +246,7 @@ class TestCorpus:
 def test_a_past_moment_is_the_same_with_and_without_answered_queries(application: Application, curie: str) -> None:
     events = undo.stream(application, curie, 20, seed=23)
     undo.apply(application, curie, events[:10], 10)
-    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+    published_of(application).evolve.evolve(application.auth.access.scope(curie))
     undo.apply(application, curie, events[10:16], 3)
     then, until = list_meant(application, curie), now(application)
     for event in events[2:16:5]:

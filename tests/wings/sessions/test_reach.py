@@ -11,6 +11,7 @@ from engram.core.ranking import sufficiency
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence
 from engram.wings.history.parts import history_of
+from engram.wings.published.parts import published_of
 from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
@@ -79,7 +80,7 @@ def test_parts_of_a_session_verdict_become_keys_and_go_with_it(application: Appl
     (unit,) = state.rows(application, curie, "expansion_unit")
     assert (unit["method"], unit["text"]) == ("decomposition", "the birthplace of Marie Curie")
     assert {row["unit_id"] for row in state.rows(application, curie, "key_credit")} == {unit["id"]}
-    assert application.passage_keys.evolve.evolve(scope) is not None
+    assert published_of(application).evolve.evolve(scope) is not None
     assert any(unit["id"] in row["units"] for row in state.rows(application, curie, "passage_key"))
     undo.assert_verified(application, curie)
     for receipt in receipts:

@@ -11,7 +11,6 @@ from engram.composition.container import Application
 from engram.core.filter.states import RECALL, Audit
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
-from engram.storage.passage_keys import key_credits
 from engram.storage.retrieval.metadata_filter import compile_filter
 from engram.storage.retrieval.query_focus import Focus
 from engram.wings.why.storage import influence_rows
@@ -187,37 +186,3 @@ def test_the_latest_terms_come_in_the_order_of_application(
         row = stored[term.event_id]
         assert term.evidence.information.tolist() == row["information"]
         assert (term.counted, term.contested) == (row["counted"], row["contested"])
-
-
-def test_unit_sources_are_read_with_their_credit(application: Application, taught: TaughtCollection) -> None:
-    active = {row["event_id"] for row in state.rows(application, taught.name, "key_evidence") if row["generation"]}
-    credits: dict[tuple[int, int], list[tuple[float, int]]] = defaultdict(list)
-    for row in state.rows(application, taught.name, "key_credit"):
-        if row["event_id"] in active and row["weight"] > 0:
-            credits[row["passage_id"], row["unit_id"]].append((row["gain"] * row["weight"], row["event_id"]))
-    passages, units = (sorted({pair[n] for pair in credits}) for n in (0, 1))
-    with application.database.read() as reader:
-        brought = influence_rows.bringers(reader, taught.id, passages, units, 1)
-        texts = key_credits.load_unit_texts(reader, taught.id, units)
-        assert influence_rows.bringers(reader, taught.id, [], units, 1) == []
-        assert influence_rows.bringers(reader, taught.other, passages, units, 1) == []
-    assert [((one.passage_id, one.unit_id), one.event_id, one.total) for one in brought] == [
-        (pair, max(some)[1], len(some)) for pair, some in sorted(credits.items())
-    ]
-    stored = {
-        row["id"]: (row["method"], row["text"]) for row in state.rows(application, taught.name, "expansion_unit")
-    }
-    assert texts == {unit: stored[unit] for unit in units}
-
-
-def test_served_keys_are_compared_by_both_vectors(application: Application, taught: TaughtCollection) -> None:
-    passages = list(state.passages(application, taught.name).values())
-    keyed = {row["passage_id"]: row for row in state.rows(application, taught.name, "passage_key")}
-    with application.database.read() as reader:
-        asked = focus(application, reader, taught, "Which river?")
-        served = influence_rows.list_served_keys(reader, asked, passages)
-        assert influence_rows.list_served_keys(reader, asked, []) == []
-    assert [one.passage_id for one in served] == sorted(keyed)
-    for one in served:
-        assert (one.units, one.scores) == (keyed[one.passage_id]["units"], keyed[one.passage_id]["scores"])
-        assert -1 <= one.base_similarity != one.similarity <= 1

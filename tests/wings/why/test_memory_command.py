@@ -7,6 +7,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
+from engram.wings.published.parts import published_of
 from tests.support import state
 from tests.support.command import UNREACHABLE_URL, Cli
 
@@ -64,7 +65,7 @@ def test_a_trace_says_which_verdicts_did_what(
     cli: Cli, application: Application, curie: str, taught: tuple[int, int]
 ) -> None:
     _, event = taught
-    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+    published_of(application).evolve.evolve(application.auth.access.scope(curie))
     lines = run_lines(cli, "query", QUESTION, "-c", curie, "--trace")
     by = re.escape(f"by feedback {event} of judge alice: '{QUESTION}'")
     # One verdict leaves a net support of 2/3, which is right 26 times of 27.

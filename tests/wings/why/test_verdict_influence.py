@@ -14,6 +14,7 @@ from engram.core.ranking.same_need import JudgedPairs, QuestionSpread, QuestionU
 from engram.services.question.answer import Answer
 from engram.services.question.query import Query
 from engram.services.question.trace import PassageTrace, SentenceTrace, Trace
+from engram.wings.published.parts import published_of
 from tests.support import state, undo
 from tests.support.keys import statements
 
@@ -287,7 +288,7 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
     event = state.judge(application, curie, query_id, expansions=(river,), **verdict).event.id
     _, before = ask_with_trace(application, curie, text, strategy="dense", max_hops=None)
     assert {row.key for row in map_passages(before).values()} == {None}
-    application.passage_keys.evolve.evolve(application.auth.access.scope(curie))
+    published_of(application).evolve.evolve(application.auth.access.scope(curie))
     _, after = ask_with_trace(application, curie, text, strategy="dense", max_hops=None)
     key = map_passages(after)["vistula"].key
     assert key is not None
@@ -296,7 +297,7 @@ def test_an_evolved_key_names_its_units_and_their_verdicts(application: Applicat
     (held,) = key.units
     assert (held.method, held.text, held.share, held.event_count) == ("hyde", river.text, 1.0, 1)
     assert [(row.event_id, row.judge, row.question) for row in held.events] == [(event, "alice", text)]
-    (credit,) = application.passage_keys.key_view.view(application.auth.access.scope(curie), "vistula", 5).units
+    (credit,) = published_of(application).key_view.view(application.auth.access.scope(curie), "vistula", 5).units
     assert held.events[0].gain * held.events[0].weight == pytest.approx(credit.score)
     assert {row.key for name, row in map_passages(after).items() if name != "vistula"} == {None}
 

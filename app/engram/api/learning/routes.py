@@ -29,6 +29,7 @@ from engram.api.learning.schemas import (
     FeedbackIn,
     FeedbackOut,
     FeedbackPage,
+    KeyEffectOut,
     ListedFeedbackOut,
     NamedSentenceOut,
     RetryIn,
@@ -36,7 +37,6 @@ from engram.api.learning.schemas import (
     RevokeIn,
 )
 from engram.api.operations import operation
-from engram.api.passage_keys.schemas import KeyEffectOut
 from engram.api.path_converters import FeedbackRoute
 from engram.api.schemas import MAX_ID
 from engram.composition.container import Application

@@ -8,7 +8,6 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from engram.api.learning.references import CitationList, SentenceList, to_citation, to_named_sentence
-from engram.api.passage_keys.schemas import KeyEffectOut
 from engram.api.retrieval.expansion_schemas import ExpansionIn
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
@@ -27,6 +26,7 @@ from engram.core.filter.ratings import find_meaning
 from engram.services.auth.scope import Scope
 from engram.services.verdict.verdict import Verdict
 
+KeyStatus = Literal["taken in", "waiting", "rolled back"]
 REASON_CHARACTERS = 1_000
 RATING_FIELDS = {"query_id", "collection", "rating", "cited", "reason", "judge", "confidence", "wait", "as_"}
 """Fields of a rating."""
@@ -283,6 +283,32 @@ class ChangeOut(ResponseModel):
     residual: float
     perplexity_before: float
     perplexity_after: float
+
+
+class CreditOut(ResponseModel):
+    """Credit of a verdict for one unit and one passage."""
+
+    passage_id: str
+    unit_id: int
+    gain: float = Field(description="Alignment gain Δ (ERM, Eq. 5): a difference of cosines, can be negative.")
+    weight: float = Field(
+        description="The unit's share among those that help the passage, in [0, 1]; 0 unless the gain is above 0."
+    )
+
+
+class KeyEffectOut(ResponseModel):
+    """Effect of a verdict's expansions."""
+
+    gate: Literal["retrieval", "generation", "none"] = Field(
+        description="What validated them; 'none': they were not, and teach nothing."
+    )
+    gain: float = Field(
+        description="The highest alignment gain of its credits; 0 if none is above 0, or not validated."
+    )
+    status: KeyStatus | None = Field(description="Null if not validated.")
+    generation: int | None = Field(description="The evolution that took it in; null while it waits.")
+    credits: list[CreditOut] = Field(description="The 200 that count most, the most first.")
+    credit_count: int
 
 
 class FeedbackOut(BaseModel):

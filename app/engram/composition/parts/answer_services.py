@@ -40,7 +40,7 @@ class AnswerServices:
     @locked_property
     def episodes(self) -> EpisodeService:
         """Answered queries, read again."""
-        return EpisodeService(self.database)
+        return EpisodeService(self.database, self.hooks.key_explainer)
 
     @locked_property
     def answer(self) -> AnswerService:

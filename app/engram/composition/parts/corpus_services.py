@@ -1,11 +1,11 @@
 """Corpus: passages come in, are embedded and linked, and change their encoder."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
-from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.config.settings import Settings
 from engram.services.corpus.collection_settings import CollectionSettingsService
 from engram.services.corpus.document_service import DocumentService
@@ -14,10 +14,10 @@ from engram.services.corpus.graph_builder import IndexService
 from engram.services.corpus.kind_measurement import CorpusKindService
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_readers import PassageReadersService
+from engram.services.corpus.rekey import RekeyService
 from engram.services.maintenance.reembedding import ReembeddingService
-from engram.services.passage_keys.rekey import RekeyService
 from engram.services.revocation.revocation_service import replay_memories
-from engram.storage.database import Database
+from engram.storage.database import Database, Writer
 
 BATCH_SIZE = 128
 """Passages that one transaction writes."""
@@ -30,7 +30,6 @@ class CorpusServices:
     settings: Settings
     database: Database
     models: Models
-    passage_keys: PassageKeyServices
     hooks: Hooks
 
     @locked_property
@@ -65,7 +64,7 @@ class CorpusServices:
             batch_size=BATCH_SIZE,
             time_llm=models.llm if settings.llm_time_extraction else None,
             replay_memories=replay_memories,
-            rebase=self.passage_keys.evolve.rebase,
+            rebase=self._rebase,
             observers=self.hooks.passage_observers,
         )
 
@@ -86,7 +85,7 @@ class CorpusServices:
             self.database,
             self.models.encoder,
             batch_size=BATCH_SIZE,
-            rebase=self.passage_keys.evolve.rebase,
+            rebase=self._rebase,
         )
 
     @locked_property
@@ -97,5 +96,13 @@ class CorpusServices:
             self.models.encoder,
             batch_size=BATCH_SIZE,
             memories=replay_memories,
-            keys=self.passage_keys.evolve.rebase,
+            follow=self._follow_encoder,
         )
+
+    def _rebase(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
+        for state in self.hooks.derived_states:
+            state.rebase(writer, collection_id, passages)
+
+    def _follow_encoder(self, writer: Writer, collection_id: int) -> None:
+        for state in self.hooks.derived_states:
+            state.follow_encoder(writer, collection_id)

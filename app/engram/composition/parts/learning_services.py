@@ -3,12 +3,11 @@
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
-from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
-from engram.services.effects.key_credit_effect import KeyCreditEffect
 from engram.services.effects.memory_effect import MemoryEffect
 from engram.services.judges.judge_exam import ModelExam
 from engram.services.judges.judge_noise import JudgeNoise
@@ -44,14 +43,20 @@ class LearningServices:
     database: Database
     stream: WakeStream
     models: Models
-    passage_keys: PassageKeyServices
     retrieval: RetrievalServices
+    hooks: Hooks
     closing: ExitStack
 
     @locked_property
     def verdicts(self) -> VerdictService:
         """Verdicts from the door to their receipts."""
-        return VerdictService(self.database, self.log, self.learner, self.revocation.replace_ratings)
+        return VerdictService(
+            self.database,
+            self.log,
+            self.learner,
+            self.revocation.replace_ratings,
+            None if self.hooks.key_explainer is None else self.hooks.key_explainer.find_effect,
+        )
 
     @locked_property
     def log(self) -> VerdictLog:
@@ -67,18 +72,14 @@ class LearningServices:
             self.database,
             self.models.encoder,
             JudgeNoise(self.models.noise, self.retrieval.question_spreads).choose,
-            [
-                MemoryEffect(self.models.learning_rule),
-                KeyCreditEffect(self.passage_keys.attribution, self.passage_keys.evolve),
-                self.models.weight_effect,
-            ],
+            [MemoryEffect(self.models.learning_rule), *self.hooks.verdict_effects, self.models.weight_effect],
             APPLY_ATTEMPTS,
         )
 
     @locked_property
     def revocation(self) -> RevocationService:
         """Revocation of verdicts."""
-        return RevocationService(self.database, self.passage_keys.attribution, self.passage_keys.evolve)
+        return RevocationService(self.database, self.hooks.derived_states)
 
     @locked_property
     def verdict_listing(self) -> VerdictListing:

@@ -6,7 +6,6 @@ from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.learning_services import LearningServices
-from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.services.erasure.erasure_service import ErasureService
 from engram.services.erasure.person_export import ExportService
 from engram.services.revocation.learning_reset import LearningResetService
@@ -21,20 +20,13 @@ class RevocationServices:
     database: Database
     models: Models
     learning: LearningServices
-    passage_keys: PassageKeyServices
     hooks: Hooks
 
     @locked_property
     def verification(self) -> VerificationService:
         """Verification that learned state follows from the log."""
-        capacity = self.models.key_learning.rules.capacity
         return VerificationService(
-            self.database,
-            self.models.priors,
-            self.models.weight_models,
-            self.passage_keys.evolve,
-            self.hooks.derived_states,
-            capacity=capacity,
+            self.database, self.models.priors, self.models.weight_models, self.hooks.derived_states
         )
 
     @locked_property

@@ -12,6 +12,10 @@ and musique, by 120 questions of each.
 """
 
 
+GENERATION_THRESHOLD = 0.5
+"""Generation score from which on an answer counts as right, where the verdict does not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Expansion:
     """A query expansion that came with a verdict, for key evolution: how it was made, and what it says."""
@@ -122,7 +126,7 @@ class LoggedVerdict:
         """Whether it claims to name all the evidence that there is."""
         return not self.partial and self.retrieval_success is not False
 
-    def is_answer_right(self, threshold: float) -> bool:
+    def is_answer_right(self, threshold: float = GENERATION_THRESHOLD) -> bool:
         """Whether the answer was right: by the verdict's word, else by its score, which reaches ``threshold``."""
         if self.generation_success is not None:
             return self.generation_success

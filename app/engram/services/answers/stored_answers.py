@@ -13,6 +13,7 @@ from uuid import UUID
 from engram.core.auth.access_keys import AUDIT
 from engram.services.auth.scope import Scope
 from engram.services.question.episode import drop_fields
+from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.passage_source import read_source
 from engram.services.question.trace import (
     Cause,
@@ -37,7 +38,6 @@ from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import judged_queries
 from engram.storage.learning import question_supports
-from engram.storage.passage_keys import key_credits
 from engram.storage.retrieval import episodes
 from engram.storage.retrieval.episodes import COLLAPSED_KEY, StoredEpisode, TracedEpisode
 
@@ -61,8 +61,10 @@ class Episode:
 class EpisodeService:
     """Reads episodes."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, key_explainer: KeyExplainer | None = None) -> None:
+        """``key_explainer`` names the expansion units of evolved keys; without it traces show none."""
         self._database = database
+        self._key_explainer = key_explainer
 
     def read(self, scope: Scope, query_id: UUID) -> Episode:
         """An answered query, with the texts that there still are.
@@ -74,7 +76,7 @@ class EpisodeService:
             stored = episodes.find(reader, scope.collection.id, query_id)
             if not scope.sees(stored.principal):
                 raise episodes.build_missing_error(query_id)
-            reading = AnswerReading(reader, scope.collection, stored)
+            reading = AnswerReading(reader, scope.collection, stored, self._key_explainer)
         trace = reading.trace()
         shown = trace if scope.is_allowed(AUDIT) else trace.hide_questions()
         return Episode(reading.answer(), shown, stored.judged, stored.created_at)
@@ -89,7 +91,9 @@ class EpisodeService:
 class AnswerReading:
     """A stored answer and what its ids stand for now."""
 
-    def __init__(self, reader: Reader, collection: Collection, episode: StoredEpisode) -> None:
+    def __init__(
+        self, reader: Reader, collection: Collection, episode: StoredEpisode, key_explainer: KeyExplainer | None
+    ) -> None:
         self._collection = collection
         self._episode = episode
         trace = episode.trace
@@ -111,7 +115,9 @@ class AnswerReading:
             reader, collection.id, {*episode.shown, *of_sentences, *pooled, *duplicates}
         )
         self._surfaces = episodes.surfaces(reader, collection.id, sorted(entities)) if entities else {}
-        self._units = key_credits.load_unit_texts(reader, collection.id, sorted(units)) if units else {}
+        self._units = (
+            key_explainer.load_unit_texts(reader, collection.id, sorted(units)) if units and key_explainer else {}
+        )
         past = {row["question_id"] for row in trace["recalled"]}
         self._past = question_supports.load_question_texts(reader, collection.id, sorted(past)) if past else {}
         events = {cause["event_id"] for cause in _causes(trace)}

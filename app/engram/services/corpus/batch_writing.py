@@ -9,8 +9,8 @@ from engram.providers.language import ANALYSER
 from engram.services.corpus.batch_planning import BatchPlan
 from engram.services.corpus.passage_drafts import collect_surfaces, collect_time_expressions, normalise_names
 from engram.services.corpus.passage_observer import LostSentences, PlacedSentences, TextChange
+from engram.services.corpus.rekey import Rebase
 from engram.services.jobs.work import Work
-from engram.services.passage_keys.rekey import Rebase
 from engram.storage.corpus import (
     collections,
     documents,

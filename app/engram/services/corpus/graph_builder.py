@@ -12,9 +12,9 @@ from engram.services.corpus.batch_writing import BatchWriter, ReplayMemories, St
 from engram.services.corpus.document_replacement import DocumentReplacement
 from engram.services.corpus.kind_measurement import CorpusKindService
 from engram.services.corpus.passage_observer import PassageObserver
+from engram.services.corpus.rekey import Rebase
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.work import Work
-from engram.services.passage_keys.rekey import Rebase
 from engram.storage.corpus import documents, staged_documents, staged_lines
 from engram.storage.database import Database, Writer
 from engram.storage.jobs.jobs import Job

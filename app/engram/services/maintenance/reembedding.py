@@ -38,7 +38,6 @@ from engram.storage.feedback_log import stored_outcomes
 from engram.storage.jobs.jobs import Job
 from engram.storage.maintenance import staged_embeddings, vector_indexes
 from engram.storage.maintenance.staged_embeddings import TEXT_COLUMNS
-from engram.storage.passage_keys import key_evidence_log
 
 log = structlog.get_logger(__name__)
 
@@ -71,8 +70,10 @@ class _UnembeddedRows(Protocol[Row]):
     ) -> list[Row]: ...
 
 
-Relearn = Callable[[Writer, int, Sequence[int]], None]
-"""Makes something of these rows of a collection anew, in that transaction."""
+ReplayMemories = Callable[[Writer, int, Sequence[int]], None]
+"""Replays the memories of these sentences of a collection, in that transaction."""
+FollowEncoder = Callable[[Writer, int], None]
+"""Computes anew what else follows from the vectors of a collection, in that transaction."""
 
 
 class _ReembedStoppedError(Exception):
@@ -87,14 +88,19 @@ class ReembeddingService:
     """Accepts and does jobs that change a collection's encoder."""
 
     def __init__(
-        self, database: Database, encoder: Encoder, *, batch_size: int, memories: Relearn, keys: Relearn
+        self,
+        database: Database,
+        encoder: Encoder,
+        *,
+        batch_size: int,
+        memories: ReplayMemories,
+        follow: FollowEncoder,
     ) -> None:
-        """``memories`` replays those of sentences; ``keys`` makes what keys of passages learned anew."""
         self._database = database
         self._encoder = encoder
         self._batch_size = batch_size
         self._memories = memories
-        self._keys = keys
+        self._follow = follow
 
     def request(self, scope: Scope, model: str | None = None, key: str | None = None) -> UUID:
         """Queue a job that has the collection be of another encoder; the first one of a repeated Idempotency-Key.
@@ -266,7 +272,7 @@ class ReembeddingService:
             raise collections.build_gone_error(collection.name)
         collections.lock_learning(writer, collection.id, exclusive=True)
         changed = 0
-        for table in staged_embeddings.TABLES:
+        for table in staged_embeddings.list_tables():
             for ids in _chunks(partial(staged_embeddings.list_next_ids, writer, collection.id, table)):
                 if work.should_stop():
                     raise _ReembedStoppedError
@@ -278,8 +284,7 @@ class ReembeddingService:
             raise _UnstagedError
         for ids in _chunks(partial(stored_outcomes.list_judged_sentences, writer, collection.id), 0):
             self._memories(writer, collection.id, ids)
-        for ids in _chunks(partial(key_evidence_log.list_keyed_passages, writer, collection.id), 0):
-            self._keys(writer, collection.id, ids)
+        self._follow(writer, collection.id)
         staged_embeddings.enter(writer, collection.id, target)
         work.report(writer, received=changed, updated=changed, stage="in place")
         work.finish(writer, format_target(target))

@@ -11,7 +11,7 @@ import numpy as np
 from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
-from engram.core.passage_keys import evolution
+from engram.core.passage_keys import query_vector
 from engram.core.ranking import bm25, complementarity
 from engram.core.ranking.profiles import PROFILES, Policy, Profile
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
@@ -167,7 +167,7 @@ class QueryPlanner:
             filter=compile_filter(query.filter),
             among=query.among,
             intervals=_days(constraint, query.strategy, profile),
-            key_vector=evolution.expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
+            key_vector=query_vector.expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
             gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
         )
         plan = QueryPlan(

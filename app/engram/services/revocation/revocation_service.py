@@ -19,8 +19,7 @@ from engram.services.feedback_log import log_replay
 from engram.services.jobs.idempotent_jobs import JobStart, open_job
 from engram.services.jobs.job_kinds import REVOCATION
 from engram.services.jobs.work import Work
-from engram.services.passage_keys.attribution import Attribution
-from engram.services.passage_keys.key_evolution import KeyEvolutionService
+from engram.services.revocation.derived_state import DerivedState
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import VERDICT
 from engram.storage.database import Database, Writer
@@ -44,11 +43,10 @@ class RevocationService:
     """Takes verdicts back, one at a time or by jobs that a worker runs."""
 
     def __init__(
-        self, database: Database, attribution: Attribution, evolve: KeyEvolutionService, *, batch_size: int = BATCH
+        self, database: Database, derived_states: Sequence[DerivedState] = (), *, batch_size: int = BATCH
     ) -> None:
         self._database = database
-        self._attribution = attribution
-        self._evolve = evolve
+        self._derived = derived_states
         self._batch_size = batch_size
 
     def revoke(self, scope: Scope, event_id: int) -> VerdictEvent:
@@ -150,7 +148,7 @@ class RevocationService:
         """Revoke those of the events that are not yet; which.
 
         Locks are taken in the order in which a worker takes them: the collection, the right to learn, events,
-        sentences, keys, weights. While it lasts, no event of the collection is applied.
+        sentences, rows of wings, weights. While it lasts, no event of the collection is applied.
         """
         if not collections.lock_against_deletion(writer, collection_id):
             return []
@@ -164,8 +162,8 @@ class RevocationService:
             sentence_memories.hold(writer, collection_id, sorted({sentence for sentence, _ in states}))
             replay_memories(writer, collection_id, sorted({sentence for sentence, _ in states}))
             days = _replay_questions(writer, collection_id, questions)
-            changed = self._attribution.withdraw(writer, collection_id, applied)
-            self._evolve.recompose(writer, collection_id, changed)
+            for state in self._derived:
+                state.withdraw(writer, collection_id, applied)
             days |= learned_weights.withdraw(writer, collection_id, applied)
             for believed in learned_weights.settle(writer, collection_id, days):
                 learned_weights.replace(

@@ -22,10 +22,8 @@ from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.services.feedback_log.weight_terms import WeightModel, observe_verdicts
-from engram.services.passage_keys.key_evolution import KeyEvolutionService
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.verification_findings import TABLES, TOLERANCE, Findings, VerificationReport, values
-from engram.services.revocation.verify_keys import verify_keys
 from engram.storage.corpus import collections, passages
 from engram.storage.corpus.collections import LOCAL_TENANT
 from engram.storage.database import Database, Reader
@@ -33,7 +31,6 @@ from engram.storage.feedback_log import replay_history, stored_outcomes
 from engram.storage.feedback_log.replay_history import Term
 from engram.storage.feedback_log.stored_outcomes import StoredQuestion
 from engram.storage.learning import learned_weights, question_supports
-from engram.storage.passage_keys import key_evidence_log
 
 CHUNK = 200
 """Sentences, questions, terms or passages that are compared at a time: bounds memory."""
@@ -51,17 +48,12 @@ class VerificationService:
         database: Database,
         priors: RankingPriors,
         weight_models: Mapping[str, WeightModel],
-        evolve: KeyEvolutionService,
         derived: Sequence[DerivedState],
-        *,
-        capacity: int,
     ) -> None:
         self._database = database
         self._priors = priors
         self._weight_models = weight_models
-        self._evolve = evolve
         self._derived = derived
-        self._capacity = capacity
 
     def verify_all(self, most: int = 100) -> Iterator[VerificationReport]:
         """Verify all collections of all tenants, in name order, keeping ``most`` differences of each.
@@ -102,23 +94,13 @@ class VerificationService:
                 _check_weights(
                     reader, target, believed, priors.get(believed), self._weight_models, opposing_events, findings
                 )
-            self._check_keys(reader, target, findings)
             for state in self._derived:
                 state.verify(reader, target, findings)
-            for table in ("memory_audit", "weight_audit", "key_evidence"):
+            for table in ("memory_audit", "weight_audit"):
                 for event, status in stored_outcomes.list_left_behind(reader, target, table, most):
                     findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
         own = collection.tenant == LOCAL_TENANT
         return findings.report(collection.name if own else f"{collection.tenant}/{collection.name}")
-
-    def _check_keys(self, reader: Reader, target: int, findings: Findings) -> None:
-        try:
-            rules = self._evolve.load_serving_rules(reader, target)
-        except (TypeError, ValueError) as error:
-            findings.differs("key_generation", "the one that serves", f"has rules that cannot be read: {error}")
-            return
-        for chunk in _pages(lambda after: key_evidence_log.list_keyed_passages(reader, target, after, CHUNK)):
-            verify_keys(reader, target, chunk, rules, self._capacity, findings)
 
 
 def _check_events(reader: Reader, collection_id: int, findings: Findings) -> None:

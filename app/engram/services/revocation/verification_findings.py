@@ -19,10 +19,6 @@ TABLES = (
     "memory_audit",
     "learned_weights",
     "weight_audit",
-    "key_credit",
-    "expansion_memory",
-    "passage_key",
-    "evolved_posting",
 )
 """Of what verdicts teach."""
 

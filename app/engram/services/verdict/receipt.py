@@ -1,19 +1,20 @@
 """Receipt of a verdict: what became of it, and what it changed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.ratings import denies_answer
 from engram.core.filter.states import Audit
+from engram.core.passage_keys.key_effect import KeyEffect
 from engram.storage.database import Reader
 from engram.storage.feedback_log import audit_rows, logged_verdicts
 from engram.storage.feedback_log.feedback_events import VerdictEvent
-from engram.storage.passage_keys import key_history
-from engram.storage.passage_keys.key_history import KeyEffect
 
 CREDITS = 200
 """Credits of one event that are shown."""
+FindKeyEffect = Callable[[Reader, int, int, int], KeyEffect | None]
+"""Finds the effect of a verdict of a collection on passage keys, with at most so many credits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,13 @@ class Receipt:
     effect: str | None = None
 
 
-def read_receipt(reader: Reader, event: VerdictEvent) -> Receipt:
+def read_receipt(reader: Reader, event: VerdictEvent, find_key_effect: FindKeyEffect | None) -> Receipt:
     """Read the event's receipt with everything that it changed so far."""
     changes = audit_rows.read(reader, event.collection_id, [event.id])[event.id]
     return Receipt(
         event,
         changes,
-        key_history.effect(reader, event.collection_id, event.id, CREDITS),
+        find_key_effect and find_key_effect(reader, event.collection_id, event.id, CREDITS),
         _read_effect(reader, event, changes),
     )
 

@@ -8,7 +8,7 @@ from engram.context import tenancy
 from engram.services.auth.scope import Scope
 from engram.services.verdict.learn import VerdictLearner
 from engram.services.verdict.log import VerdictLog
-from engram.services.verdict.receipt import Receipt, read_receipt
+from engram.services.verdict.receipt import FindKeyEffect, Receipt, read_receipt
 from engram.services.verdict.verdict import Verdict
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import VERDICT
@@ -27,12 +27,18 @@ class VerdictService:
     """Takes verdicts from the door to their receipts, and reads receipts."""
 
     def __init__(
-        self, database: Database, log: VerdictLog, learner: VerdictLearner, replace_ratings: RatingReplacement
+        self,
+        database: Database,
+        log: VerdictLog,
+        learner: VerdictLearner,
+        replace_ratings: RatingReplacement,
+        find_key_effect: FindKeyEffect | None = None,
     ) -> None:
         self._database = database
         self._log = log
         self._learner = learner
         self._replace_ratings = replace_ratings
+        self._find_key_effect = find_key_effect
 
     def accept(self, verdict: Verdict, key: str, *, wait: bool = False) -> Receipt:
         """Store the verdict under its Idempotency-Key and have it applied, here if ``wait``.
@@ -66,7 +72,7 @@ class VerdictService:
             if event is None or not scope.sees(event.principal):
                 raise collections.build_missing_resource_error(VERDICT, event_id)
             verdict = logged_verdicts.read(reader, target.id, [event_id])[event_id]
-            return read_receipt(reader, replace(event, logged=verdict))
+            return read_receipt(reader, replace(event, logged=verdict), self._find_key_effect)
 
     def _apply(self, event: VerdictEvent) -> Receipt:
         """Apply the event here, or wait for the worker that holds it."""
@@ -80,4 +86,4 @@ class VerdictService:
             with self._database.read() as reader:
                 event = feedback_events.find(reader, collection_id, event.id) or event
         with self._database.read() as reader:
-            return read_receipt(reader, event)
+            return read_receipt(reader, event, self._find_key_effect)

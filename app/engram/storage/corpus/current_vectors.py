@@ -18,7 +18,7 @@ class Current:
         space: that all of them are of.
         base_keys: the version of its passages with their base keys and of its graph, another one with each change
             of what answers are made of. Metadata may change without.
-        evolved_keys: the same of evolved keys; None: no verdict spoke of keys.
+        evolved_keys: the same of evolved keys; None: no key evolved.
         questions: the same of judged questions and their supports; None: nobody judged.
     """
 
@@ -30,7 +30,7 @@ class Current:
 
 _CURRENT_STATEMENT = """
     SELECT jsonb_build_object('space', space, 'base_keys', keys_version, 'evolved_keys', (
-        SELECT keys_version FROM key_evolution WHERE collection_id = %(collection)s
+        SELECT version FROM evolved_key_version WHERE collection_id = %(collection)s
     ), 'questions', (
         SELECT version FROM question_memory WHERE collection_id = %(collection)s
     ))
@@ -72,9 +72,12 @@ def renew_base_version(writer: Writer, collection_id: int) -> None:
 
 
 def renew_evolved_version(writer: Writer, collection_id: int) -> None:
-    """Give them another version, in the transaction that changes them, under ``evolved_keys.lock``."""
+    """Give evolved keys another version, in the transaction that changes them."""
     writer.execute(
-        "UPDATE key_evolution SET keys_version = %(version)s WHERE collection_id = %(collection)s",
+        """
+        INSERT INTO evolved_key_version (collection_id, version) VALUES (%(collection)s, %(version)s)
+        ON CONFLICT (collection_id) DO UPDATE SET version = excluded.version
+        """,
         {"collection": collection_id, "version": uuid4()},
     )
 

@@ -2,12 +2,13 @@
 places.
 
 Of a sentence, an entity or a time expression there is one for each encoder, of its present text. That of a
-passage says of which content it is, and those of texts that callers sent (questions, times, expansions) stand by
-the text alone. Each goes with what it is of: see the foreign keys, and ``forget_passages``.
+passage says of which content it is, and those of texts that callers sent (questions, times, and ``SENT_TEXT`` of
+other tables) stand by the text alone. Each goes with what it is of: see the foreign keys, and ``forget_passages``.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -18,8 +19,9 @@ from engram.storage.column_parameters import vectors as sent
 from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import EncoderId
 from engram.storage.database import Reader, Writer
-from engram.storage.passage_keys.staged_keys import SOURCE, KeyText
+from engram.storage.maintenance.staged_keys import SOURCE, KeyText
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
+from engram.storage.tables.table_base import SENT_TEXT, metadata
 
 Vector = NDArray[np.float32]
 Row = Literal["sentence", "entity", "time_expression"]
@@ -36,16 +38,25 @@ def _digest(text: str) -> str:
     return f"sha256(convert_to({text}, 'UTF8'))"
 
 
-# All that callers sent and that there is a vector of, each with what it is made of.
-_CALLER_TEXTS = """(
-    SELECT text, bool_or(is_question) AS is_question FROM (
-        SELECT text, true AS is_question FROM question WHERE collection_id = %(collection)s
-        UNION SELECT text, true FROM expansion_unit WHERE collection_id = %(collection)s
-        UNION SELECT question, true FROM judged_query WHERE collection_id = %(collection)s
-        UNION SELECT time_constraint, false FROM judged_query
-              WHERE collection_id = %(collection)s AND time_constraint IS NOT NULL
-    ) AS each GROUP BY text
-) AS said"""
+def _find_sent_texts() -> dict[str, str]:
+    """Return the tables of texts that callers sent, of wings too -> the column of the text."""
+    return {table.name: table.info[SENT_TEXT] for table in metadata.tables.values() if SENT_TEXT in table.info}
+
+
+@cache
+def _select_caller_texts() -> str:
+    """Return the relation ``said`` of all that callers sent and that there is a vector of."""
+    sent_texts = " UNION ".join(
+        f"SELECT {column} AS text, true AS is_question FROM {table} WHERE collection_id = %(collection)s"
+        for table, column in (_find_sent_texts() | {"judged_query": "question"}).items()
+    )
+    return f"""(
+        SELECT text, bool_or(is_question) AS is_question FROM (
+            {sent_texts}
+            UNION SELECT time_constraint, false FROM judged_query
+                  WHERE collection_id = %(collection)s AND time_constraint IS NOT NULL
+        ) AS each GROUP BY text
+    ) AS said"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,7 @@ def count_vectors(reader: Reader, collection_id: int) -> int:
         f"""
         SELECT passage_count + sentence_count + entity_count
              + (SELECT count(*) FROM time_expression WHERE collection_id = %(collection)s)
-             + (SELECT count(*) FROM {_CALLER_TEXTS})
+             + (SELECT count(*) FROM {_select_caller_texts()})
         FROM collection WHERE id = %(collection)s
         """,
         {"collection": collection_id},
@@ -130,7 +141,7 @@ def list_unembedded_texts(reader: Reader, collection_id: int, encoder: str, limi
     """Texts that callers sent that have no vector of this encoder, some of them."""
     rows = reader.rows(
         f"""
-        SELECT said.text, said.is_question FROM {_CALLER_TEXTS} WHERE (
+        SELECT said.text, said.is_question FROM {_select_caller_texts()} WHERE (
             SELECT v.id FROM staged_embedding v
             WHERE v.collection_id = %(collection)s AND v.digest = {_digest("said.text")}
               AND v.encoder = %(encoder)s AND v.passage_id IS NULL
@@ -291,14 +302,12 @@ def drop(writer: Writer, collection_id: int, limit: int) -> int:
     )
 
 
-Table = Literal["sentence", "entity", "time_expression", "passage", "question", "expansion_unit", "judged_query"]
-TABLES: Sequence[Table] = (
-    "passage", "sentence", "entity", "time_expression", "question", "expansion_unit", "judged_query",
-)  # fmt: skip
-"""Tables whose rows have vectors made of texts, in the order in which they are locked."""
+def list_tables() -> list[str]:
+    """List the tables whose rows have vectors made of texts, in the order in which they are locked."""
+    return ["passage", *TEXT_COLUMNS, *_find_sent_texts(), "judged_query"]
 
 
-def list_next_ids(reader: Reader, collection_id: int, table: Table, after: Any, limit: int) -> list[Any]:
+def list_next_ids(reader: Reader, collection_id: int, table: str, after: Any, limit: int) -> list[Any]:
     """List the table's ids that follow ``after``; from the first on if it is None."""
     id_condition = "" if after is None else "AND r.id > %(after)s"
     rows = reader.rows(
@@ -311,10 +320,10 @@ def list_next_ids(reader: Reader, collection_id: int, table: Table, after: Any, 
     return [row.id for row in rows]
 
 
-def put_in_place(writer: Writer, collection_id: int, table: Table, encoder: EncoderId, ids: Sequence[Any]) -> int:
+def put_in_place(writer: Writer, collection_id: int, table: str, encoder: EncoderId, ids: Sequence[Any]) -> int:
     """Make the vectors of these rows those of this encoder; of how many there were any."""
     return writer.execute(
-        _PUT[table], {"collection": collection_id, "encoder": encoder.fingerprint, "ids": list(ids)}
+        _build_put(table), {"collection": collection_id, "encoder": encoder.fingerprint, "ids": list(ids)}
     )
 
 
@@ -349,7 +358,7 @@ def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
     writer.execute("DELETE FROM staged_key WHERE collection_id = %(collection)s", parameters)
 
 
-def _put(table: Table, condition: str) -> str:
+def _put(table: str, condition: str) -> str:
     """Each row's vector is looked up by itself: see ``row_lookups``."""
     staged_row = join_by_index("staged_embedding v", f"{condition} AND v.encoder = %(encoder)s")
     return f"""
@@ -369,11 +378,9 @@ def _match_sent_text(text: str, staged: str = "v") -> str:
 
 _QUESTION_VECTOR = f"{_match_sent_text('held.question')} AND v.encoder = %(encoder)s"
 _TIME_VECTOR = f"{_match_sent_text('held.time_constraint', 't')} AND t.encoder = %(encoder)s"
-_PUT: Mapping[Table, str] = {
+_PUT: Mapping[str, str] = {
     "passage": _put("passage", f"v.passage_id = held.id AND v.digest = {_CONTENT.replace('p.', 'held.')}"),
     **{table: _put(table, f"v.{table}_id = held.id") for table in TEXT_COLUMNS},
-    "question": _put("question", _match_sent_text("held.text")),
-    "expansion_unit": _put("expansion_unit", _match_sent_text("held.text")),
     "judged_query": f"""
         UPDATE judged_query r SET embedding = new.embedding, time_embedding = new.timed,
             space = (SELECT space + 1 FROM collection WHERE id = %(collection)s)
@@ -387,3 +394,9 @@ _PUT: Mapping[Table, str] = {
         WHERE r.collection_id = new.collection_id AND r.id = new.id
     """,
 }
+
+
+def _build_put(table: str) -> str:
+    """Return the statement that puts vectors of the table in place."""
+    sent_text = _find_sent_texts().get(table)
+    return _PUT[table] if sent_text is None else _put(table, _match_sent_text(f"held.{sent_text}"))

@@ -12,12 +12,9 @@ TABLES = (
     "question",
     "sentence_memory",
     "question_memory",
-    "key_evolution",
-    "key_generation",
     "passage_key",
     "evolved_posting",
-    "expansion_memory",
-    "expansion_unit",
+    "evolved_key_version",
     "learned_weights",
     "episode",
 )
@@ -25,7 +22,7 @@ TABLES = (
 
 def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
     """Remove a collection's episodes, events with their audit, questions with their supports, memories, evolved
-    keys with all that made them, and learned weights.
+    keys and learned weights.
 
     Returns:
         Table -> rows removed from it directly.

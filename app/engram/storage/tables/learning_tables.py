@@ -20,6 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from engram.storage.tables.table_base import (
+    SENT_TEXT,
     build_collection_column,
     build_id_column,
     build_inherited_collection_column,
@@ -80,6 +81,7 @@ question = Table(
     PrimaryKeyConstraint("collection_id", "id"),
     UniqueConstraint("collection_id", "text_hash"),
     comment="Questions that verdicts were given for; rows are only inserted.",
+    info={SENT_TEXT: "text"},
 )
 
 question_memory = Table(

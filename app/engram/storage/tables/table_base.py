@@ -32,6 +32,9 @@ metadata = MetaData(
 )
 
 
+SENT_TEXT = "sent_text"
+"""Key of ``Table.info``: the column with a text from callers that column ``embedding`` of the row is made of. The
+row has a numeric ``id``; a change of encoder embeds the text as a question."""
 NOBODY = "erased"
 """Principal of rows that stay without the person."""
 

@@ -38,5 +38,5 @@ WING = Wing(
     attach=attach,
     load_routes=load_routes,
     tables=(pulled_score,),
-    derived_state=DerivedPulls(),
+    make_derived_state=lambda _: DerivedPulls(),
 )

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
-from engram.composition.parts.passage_key_services import PassageKeyServices
 from engram.composition.wings import WingHolder
 from engram.storage.database import Database
 from engram.wings.history.services.past_state import PastService
@@ -18,15 +17,13 @@ class HistoryServices:
 
     database: Database
     models: Models
-    passage_keys: PassageKeyServices
     hooks: Hooks
 
     @locked_property
     def past(self) -> PastService:
         """Reconstruction of past states."""
-        attribution = self.passage_keys.attribution
-        restore = VerdictRestorer(self.models.weight_effect, attribution)
-        return PastService(self.database, attribution, self.passage_keys.evolve, restore, self.hooks.derived_states)
+        restore = VerdictRestorer(self.database, self.models.weight_effect, self.hooks.verdict_effects)
+        return PastService(self.database, restore, self.hooks.derived_states)
 
 
 def history_of(application: WingHolder) -> HistoryServices:

@@ -8,7 +8,7 @@ from engram.wings.history.services.past_state import REPLAY
 
 def attach(application: Application) -> HistoryServices:
     """Make the wing's services."""
-    return HistoryServices(application.database, application.models, application.passage_keys, application.hooks)
+    return HistoryServices(application.database, application.models, application.hooks)
 
 
 def load_routes() -> WingRoutes:

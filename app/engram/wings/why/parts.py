@@ -23,7 +23,7 @@ class WhyServices:
     @locked_property
     def influences(self) -> Influences:
         """Verdicts behind answers."""
-        return Influences(self.models.priors, self.retrieval.question_spreads)
+        return Influences(self.models.priors, self.retrieval.question_spreads, self.retrieval.hooks.key_explainer)
 
     @locked_property
     def explain(self) -> ExplanationService:

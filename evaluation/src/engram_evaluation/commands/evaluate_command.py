@@ -231,11 +231,11 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     from engram.composition.container import Application
     from engram.core.filter.states import AUDITED
     from engram.services.effects.weight_effect import WeightEffect
+    from engram.wings.published.parts import published_of
     from engram_evaluation.learning_rules import PartialRule, WithoutValidation
 
     other = Application(services.settings, addresses)
     other.models.embedder, other.models.language = services.models.embedder, services.models.language
-    other.models.key_learning = services.models.key_learning
     other.models.noise = services.models.noise
     if variation.uncapped:
         other.models.noise = replace(services.models.noise, share=1.0, contested=1.0, weight_verdicts=None)
@@ -244,7 +244,7 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
         other.models.learning_rule = PartialRule(channels, variation.fixed_gain)
     if "weights" in variation.frozen:
         other.models.weight_effect = WeightEffect(lambda kind: {}, {})
-    other.models.expansion_validation = (
-        WithoutValidation() if variation.ungated_keys else services.models.expansion_validation
-    )
+    keys, plain_keys = published_of(other), published_of(services)
+    keys.key_learning = plain_keys.key_learning
+    keys.expansion_validation = WithoutValidation() if variation.ungated_keys else plain_keys.expansion_validation
     return other

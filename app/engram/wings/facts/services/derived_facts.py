@@ -1,10 +1,10 @@
 """Facts in copies, and the proof that beliefs follow from their sources and from what was said of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from engram.services.revocation.derived_state import DerivedState
+from engram.services.revocation.derived_state import DerivedState, Report
 from engram.services.revocation.verification_findings import Findings, values
 from engram.storage.database import Reader, Writer
 from engram.storage.erasure.erased_log import Selection
@@ -25,13 +25,14 @@ class DerivedFacts(DerivedState):
 
     verified_tables = ("fact_entity", "fact", "fact_audit")
 
-    def copy(self, writer: Writer, copy: Copy) -> None:
+    def copy(self, writer: Writer, copy: Copy, restored: Sequence[int], report: Report) -> bool:
         """Copy what was known of facts by then, apply the joins, and replay beliefs."""
         joined_entities.stand_for(writer, copy.target, roots(copied_facts.copy_facts(writer, copy)))
         after = 0
         while page := belief_groups.list_next(writer, copy.target, after, COPIED_ROWS):
             after = page[-1]
             fact_learning.settle(writer, copy.target, belief_groups.find_keys(writer, copy.target, page))
+        return True
 
     def erase(
         self, writer: Writer, collection_id: int, selection: Selection, random_name: str

@@ -15,22 +15,20 @@ The log does not say everything of the past. Of what it does not say the copy ha
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.services.feedback_log import log_replay
-from engram.services.passage_keys.attribution import Attribution, Units
-from engram.services.passage_keys.key_evolution import KeyEvolutionService
-from engram.services.revocation.derived_state import DerivedState
+from engram.services.revocation.derived_state import DerivedState, Report
+from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import replay_history, stored_outcomes
 from engram.storage.learning import learned_weights, question_supports, sentence_memories
 from engram.storage.learning.learned_weights import Days
-from engram.storage.passage_keys import evolved_keys, key_evidence_log, key_generations
 from engram.storage.revocation.copied_rows import Copy
-from engram.wings.history.services.restored_verdicts import VerdictRestorer
+from engram.wings.history.services.restored_verdicts import PreparedEffects, VerdictRestorer
 from engram.wings.history.storage import collection_copies, copied_log
 
 PASSAGES = 200
@@ -45,12 +43,9 @@ CORPUS = (
 )  # fmt: skip
 LOG = (
     "judged_query", "feedback_event", "verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit",
-    "weight_audit", "key_evidence", "key_credit",
+    "weight_audit",
 )  # fmt: skip
-STATES = ("sentence_memory", "question", "question_support", "expansion_memory", "passage_key", "evolved_posting")
-
-Report = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is done, and of how much."""
+STATES = ("sentence_memory", "question", "question_support")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +89,21 @@ class PastCopyBuilder:
         self,
         writer: Writer,
         copy: Copy,
-        evolve: KeyEvolutionService,
-        attribution: Attribution,
         derived: Sequence[DerivedState],
         report: Report,
     ) -> None:
         self._writer = writer
         self._copy = copy
-        self._evolve = evolve
-        self._attribution = attribution
         self._derived = derived
         self._report = report
 
-    def make(self, source_name: str, name: str, restore: VerdictRestorer, units: Units) -> PastCopy:
+    def make(self, source_name: str, name: str, restore: VerdictRestorer, prepared: PreparedEffects) -> PastCopy:
         """Make all of it.
 
         Args:
             source_name: what the source is called.
             name: what the copy is called.
-            units: what verdicts that were revoked since had brought, as ``VerdictRestorer.units`` gives them.
+            prepared: effects of wings, as ``VerdictRestorer.prepare`` gives them.
         """
         writer, copy = self._writer, self._copy
         census = collection_copies.census(writer, copy.source, copy.until)
@@ -122,18 +113,15 @@ class PastCopyBuilder:
         self._pages("entities", census.entities, collection_copies.entities, collection_copies.copy_entities, ROWS)
         self._pages("terms", census.terms, collection_copies.terms, collection_copies.copy_terms, ROWS)
         collection_copies.settle_counts(writer, copy)
-        copied_log.copy_generations(writer, copy)
-        self._pages("verdicts", census.events, copied_log.events, copied_log.copy_events, EVENTS)
-        self._analyse("statistics", (*CORPUS, *LOG))
-        restored = restore.run(writer, copy, units)
+        self._pages("verdicts", census.events, copied_log.events, self._copy_events, EVENTS)
+        derived_tables = [table for state in self._derived for table in state.verified_tables]
+        self._analyse("statistics", (*CORPUS, *LOG, *derived_tables))
+        restored = restore.run(writer, copy, prepared)
         removed_questions = self._memories()
         days = self._questions(restored.questions_gone)
-        for state in self._derived:
-            state.copy(writer, copy)
         self._beliefs(days | restored.days)
-        generation, certain = _find_serving_generation(writer, copy)
-        self._keys(generation)
-        self._analyse("statistics of states", STATES)
+        certainties = [state.copy(writer, copy, restored.events, self._report) for state in self._derived]
+        self._analyse("statistics of states", (*STATES, *derived_tables))
         return PastCopy(
             collection=name,
             of=source_name,
@@ -144,10 +132,17 @@ class PastCopyBuilder:
             events=census.events,
             events_restored=len(restored.events),
             sentences_gone=removed_questions,
-            key_generation=generation,
-            key_generation_certain=certain,
-            learned=copied_log.count_learned_rows(writer, copy),
+            key_generation=collections.load_by_id(writer, copy.target).key_generation,
+            key_generation_certain=all(certainties),
+            learned=copied_log.count_learned_rows(
+                writer, copy, [table for state in self._derived for table in state.counted_tables]
+            ),
         )
+
+    def _copy_events(self, writer: Writer, copy: Copy, events: Sequence[int]) -> None:
+        copied_log.copy_events(writer, copy, events)
+        for state in self._derived:
+            state.copy_events(writer, copy, events)
 
     def _pages(
         self,
@@ -221,42 +216,8 @@ class PastCopyBuilder:
         for believed in stored_outcomes.beliefs(writer, target):
             learned_weights.replace(writer, target, believed, log_replay.belief(writer, target, believed))
 
-    def _keys(self, generation: int) -> None:
-        """Have the keys of ``generation`` serve. What was due then is not: the copy stays as it is until told."""
-        writer, copy = self._writer, self._copy
-        copied_log.count_generations(writer, copy)
-        key_generations.go_to(writer, copy.target, generation)
-        if not copied_log.has_keys(writer, copy):
-            return
-        evolved_keys.lock(writer, copy.target)
-        evolved_keys.set_progress(
-            writer, copy.target, replace(self._attribution.count_batches(writer, copy.target), due=None)
-        )
-        total = copied_log.count_keyed(writer, copy)
-
-        def write(writer: Writer, copy: Copy, passages: Sequence[int]) -> None:
-            self._evolve.recompose(writer, copy.target, passages)
-
-        self._pages("keys", total, _read_from_target(key_evidence_log.list_keyed_passages), write, CHUNK)
-
 
 def _read_from_target(
     read: Callable[[Reader, int, int, int], list[int]],
 ) -> Callable[[Reader, Copy, int, int], list[int]]:
     return lambda reader, copy, after, limit: read(reader, copy.target, after, limit)
-
-
-def _find_serving_generation(reader: Reader, copy: Copy) -> tuple[int, bool]:
-    """The generation of the source that served then, and whether no other can have: see the module's docstring.
-
-    That somebody rolled back and forth between two evolutions cannot be told, and is not thought of.
-    """
-    before = None
-    serving = key_generations.get_serving_number(reader, copy.source)
-    while page := key_generations.page(reader, copy.source, before, CHUNK):
-        for generation in page:  # the latest first
-            if generation.created_at <= copy.until:
-                return serving, serving == generation.number
-            serving = generation.parent
-        before = page[-1].number
-    return 0, True

@@ -17,14 +17,12 @@ from engram.core.text import name_pattern
 from engram.services.auth.scope import Scope
 from engram.services.jobs.idempotent_jobs import JobStart, open_job
 from engram.services.jobs.work import JobKind, Work
-from engram.services.passage_keys.attribution import Attribution, Units
-from engram.services.passage_keys.key_evolution import KeyEvolutionService
-from engram.services.revocation.derived_state import DerivedState
+from engram.services.revocation.derived_state import DerivedState, Report
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.jobs.jobs import Job
-from engram.wings.history.services.past_copy import PastCopy, PastCopyBuilder, Report
+from engram.wings.history.services.past_copy import PastCopy, PastCopyBuilder
 from engram.wings.history.services.restored_verdicts import VerdictRestorer
 from engram.wings.history.storage import collection_copies
 
@@ -37,17 +35,8 @@ REPORT_SECONDS = 0.5
 class PastService:
     """Accepts and does jobs that make collections that are as another was."""
 
-    def __init__(
-        self,
-        database: Database,
-        attribution: Attribution,
-        evolve: KeyEvolutionService,
-        restore: VerdictRestorer,
-        derived: Sequence[DerivedState],
-    ) -> None:
+    def __init__(self, database: Database, restore: VerdictRestorer, derived: Sequence[DerivedState]) -> None:
         self._database = database
-        self._attribution = attribution
-        self._evolve = evolve
         self._restore = restore
         self._derived = derived
 
@@ -129,22 +118,18 @@ class PastService:
         with self._database.hold_lock(f"replay:{original.tenant}/{into}") as is_locked:
             if not is_locked:
                 raise ConflictError(f"Another process makes collection {into!r}.")
-            units: Units = {}
-            space = original.space
             while True:
+                prepared = self._restore.prepare(original.id, until)  # with no transaction open
                 with self._database.write_long(should_stop) as writer:
                     source = collections.load_by_id(writer, original.id)
-                    units, space = units if source.space == space else {}, source.space
                     _check(writer, until, source.id, into)
-                    units, missing = self._restore.units(writer, source.id, until, units)
-                    if not missing:
+                    if prepared.fit(writer, source, until):
                         copy = collection_copies.open_copy(writer, source.id, into, until, job)
-                        past = PastCopyBuilder(
-                            writer, copy, self._evolve, self._attribution, self._derived, on_progress
-                        ).make(original.name, into, self._restore, units)
+                        past = PastCopyBuilder(writer, copy, self._derived, on_progress).make(
+                            original.name, into, self._restore, prepared
+                        )
                         collection_copies.describe(writer, copy, past.as_json())
                         break
-                units = {**units, **self._attribution.embed_units(source, missing)}  # with no transaction open
         log.info("past state made", collection=into, of=original.name, until=until.isoformat(), events=past.events)
         return past
 

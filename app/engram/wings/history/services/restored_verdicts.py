@@ -1,8 +1,7 @@
 """Verdicts that counted at a past moment and were revoked since: what the revocation removed of them, derived anew.
 
-Their noises and caps are those by which they were applied. Terms of weights are taken from today's
-prior, and expansions are validated by today's rules on the copied passages. The evolution that took such expansions
-in is known by its date: it is the first one after the verdict was applied.
+Their noises and caps are those by which they were applied. Terms of weights are taken from today's prior, and
+effects of wings are repeated by today's rules on the copied passages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engram.core.filter.constants import FilterConstants
-from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.states import (
     RECALL,
     TIME,
@@ -20,14 +18,14 @@ from engram.core.filter.states import (
 )
 from engram.services.effects.memory_effect import build_statement
 from engram.services.effects.weight_effect import WeightEffect
-from engram.services.passage_keys.attribution import Attribution, Units, text_hash
+from engram.services.verdict.learn import BatchEffect, VerdictBatch, VerdictEffect
 from engram.storage.corpus import collections
-from engram.storage.database import Reader, Writer
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database, Reader, Writer
 from engram.storage.feedback_log import feedback_events, stored_outcomes
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.learning import learned_weights, sentence_memories
 from engram.storage.learning.learned_weights import Days
-from engram.storage.passage_keys import key_credits
 from engram.storage.revocation.copied_rows import Copy
 from engram.wings.history.storage import copied_log
 from engram.wings.history.storage.copied_log import RevokedSince
@@ -51,25 +49,47 @@ class RestoredVerdicts:
     days: Days
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedEffects:
+    """Effects of wings, prepared for the verdicts that were revoked since.
+
+    Attributes:
+        events: these verdicts, in the order of application.
+    """
+
+    events: Sequence[int]
+    effects: Sequence[BatchEffect]
+
+    def fit(self, reader: Reader, source: Collection, until: datetime) -> bool:
+        """Whether they are still for the verdicts of the source and for its vectors."""
+        events = [event.id for event in copied_log.list_revoked_since(reader, source.id, until)]
+        return events == self.events and {effect.space for effect in self.effects} <= {None, source.space}
+
+
 class VerdictRestorer:
-    """Derives what such verdicts did; gains and perplexities are left to the replay that follows."""
+    """Derives what such verdicts did; gains and perplexities are left to the replay that follows.
 
-    def __init__(self, weights: WeightEffect, attribution: Attribution) -> None:
+    Args:
+        effects: of wings, which are repeated.
+    """
+
+    def __init__(self, database: Database, weights: WeightEffect, effects: Sequence[VerdictEffect]) -> None:
+        self._database = database
         self._weights = weights
-        self._attribution = attribution
+        self._effects = effects
 
-    def units(
-        self, reader: Reader, source: int, until: datetime, known: Units
-    ) -> tuple[Units, Mapping[bytes, Expansion]]:
-        """The expansion units that are needed, and the expansions of those neither stored nor ``known``."""
-        wanted: dict[bytes, Expansion] = {}
-        for event in copied_log.list_revoked_since(reader, source, until):
-            for expansion in event.expansions:
-                wanted.setdefault(text_hash(expansion.text), expansion)
-        units = {**known, **key_credits.load_units(reader, source, list(wanted))}
-        return units, {digest: expansion for digest, expansion in wanted.items() if digest not in units}
+    def prepare(self, source: int, until: datetime) -> PreparedEffects:
+        """Prepare effects of wings, which may embed texts; no transaction is open meanwhile.
 
-    def run(self, writer: Writer, copy: Copy, units: Units) -> RestoredVerdicts:
+        Raises:
+            NotFoundError: the source is gone.
+            EmbeddingSpaceMismatchError: a text has to be embedded, by an encoder that is not here.
+        """
+        with self._database.read() as reader:
+            events = [event.id for event in copied_log.list_revoked_since(reader, source, until)]
+        return PreparedEffects(events, [effect.begin(source, events) for effect in self._effects] if events else [])
+
+    def run(self, writer: Writer, copy: Copy, prepared: PreparedEffects) -> RestoredVerdicts:
         """Have the verdicts that wait in the copy count, with all that they did but gains and perplexities."""
         events = copied_log.list_revoked_since(writer, copy.source, copy.until)
         questions, gone = _questions(writer, copy, events)
@@ -79,18 +99,19 @@ class VerdictRestorer:
             constants = {event.id: event.constants for event in some}
             pending = feedback_events.lock_pending(writer, copy.target, list(constants))
             sentence_memories.record(writer, copy.target, _audit(writer, copy, pending, constants, questions))
-            if any(event.verdict.expansions for event in pending):
-                credited_events = [event for event in pending if not constants[event.id].is_new]
-                self._attribution.credit(writer, copy.target, credited_events, units)
             kind = collections.load_by_id(writer, copy.target).corpus_kind
+            batch = VerdictBatch(copy.target, kind, pending, constants)
+            for effect in prepared.effects:
+                effect.lock(writer, batch)
+                effect.load(writer, batch)
+                effect.apply(writer, batch)
+                effect.record(writer, batch)
             placed = self._weights.place(writer, copy.target, pending, constants)
             taught = self._weights.compute_terms(kind, placed, constants)
             for believed, terms in taught.items():
                 learned_weights.add(writer, copy.target, believed, terms)
                 days.update((believed, term.judge, term.day) for term in terms)
             copied_log.settle_restored(writer, copy, {event.id: questions[event.id] for event in some})
-        credited = copied_log.list_credited_units(writer, copy, [event.id for event in events])
-        self._attribution.name_units(writer, copy.target, credited)
         return RestoredVerdicts([event.id for event in events], gone, days)
 
 

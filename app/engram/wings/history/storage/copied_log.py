@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engram.core.filter.constants import FilterConstants
-from engram.core.filter.logged_verdict import Expansion
 from engram.storage.database import Reader, Writer
-from engram.storage.feedback_log import logged_verdicts
 from engram.storage.half_vectors import unhalve
 from engram.storage.revocation.copied_rows import Copy, build_copy_statement, build_source_join
 from engram.storage.row_lookups import alias_rows, id_rows, join_by_index
@@ -25,14 +23,12 @@ class RevokedSince:
     Attributes:
         question: as it was asked.
         question_id: the question that it taught, whose row may be gone.
-        expansions: that it brought.
         constants: noises and caps by which it was applied.
     """
 
     id: int
     question: str
     question_id: int
-    expansions: Sequence[Expansion]
     constants: FilterConstants
 
 
@@ -49,13 +45,11 @@ def list_revoked_since(reader: Reader, source: int, until: datetime) -> list[Rev
         """,
         {"source": source, "until": until},
     )
-    brought = logged_verdicts.expansions(reader, source, [row.id for row in rows])
     return [
         RevokedSince(
             id=row.id,
             question=row.question,
             question_id=row.question_id,
-            expansions=brought.get(row.id, []),
             constants=FilterConstants(
                 positive=row.observation_noise_positive,
                 negative=row.observation_noise_negative,
@@ -99,20 +93,6 @@ _TIME_MEMORY = build_source_join(
 )
 
 
-def copy_generations(writer: Writer, copy: Copy) -> None:
-    """Copy the evolutions of keys that had happened by ``copy.until``."""
-    writer.execute(
-        build_copy_statement(
-            "key_generation",
-            """
-            FROM key_generation held
-            WHERE held.collection_id = %(source)s AND held.created_at <= %(until)s
-            """,
-        ),
-        copy.parameters(),
-    )
-
-
 def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy these verdicts with the queries they judge, and all that the source still has of their effects."""
     parameters = copy.parameters(ids=list(ids))
@@ -137,29 +117,6 @@ def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     )
     for table in ("verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit", "weight_audit"):
         writer.execute(build_copy_statement(table, _build_event_source(table)), parameters)
-    # Evidence that a later evolution took in was still waiting at ``until``.
-    generation_by_then = """
-        SELECT number FROM key_generation made WHERE made.collection_id = %(source)s
-            AND made.number = held.generation AND made.created_at <= %(until)s
-    """
-    writer.execute(
-        build_copy_statement(
-            "key_evidence", _build_event_source("key_evidence"), generation=f"({generation_by_then})"
-        ),
-        parameters,
-    )
-    credit = _build_event_source("key_credit") + PASSAGE.format(row="held")
-    writer.execute(
-        build_copy_statement(
-            "expansion_unit",
-            f"""
-            FROM (SELECT DISTINCT held.unit_id AS id {credit}) AS credited
-            {build_source_join("expansion_unit held", "held.id = credited.id")} ON CONFLICT DO NOTHING
-            """,
-        ),
-        parameters,
-    )
-    writer.execute(build_copy_statement("key_credit", credit), parameters)
 
 
 def _build_event_source(table: str) -> str:
@@ -180,7 +137,7 @@ def find_dated_sentences(reader: Reader, copy: Copy, sentences: Sequence[int]) -
 
 
 def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) -> None:
-    """Make restored verdicts count, and their evidence with the first evolution that came after them.
+    """Make restored verdicts count.
 
     Args:
         questions: event -> the question that it taught.
@@ -195,35 +152,6 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
         WHERE event.collection_id = new.collection_id AND event.id = new.id
         """,
         parameters,
-    )
-    writer.execute(
-        f"""
-        UPDATE key_evidence evidence SET generation = (
-            SELECT min(made.number) FROM key_generation made
-            WHERE made.collection_id = %(collection)s AND made.created_at >= event.applied_at
-        )
-        FROM {id_rows("ids")}
-        {join_by_index("feedback_event event", "event.id = wanted.id")}
-        WHERE evidence.collection_id = wanted.collection_id AND evidence.event_id = wanted.id
-          AND evidence.gate <> 'none'
-        """,
-        parameters,
-    )
-
-
-def count_generations(writer: Writer, copy: Copy) -> None:
-    """Set for each evolution the number of counting verdicts that it took in."""
-    writer.execute(
-        """
-        WITH counted AS MATERIALIZED (
-            SELECT generation, count(*) AS events FROM key_evidence
-            WHERE collection_id = %(target)s GROUP BY generation
-        )
-        UPDATE key_generation made
-        SET events = coalesce((SELECT counted.events FROM counted WHERE counted.generation = made.number), 0)
-        WHERE made.collection_id = %(target)s
-        """,
-        copy.parameters(),
     )
 
 
@@ -307,31 +235,6 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
     )
 
 
-def list_credited_units(reader: Reader, copy: Copy, event_ids: Sequence[int]) -> list[int]:
-    """Return the copy's expansion units that these verdicts credit to passages, in id order."""
-    rows = reader.rows(
-        f"""
-        SELECT DISTINCT credit.unit_id FROM {id_rows("event_ids", collection="%(target)s")}
-        {join_by_index("key_credit credit", "credit.event_id = wanted.id", collection="%(target)s")}
-        ORDER BY credit.unit_id
-        """,  # ``id_rows`` names its rows ``wanted``
-        copy.parameters(event_ids=list(event_ids)),
-    )
-    return [row.unit_id for row in rows]
-
-
-def has_keys(reader: Reader, copy: Copy) -> bool:
-    """Whether the copy has anything of which keys could evolve, or did."""
-    exists: bool = reader.scalar(
-        """
-        SELECT EXISTS (SELECT FROM key_evidence WHERE collection_id = %(target)s)
-            OR EXISTS (SELECT FROM key_generation WHERE collection_id = %(target)s)
-        """,
-        copy.parameters(),
-    )
-    return exists
-
-
 def count_judged(reader: Reader, copy: Copy) -> int:
     """Sentences that the copy's verdicts speak of."""
     return _count(reader, copy, "DISTINCT sentence_id", "memory_audit")
@@ -342,11 +245,6 @@ def count_questions(reader: Reader, copy: Copy) -> int:
     return _count(reader, copy, "DISTINCT question_id", "feedback_event")
 
 
-def count_keyed(reader: Reader, copy: Copy) -> int:
-    """Passages that the copy's verdicts credit expansions to."""
-    return _count(reader, copy, "DISTINCT passage_id", "key_credit")
-
-
 def _count(reader: Reader, copy: Copy, description: str, table: str) -> int:
     row_count: int = reader.scalar(
         f"SELECT count({description}) FROM {table} WHERE collection_id = %(target)s", copy.parameters()
@@ -354,9 +252,9 @@ def _count(reader: Reader, copy: Copy, description: str, table: str) -> int:
     return row_count
 
 
-def count_learned_rows(reader: Reader, copy: Copy) -> dict[str, int]:
-    """Count the copy's learned rows by table."""
-    tables = ("sentence_memory", "question", "question_support", "weight_audit", "key_credit", "passage_key")
+def count_learned_rows(reader: Reader, copy: Copy, further: Sequence[str]) -> dict[str, int]:
+    """Count the copy's learned rows by table, those of ``further`` tables last."""
+    tables = ("sentence_memory", "question", "question_support", "weight_audit", *further)
     counts = ", ".join(
         f"(SELECT count(*) FROM {table} WHERE collection_id = %(target)s) AS {table}" for table in tables
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from engram.services.revocation.derived_state import DerivedState
+from engram.services.revocation.derived_state import DerivedState, Report
 from engram.storage.database import Reader, Writer
 from engram.storage.erasure.erased_log import Selection
 from engram.storage.revocation.copied_rows import Copy
@@ -14,9 +14,10 @@ from engram.wings.sessions.storage import session_erasure, sessions
 class DerivedSessions(DerivedState):
     """Sessions. Nothing of them follows from the log, so there is nothing to verify."""
 
-    def copy(self, writer: Writer, copy: Copy) -> None:
+    def copy(self, writer: Writer, copy: Copy, restored: Sequence[int], report: Report) -> bool:
         """Erase the words of sub-questions: a copy has no sessions that would say what they were made of."""
         session_erasure.forget_in_copy(writer, copy.source, copy.target)
+        return True
 
     def clear(self, writer: Writer, collection_id: int) -> Mapping[str, int]:
         """Remove all sessions, with their rounds and pools."""

@@ -17,9 +17,11 @@ from itertools import chain, zip_longest
 import numpy as np
 
 from engram.providers.ranking_prior import RankingPrior, RankingPriors
+from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.question_spreads import QuestionSpreads
 from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import (
+    Cause,
     HopTrace,
     KeyTrace,
     PassageInfluence,
@@ -28,7 +30,6 @@ from engram.services.question.trace import (
     Trace,
 )
 from engram.storage.database import Reader
-from engram.wings.why.services import key_causes
 from engram.wings.why.services.counterfactual_scores import (
     FeatureScoring,
     PastJudgements,
@@ -59,10 +60,12 @@ class Influences:
 
     Attributes:
         spreads: what was measured of collections' questions.
+        key_explainer: explains evolved keys; without it none is explained.
     """
 
     priors: RankingPriors
     spreads: QuestionSpreads
+    key_explainer: KeyExplainer | None = None
 
     def explain_trace(
         self, reader: Reader, retrieved: RetrievalResult, plain: Mapping[int, int], trace: Trace
@@ -84,14 +87,16 @@ class Influences:
             for at, hop in enumerate(trace.hops)
         ]
         ranked = versions.explain_passages()
-        keys = key_causes.load_key_causes(
-            reader, retrieved.plan.focus, [passage for passage, _, _ in retrieved.shown_passages], MOST_SHOWN
+        shown = [passage for passage, _, _ in retrieved.shown_passages]
+        keys = self.key_explainer and self.key_explainer.find_causes(
+            reader, retrieved.plan.focus, shown, MOST_SHOWN
         )
         events = {
             event for of_hop in selected for effects in of_hop.values() for event in _select_strongest(effects)
         }
         events |= {event for effects in ranked.values() for event in _select_strongest(effects)}
-        events |= {row.event_id for row in keys.brought}
+        if keys:
+            events |= set(keys.events)
         causes = log.causes(reader, retrieved.plan.focus.collection.id, sorted(events))
         return replace(
             trace,
@@ -103,7 +108,9 @@ class Influences:
                 plain,
                 versions,
                 ranked,
-                keys.traces(causes),
+                keys.build_traces({event: Cause(*astuple(cause)) for event, cause in causes.items()})
+                if keys
+                else {},
                 causes,
                 _list_text_since(reader, retrieved),
             ),

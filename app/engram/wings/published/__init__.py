@@ -1,0 +1,1 @@
+"""ERM as published: passage keys that evolve by the expansions that verdicts validate."""

@@ -1,0 +1,60 @@
+"""Effect on passage keys: the expansions of verdicts are credited with the passages that they helped to find."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from engram.context.errors import UnavailableError
+from engram.services.verdict.learn import BatchEffect, VerdictBatch
+from engram.storage.database import Writer
+from engram.telemetry.stages import stage
+from engram.wings.published.services.attribution import Attribution, Units
+from engram.wings.published.services.key_evolution import KeyEvolutionService
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyCreditEffect:
+    """Credits expansions, and makes passage keys of them once that is due.
+
+    Attributes:
+        attribution: returns the service that credits expansions.
+        evolution: returns the service that composes keys.
+    """
+
+    attribution: Callable[[], Attribution]
+    evolution: Callable[[], KeyEvolutionService]
+
+    def begin(self, collection_id: int, events: Sequence[int]) -> BatchEffect:
+        """Embed the expansions of the events.
+
+        Raises:
+            NotFoundError: the collection is gone.
+            EmbeddingSpaceMismatchError: there are new expansions, and its vectors are of another encoder.
+        """
+        units, space = self.attribution().prepare(collection_id, events)
+        return _CreditedUnits(self, units, space) if units else BatchEffect()
+
+
+class _CreditedUnits(BatchEffect):
+    def __init__(self, effect: KeyCreditEffect, units: Units, space: int | None) -> None:
+        self._effect = effect
+        self._units = units
+        self.space = space
+
+    def record(self, writer: Writer, batch: VerdictBatch) -> None:
+        """Credit the units. Those of new judges get nothing."""
+        credited_events = [event for event in batch.events if not batch.constants[event.id].is_new]
+        self._effect.attribution().credit(writer, batch.collection_id, credited_events, self._units)
+
+    def finish(self, batch: VerdictBatch) -> None:
+        """Evolve the passage keys if that is due. A failure is logged, and the evolution stays due."""
+        try:
+            with stage("evolve"):
+                self._effect.evolution().evolve_if_due(batch.collection_id)
+        except UnavailableError as error:
+            log.warning("keys not evolved", collection_id=batch.collection_id, error=error.detail)
+        except Exception:
+            log.exception("keys not evolved", collection_id=batch.collection_id)
