@@ -5,7 +5,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking.question_memory import net_support
-from engram.core.ranking.same_need import SameNeed
+from engram.core.ranking.same_need import QuestionSpread, SameNeed
 from engram.services.question import question_spreads
 from engram.services.question.query import Query
 from engram.services.question.question_spreads import QuestionSpreads
@@ -50,6 +50,17 @@ def compare(
         if net_support(one.support, one.perplexity) > 0
     }
     return {text: need for text, need in needs.items() if need is not None}
+
+
+def find_spread(application: Application, name: str) -> QuestionSpread:
+    """What the collection's judged questions show of each other now, measured anew."""
+    with application.database.snapshot() as reader:
+        collection = application.auth.access.scope(name).collection
+        current = current_vectors.find_current(reader, collection.id)
+        assert current is not None
+        measured = QuestionSpreads(lambda: application.models.language).find(reader, collection, current)
+    assert measured is not None
+    return measured.spread
 
 
 def test_the_same_question_is_certain_and_others_are_not(application: Application, taught: str) -> None:
@@ -109,24 +120,76 @@ def test_a_spread_is_measured_once_for_each_version(
 
 def test_a_sample_has_the_neighbours_of_its_questions(application: Application, taught: str) -> None:
     collection = application.auth.access.scope(taught).collection
-    direction = np.zeros(collection.encoder_dimension)
-    direction[0] = 1.0
     with application.database.read() as reader:
-        whole = question_samples.load_question_sample(reader, collection, 256, 16, direction)
-        part = question_samples.load_question_sample(reader, collection, 1, 2, direction)
+        whole = question_samples.load_question_sample(reader, collection, 256, 16)
+        part = question_samples.load_question_sample(reader, collection, 1, 2)
     assert sorted(whole.texts) == sorted(JUDGED)
     assert [len(evidence) for evidence in whole.evidence] == [1] * len(JUDGED)
     pairs = set(zip(whole.rows.tolist(), whole.neighbours.tolist(), strict=True))
     assert pairs == {(one, other) for one in range(4) for other in range(4) if one != other}
     cosines = whole.vectors @ whole.vectors.T
     assert whole.similarity == pytest.approx(cosines[whole.rows, whole.neighbours], abs=1e-5)
-    assert whole.along == pytest.approx(whole.vectors[:, 0], abs=1e-6)
+    assert whole.size == 4
 
     assert part.ids[0] == whole.ids[0]
     nearest = np.argsort(-cosines[0])[1:3]
     assert sorted(part.ids[1:]) == sorted(whole.ids[place] for place in nearest)
     assert (part.rows.tolist(), part.neighbours.tolist()) == ([0, 0], [1, 2])
-    assert part.vectors == pytest.approx(whole.vectors[:1])
+    assert part.size == 1
+    assert part.vectors == pytest.approx(whole.vectors[[whole.ids.index(question) for question in part.ids]])
+
+
+def teach_in_other_words(application: Application, name: str) -> int:
+    """Judge two more wordings of what is judged already, by the same sentences; the event of the last verdict."""
+    sentences = state.list_sentence_ids(application, name)
+    for place, text in enumerate(("In what place was Marie Curie born?", "What river runs through Warsaw?")):
+        query_id = state.add_episode(application, name, text, sentences)
+        event = state.judge(application, name, query_id, [sentences[place]], wait=True).event.id
+    return event
+
+
+def test_wordings_of_one_need_teach_their_scatter_until_they_are_revoked(
+    application: Application, taught: str
+) -> None:
+    asked = "Marie Curie, where was she born?"
+    alone = find_spread(application, taught)
+    event = teach_in_other_words(application, taught)
+    both, needs = find_spread(application, taught), compare(application, taught, asked)
+    application.learning.revocation.revoke(application.auth.access.scope(taught), event)
+    one = find_spread(application, taught)
+
+    # Two passages answer the first four questions, so they differ from each other in two directions.
+    assert [spread.scatter.directions.shape[1] for spread in (alone, one, both)] == [2, 3, 4]
+    assert both.scatter.stretch != 1.0
+    assert needs["In what place was Marie Curie born?"].supporters == 2
+    sentences = state.list_sentence_ids(application, taught)
+    query_id = state.add_episode(application, taught, "What river runs through Warsaw?", sentences)
+    state.judge(application, taught, query_id, [sentences[1]], wait=True)
+    again = find_spread(application, taught)
+    assert (again.scatter.directions == both.scatter.directions).all()
+    assert again.weights.weights.tolist() == both.weights.weights.tolist()
+
+
+def test_questions_outside_the_sample_are_placed_alike(
+    application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teach_in_other_words(application, taught)
+    monkeypatch.setattr(question_spreads, "SAMPLED_QUESTIONS", 1)
+    monkeypatch.setattr(question_spreads, "NEIGHBOURS", 1)
+    spreads = QuestionSpreads(lambda: application.models.language)
+    with application.database.snapshot() as reader:
+        collection = application.auth.access.scope(taught).collection
+        current = current_vectors.find_current(reader, collection.id)
+        assert current is not None
+        measured = spreads.find(reader, collection, current)
+        sample = question_samples.load_question_sample(reader, collection, 256, 16)
+        assert measured is not None
+        placed = measured.place(reader, collection, sample.ids)
+
+    assert len(measured.rows) < len(sample.ids)
+    expected = measured.spread.place(sample.vectors)
+    assert placed.along == pytest.approx(expected.along)
+    assert (placed.coordinates == expected.coordinates).all()
 
 
 def test_passages_are_sampled_evenly(application: Application, curie: str) -> None:

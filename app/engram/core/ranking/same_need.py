@@ -3,8 +3,7 @@
 What a cosine means depends on the encoder and on the collection, so no constant decides. Three signals of two
 questions are compared with what the collection shows:
 
-- nearness: the cosine of their vectors, after the mean of the collection's passages is taken off both, in standard
-  units of the collection: (atanh cos - mean) / deviation over random pairs.
+- nearness: the cosine of their vectors in standard units of the collection (``question_units``).
 - words: the cosine of their words, each weighted by its idf. Questions in two languages have no words to compare.
 - contrasts: what makes near questions different, such as other numbers (``question_contrasts``).
 
@@ -38,11 +37,11 @@ from engram.core.ranking.question_contrasts import (
     measure_contrasts,
     name_contrasts,
 )
+from engram.core.ranking.question_units import Floats, QuestionUnits, Vectors
 from engram.core.ranking.weight_beliefs import sigmoid
+from engram.core.ranking.wording_scatter import PlacedQuestions, WordingDifferences, WordingScatter
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Vectors = NDArray[np.floating]
 
 SAME_NEED_SHARE = 0.1
 """ρ: of new questions, the share whose nearest judged question has the same need."""
@@ -66,9 +65,6 @@ CROSS_LANGUAGE_NEARNESS = (2.7, 0.8)
 about 2.5."""
 PRIOR_WORDS = 0.15
 """Deviation of the cosine of their words, which has its mode at 0."""
-QUESTIONS_FOR_UNITS = 10
-"""Judged questions from which on pairs of questions count more than pairs of passages for the standard units."""
-LARGEST_COSINE = 1.0 - 1e-6
 SMALLEST_DENSITY = 1e-300
 
 
@@ -130,71 +126,14 @@ class JudgedPairs:
         rows: place in ``evidence`` of the question of the sample of each pair, (n,).
         neighbours: place in ``evidence`` of its neighbour, (n,).
         signals: of each pair.
+        vectors: of each question in ``evidence``, of length 1, (m, d).
     """
 
     evidence: Sequence[AbstractSet[int]]
     rows: NDArray[np.intp]
     neighbours: NDArray[np.intp]
     signals: Signals
-
-
-@dataclass(frozen=True, slots=True)
-class PassageSpread:
-    """Spread of a collection's passages about their mean.
-
-    Attributes:
-        centre: their mean vector, (d,).
-        mean, variance: of atanh of the cosine of random pairs, once the centre is taken off; None of one passage.
-    """
-
-    centre: Floats
-    mean: float | None
-    variance: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionUnits:
-    """Standard units of a collection's questions.
-
-    Attributes:
-        centre: mean vector of the collection's passages, (d,).
-        mean, deviation: of atanh of the cosine of random pairs of questions, once the centre is taken off.
-    """
-
-    centre: Floats
-    mean: float
-    deviation: float
-
-    def standardise(self, cosines: Floats, one: Floats, other: Floats) -> Floats:
-        """Nearness of pairs of unit vectors in standard units, (n,).
-
-        Args:
-            cosines: of each pair, (n,).
-            one, other: inner products of each vector of a pair with the centre, (n,).
-        """
-        return np.asarray((self._fisher_z_centred(cosines, one, other) - self.mean) / self.deviation)
-
-    def fit_to_other_languages(self, question: Floats, foreign: Vectors) -> "QuestionUnits":
-        """Fit the units to the question's cosines with questions in other languages.
-
-        Texts of two languages are less near, and their nearness is less spread. The nearest question, which may
-        have the same need, is left out of the fit.
-
-        Args:
-            question: unit vector, (d,).
-            foreign: unit vectors of judged questions in other languages, (n, d); too few of them change nothing.
-        """
-        if len(foreign) <= QUESTIONS_FOR_UNITS:
-            return self
-        vectors = foreign.astype(np.float64)
-        along = np.asarray(question @ self.centre)
-        values = np.sort(self._fisher_z_centred(vectors @ question, along, vectors @ self.centre))[:-1]
-        return replace(self, mean=float(values.mean()), deviation=float(values.std()) or self.deviation)
-
-    def _fisher_z_centred(self, cosines: Floats, one: Floats, other: Floats) -> Floats:
-        size = float(self.centre @ self.centre)
-        spread = np.sqrt(np.maximum((1.0 - 2.0 * one + size) * (1.0 - 2.0 * other + size), 1e-12))
-        return _fisher_z((cosines - one - other + size) / spread)
+    vectors: Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +144,7 @@ class ComparedQuestions:
         ids: of the past questions, nearest first.
         log_odds: that each has the need of the present one, by itself, (n,).
         signals: of each pair.
+        vote_nearness: nearness of each pair in the vote, (n,), see ``wording_scatter``.
         log_ratios: summed log likelihood ratios of the contrasts of each pair, (n,).
         identical: whether the two are the same but for case, white space and marks at their ends, (n,).
         weights: what votes of past questions are worth in this collection.
@@ -214,6 +154,7 @@ class ComparedQuestions:
     ids: Sequence[int]
     log_odds: Floats
     signals: Signals
+    vote_nearness: Floats
     log_ratios: Floats
     identical: Flags
     weights: VoteWeights
@@ -233,7 +174,7 @@ class ComparedQuestions:
             evidence: past question -> passages that support it; those without any do not vote.
         """
         of_each = [evidence.get(question, frozenset()) for question in self.ids]
-        votes = self.weights.count(Neighbours(of_each, self.log_odds, self.signals.nearness, self.log_ratios))
+        votes = self.weights.count(Neighbours(of_each, self.log_odds, self.vote_nearness, self.log_ratios))
         alone = sigmoid(self.log_odds).tolist()
         words = np.nan_to_num(self.signals.words).tolist()
         needs: dict[tuple[int, int | None], SameNeed] = {}
@@ -264,6 +205,7 @@ class QuestionSpread:
     Attributes:
         others: signals between judged questions and the nearest one with other evidence.
         shares: of contrasts between questions with the same evidence, and with other.
+        scatter: of wordings of the same need.
         weights: what votes of judged questions are worth.
         evidence_count: passages that answer a judged question on average, of those whose need was judged twice.
     """
@@ -271,21 +213,30 @@ class QuestionSpread:
     units: QuestionUnits
     others: Signals
     shares: ContrastShares
+    scatter: WordingScatter
     weights: VoteWeights
     evidence_count: float = PRIOR_EVIDENCE_COUNT
 
-    def compare(self, ids: Sequence[int], pairs: Signals, identical: Flags) -> ComparedQuestions:
+    def place(self, vectors: Vectors) -> PlacedQuestions:
+        """Place questions by their unit vectors, (n, d)."""
+        return self.scatter.place(self.units.centre, vectors)
+
+    def compare(
+        self, ids: Sequence[int], pairs: Signals, vote_nearness: Floats, identical: Flags
+    ) -> ComparedQuestions:
         """Compare past questions with the present one.
 
         Args:
             ids: of the past questions, nearest first.
             pairs: the present question with each.
+            vote_nearness: nearness of each pair in the vote, (n,).
             identical: whether each is the present one, (n,).
         """
         return ComparedQuestions(
             ids,
             compute_log_odds(pairs, self.others, self.shares),
             pairs,
+            vote_nearness,
             self.shares.compute_log_ratios(pairs.contrasts).sum(axis=1),
             identical,
             self.weights,
@@ -333,42 +284,12 @@ def _compute_other_density(pairs: Signals, others: Signals) -> Floats:
     return np.asarray((PRIOR_PAIRS * imagined + own.sum(axis=1)) / (PRIOR_PAIRS + count))
 
 
-def measure_passages(passages: Vectors) -> PassageSpread:
-    """Measure how a collection's passages lie about their mean.
-
-    Args:
-        passages: unit vectors of some of them, (m, d), m > 0.
-
-    Raises:
-        ValueError: there is no passage.
-    """
-    if not len(passages):
-        raise ValueError("the units of a collection are measured on its passages: there is none")
-    centre = passages.astype(np.float64).mean(axis=0)
-    return PassageSpread(centre, *_measure_pairs(passages, centre))
-
-
-def measure_units(passages: PassageSpread, questions: Vectors) -> QuestionUnits:
-    """Measure the standard units of a collection's questions.
-
-    Pairs of passages stand for pairs of questions where few questions have been judged.
-
-    Args:
-        questions: unit vectors of some judged questions, (n, d).
-    """
-    mean, variance = _measure_pairs(questions, passages.centre)
-    weight = len(questions) / (len(questions) + QUESTIONS_FOR_UNITS) if len(questions) > 1 else 0.0
-    mean = (1.0 - weight) * (passages.mean or 0.0) + weight * (mean or 0.0)
-    variance = (1.0 - weight) * (passages.variance or 0.0) + weight * (variance or 0.0)
-    return QuestionUnits(passages.centre, mean, float(np.sqrt(variance)) if variance > 0 else 1.0)
-
-
 def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
     """Measure what a collection's judged questions show of each other.
 
     Of each question of the sample, the nearest one with other evidence and the nearest one with common evidence
-    are compared. Then each is left out, and its neighbours vote (``neighbour_vote``). A question without evidence
-    takes no part.
+    are compared. Pairs with common evidence teach the scatter of wordings. Then each question is left out, and its
+    neighbours vote (``neighbour_vote``). A question without evidence takes no part.
     """
     pairs = [
         (place, row, judged.evidence[row], judged.evidence[neighbour])
@@ -386,6 +307,14 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
     shares = measure_contrasts(judged.signals.contrasts[alike], others.contrasts)
     log_odds = compute_log_odds(judged.signals, others, shares)
     log_ratios = shares.compute_log_ratios(judged.signals.contrasts).sum(axis=1)
+    differences = WordingDifferences(
+        judged.vectors.astype(np.float64).reshape(len(judged.evidence), len(units.centre)) - units.centre,
+        np.array(
+            [(row, int(judged.neighbours[place])) for place, row, own, other in pairs if own & other], dtype=np.intp
+        ).reshape(-1, 2),
+    )
+    scatter = differences.learn_scatter(np.unique(judged.rows))
+    vote_nearness = differences.measure_left_out(scatter, units, judged.rows, judged.neighbours)
     places_by_row: dict[int, list[int]] = {}
     for place, row, _, _ in pairs:
         places_by_row.setdefault(row, []).append(place)
@@ -395,7 +324,7 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
             Neighbours(
                 [judged.evidence[neighbour] for neighbour in judged.neighbours[places].tolist()],
                 log_odds[places],
-                judged.signals.nearness[places],
+                vote_nearness[places],
                 log_ratios[places],
             ),
         )
@@ -403,7 +332,7 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
     ]
     repeated = [len(own) for own, near in left_out if any(own & other for other in near.evidence)]
     evidence_count = (PRIOR_PAIRS * PRIOR_EVIDENCE_COUNT + sum(repeated)) / (PRIOR_PAIRS + len(repeated))
-    return QuestionSpread(units, others, shares, learn_weights(left_out), evidence_count)
+    return QuestionSpread(units, others, shares, scatter, learn_weights(left_out), evidence_count)
 
 
 def compare_words(one: Mapping[str, float], other: Mapping[str, float]) -> float:
@@ -415,22 +344,6 @@ def compare_words(one: Mapping[str, float], other: Mapping[str, float]) -> float
     shared = sum(weight * weight for term, weight in one.items() if term in other)
     sizes = [sum(weight * weight for weight in words.values()) for words in (one, other)]
     return min(1.0, shared / float(np.sqrt(sizes[0] * sizes[1]))) if min(sizes) > 0 else 0.0
-
-
-def _measure_pairs(vectors: Vectors, centre: Floats) -> tuple[float | None, float | None]:
-    """Mean and variance of atanh of the cosine of all pairs of vectors, once the centre is taken off."""
-    if len(vectors) < 2:
-        return None, None
-    apart = vectors.astype(np.float64).reshape(len(vectors), len(centre)) - centre
-    size = np.linalg.norm(apart, axis=1, keepdims=True)
-    apart = apart / np.where(size > 0, size, 1.0)
-    nearness = _fisher_z((apart @ apart.T)[np.triu_indices(len(apart), 1)])
-    return float(nearness.mean()), float(nearness.var())
-
-
-def _fisher_z(cosines: Floats) -> Floats:
-    """Fisher's transformation, atanh, under which the spread of a cosine does not depend on its mean."""
-    return np.arctanh(np.clip(cosines, -LARGEST_COSINE, LARGEST_COSINE))
 
 
 def _drop_absent(densities: Floats) -> Floats:

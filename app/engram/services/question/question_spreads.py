@@ -12,17 +12,12 @@ from numpy.typing import NDArray
 
 from engram.context import tenancy
 from engram.core.filter.states import question_hash
-from engram.core.ranking import bm25, same_need
+from engram.core.ranking import bm25, question_units, same_need
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.question_contrasts import CONTRASTS, QuestionMarks, compare_marks
-from engram.core.ranking.same_need import (
-    ComparedQuestions,
-    JudgedPairs,
-    PassageSpread,
-    QuestionSpread,
-    QuestionUnits,
-    Signals,
-)
+from engram.core.ranking.question_units import PassageSpread, QuestionUnits
+from engram.core.ranking.same_need import ComparedQuestions, JudgedPairs, QuestionSpread, Signals
+from engram.core.ranking.wording_scatter import PlacedQuestions
 from engram.providers.language import Language, detect_language, question_terms, read_marks
 from engram.storage.corpus import lexical_index
 from engram.storage.corpus.collections import Collection
@@ -104,16 +99,28 @@ class _MeasuredPassages:
 
 
 @dataclass(frozen=True, slots=True)
-class _MeasuredQuestions:
+class MeasuredQuestions:
     """Spread of one collection's questions in one version.
 
     Attributes:
-        along: question of the sample or near one -> inner product of its vector with the centre.
+        rows: question of the sample or near one -> its row in ``placed``.
     """
 
     spread: QuestionSpread
-    along: dict[int, float]
+    rows: Mapping[int, int]
+    placed: PlacedQuestions
     rarity: _TermRarity
+
+    def place(self, reader: Reader, collection: Collection, questions: Sequence[int]) -> PlacedQuestions:
+        """Place judged questions; the vectors of those that are not held are read."""
+        missing = [question for question in questions if question not in self.rows]
+        if not missing:
+            return self.placed.select([self.rows[question] for question in questions])
+        read = self.spread.place(question_samples.load_vectors(reader, collection.id, missing))
+        new = {question: len(self.rows) + at for at, question in enumerate(missing)}
+        return self.placed.join(read).select(
+            [self.rows[one] if one in self.rows else new[one] for one in questions]
+        )
 
 
 def _key(collection: Collection) -> Hashable:
@@ -154,7 +161,7 @@ class QuestionSpreads:
         """``load_language``: of what finds names and dates in questions, called once there are some to compare."""
         self._read = lru_cache(maxsize=MOST_QUESTIONS)(partial(_read, load_language))
         self._passages: _Versions[_MeasuredPassages | None] = _Versions()
-        self._questions: _Versions[_MeasuredQuestions | None] = _Versions()
+        self._questions: _Versions[MeasuredQuestions | None] = _Versions()
 
     def compare(
         self,
@@ -173,27 +180,29 @@ class QuestionSpreads:
             past: several may be of one question.
         """
         questions = list({one.question_id: one for one in past}.values())
-        measured = None if current is None or not questions else self._find(reader, collection, current)
+        measured = None if current is None or not questions else self.find(reader, collection, current)
         if measured is None:
             return None
-        units, along = measured.spread.units, measured.along
-        missing = [one.question_id for one in questions if one.question_id not in along]
-        if missing:
-            along = along | question_samples.project_questions(reader, collection.id, missing, units.centre)
+        spread, units = measured.spread, measured.spread.units
+        placed = measured.place(reader, collection, [one.question_id for one in questions])
         languages = tuple(collection.languages.items())
         own, *others = (self._read(text, languages) for text in (question, *(one.question for one in questions)))
         own_words, *words = measured.rarity.weigh(reader, [own, *others])
-        precise = vector.astype(np.float64)
+        own_place = spread.place(vector[None, :])
         foreign = np.array([own.is_foreign_to(other) for other in others])
         cosines = np.array([one.similarity for one in questions])
-        along_own = np.full(len(questions), float(precise @ units.centre))
-        along_others = np.array([along[one.question_id] for one in questions])
-        nearness = units.standardise(cosines, along_own, along_others)
+        nearness = units.standardise(cosines, own_place.along, placed.along)
+        vote_nearness = spread.scatter.standardise(units, cosines, own_place, placed)
         shared = np.array([same_need.compare_words(own_words, other) for other in words])
         adapted = units
         if foreign.any():
-            adapted = units.fit_to_other_languages(precise, self._load_foreign(reader, collection, own))
-            nearness = np.where(foreign, adapted.standardise(cosines, along_own, along_others), nearness)
+            adapted = units.fit_to_other_languages(
+                vector.astype(np.float64), self._load_foreign(reader, collection, own)
+            )
+            nearness = np.where(foreign, adapted.standardise(cosines, own_place.along, placed.along), nearness)
+            vote_nearness = np.where(
+                foreign, spread.scatter.standardise(adapted, cosines, own_place, placed), vote_nearness
+            )
             shared = np.where(foreign, np.nan, shared)
         pairs = Signals(
             nearness,
@@ -202,7 +211,13 @@ class QuestionSpreads:
             foreign & (adapted is not units),
         )
         identical = np.array([other.key == own.key for other in others])
-        return measured.spread.compare([one.question_id for one in questions], pairs, identical)
+        return spread.compare([one.question_id for one in questions], pairs, vote_nearness, identical)
+
+    def find(self, reader: Reader, collection: Collection, current: Current) -> MeasuredQuestions | None:
+        """Return the spread of this version's questions; None if the collection has no passages."""
+        return self._questions.find(
+            _key(collection), current, lambda: self._measure_questions(reader, collection, current)
+        )
 
     def _load_foreign(self, reader: Reader, collection: Collection, own: _ReadQuestion) -> NDArray[np.float32]:
         """Load vectors of judged questions in other languages than this one, (n, d)."""
@@ -211,27 +226,20 @@ class QuestionSpreads:
         rows = [row for row, text in enumerate(texts) if own.is_foreign_to(self._read(text, languages))]
         return vectors[rows]
 
-    def _find(self, reader: Reader, collection: Collection, current: Current) -> _MeasuredQuestions | None:
-        """Return the spread of this version's questions; None if the collection has no passages."""
-        return self._questions.find(
-            _key(collection), current, lambda: self._measure_questions(reader, collection, current)
-        )
-
     def _measure_questions(
         self, reader: Reader, collection: Collection, current: Current
-    ) -> _MeasuredQuestions | None:
+    ) -> MeasuredQuestions | None:
         passages = self._passages.find(
             _key(collection), (current.space, current.base_keys), lambda: _measure_passages(reader, collection)
         )
         if passages is None:
             return None
-        sample = question_samples.load_question_sample(
-            reader, collection, SAMPLED_QUESTIONS, NEIGHBOURS, passages.spread.centre
-        )
-        units = same_need.measure_units(passages.spread, sample.vectors)
+        sample = question_samples.load_question_sample(reader, collection, SAMPLED_QUESTIONS, NEIGHBOURS)
+        units = question_units.measure_units(passages.spread, sample.vectors[: sample.size])
         judged = self._compare_sample(reader, collection, sample, units, passages.rarity)
-        along = dict(zip(sample.ids, sample.along.tolist(), strict=True))
-        return _MeasuredQuestions(same_need.measure_spread(units, judged), along, passages.rarity)
+        spread = same_need.measure_spread(units, judged)
+        rows = {question: row for row, question in enumerate(sample.ids)}
+        return MeasuredQuestions(spread, rows, spread.place(judged.vectors), passages.rarity)
 
     def _compare_sample(
         self,
@@ -247,19 +255,20 @@ class QuestionSpreads:
         words = rarity.weigh(reader, read)
         pairs = list(zip(sample.rows.tolist(), sample.neighbours.tolist(), strict=True))
         contrasts = [compare_marks(read[one].marks, read[other].marks) for one, other in pairs]
+        along = sample.vectors.astype(np.float64).reshape(-1, len(units.centre)) @ units.centre
         signals = Signals(
-            units.standardise(sample.similarity, sample.along[sample.rows], sample.along[sample.neighbours]),
+            units.standardise(sample.similarity, along[sample.rows], along[sample.neighbours]),
             np.array([same_need.compare_words(words[one], words[other]) for one, other in pairs]),
             np.array(contrasts, dtype=np.bool_).reshape(-1, len(CONTRASTS)),
         )
-        return JudgedPairs(sample.evidence, sample.rows, sample.neighbours, signals)
+        return JudgedPairs(sample.evidence, sample.rows, sample.neighbours, signals, sample.vectors)
 
 
 def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassages | None:
     vectors = question_samples.load_passage_sample(reader, collection.id, SAMPLED_PASSAGES)
     if not len(vectors):
         return None
-    return _MeasuredPassages(same_need.measure_passages(vectors), _TermRarity(collection))
+    return _MeasuredPassages(question_units.measure_passages(vectors), _TermRarity(collection))
 
 
 def _read(

@@ -19,34 +19,31 @@ class QuestionSample:
     """Judged questions with the least text hashes: which these are depends on no order of verdicts.
 
     Attributes:
-        ids: of the sample, (n,), then of its neighbours that are not in it.
+        size: questions of the sample, n.
+        ids: of the sample, then of its neighbours that are not in it.
         texts: of each of ``ids``.
         evidence: passages that verdicts support for each of ``ids``.
-        along: inner product of the vector of each of ``ids`` with the direction that was asked for.
-        vectors: of the sample, (n, d).
+        vectors: of each of ``ids``, (k, d).
         rows: place in ``ids`` of the question of each pair of neighbours, (m,).
         neighbours: place in ``ids`` of its neighbour, (m,).
         similarity: cosine of each pair, (m,).
     """
 
+    size: int
     ids: Sequence[int]
     texts: Sequence[str]
     evidence: Sequence[frozenset[int]]
-    along: NDArray[np.float64]
     vectors: NDArray[np.float32]
     rows: NDArray[np.intp]
     neighbours: NDArray[np.intp]
     similarity: NDArray[np.float64]
 
 
-def load_question_sample(
-    reader: Reader, collection: Collection, limit: int, neighbours: int, direction: NDArray[np.float64]
-) -> QuestionSample:
+def load_question_sample(reader: Reader, collection: Collection, limit: int, neighbours: int) -> QuestionSample:
     """Load ``limit`` judged questions, or all that there are, and the nearest judged questions of each.
 
     Args:
         neighbours: of each question, found by the index of questions where there is one.
-        direction: (d,).
     """
     sampled, _, vectors = load_question_vectors(reader, collection.id, limit)
     near = nearness(collection, "question", "embedding", "sampled.embedding", alias="near.")
@@ -70,13 +67,13 @@ def load_question_sample(
     ids = list(dict.fromkeys([*sampled, *others.tolist()]))
     place = {question: at for at, question in enumerate(ids)}
     texts = load_question_texts(reader, collection.id, ids)
-    along = project_questions(reader, collection.id, ids, direction)
+    others_vectors = load_vectors(reader, collection.id, ids[len(sampled) :])
     return QuestionSample(
+        len(sampled),
         ids,
         [texts[question] for question in ids],
         _load_evidence(reader, collection.id, ids),
-        np.array([along[question] for question in ids]),
-        vectors,
+        np.concatenate([vectors, others_vectors]) if len(others_vectors) else vectors,
         np.array([place[question] for question in questions.tolist()], dtype=np.intp),
         np.array([place[question] for question in others.tolist()], dtype=np.intp),
         decode_column(pairs.similarity, np.float64),
@@ -144,19 +141,13 @@ def load_passage_sample(reader: Reader, collection_id: int, limit: int) -> NDArr
     return decode_vectors(row.vectors)
 
 
-def project_questions(
-    reader: Reader, collection_id: int, questions: Sequence[int], direction: NDArray[np.float64]
-) -> dict[int, float]:
-    """Return the inner product of each question's vector with a direction, (d,)."""
-    rows = reader.rows(
+def load_vectors(reader: Reader, collection_id: int, questions: Sequence[int]) -> NDArray[np.float32]:
+    """Load the vectors of these judged questions, each named once, in their order, (n, d)."""
+    row = reader.row(
         f"""
-        SELECT question.id, -(question.embedding <#> %(direction)s) AS along
+        SELECT string_agg(vector_send(question.embedding), ''::bytea ORDER BY question.id) AS vectors
         FROM {WANTED_IDS} {join_by_index("question", "question.id = wanted.id")}
         """,
-        {
-            "collection": collection_id,
-            "ids": integers(questions),
-            "direction": direction.astype(np.float32),
-        },
+        {"collection": collection_id, "ids": integers(questions)},
     )
-    return {row.id: row.along for row in rows}
+    return decode_vectors(row.vectors)[np.argsort(np.argsort(questions))]
