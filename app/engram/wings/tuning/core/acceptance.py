@@ -211,9 +211,7 @@ def rank_first(vectors: Matrix, passages: Matrix, depth: int) -> Ids:
     return np.take_along_axis(first, order, axis=1)
 
 
-def measure_overlap(
-    weights: BertWeights, probes: PreparedQuestions, adapter: Adapter, passages: Matrix
-) -> float:
+def measure_overlap(weights: BertWeights, probes: PreparedQuestions, adapter: Adapter, passages: Matrix) -> float:
     """Mean share of the first five passages that questions keep with an adapter."""
     tuned = probes.embed(weights, np.arange(len(probes.base)), adapter.widen())
     before, after = (rank_first(vectors, passages, FIRST_PLACES) for vectors in (probes.base, tuned))
@@ -277,9 +275,7 @@ def decide(
     measured = {name: measure_gain(gains[which], needs[which], counts[which]) for name, which in groups.items()}
     refusal = _find_refusal(measured["all"], measured["others"], measured["sharing"], overlap, rule)
     reason = refusal or f"used: held-out questions {measured['all']}"
-    return Acceptance(
-        refusal is None, reason, measured["all"], measured["others"], measured["sharing"], overlap
-    )
+    return Acceptance(refusal is None, reason, measured["all"], measured["others"], measured["sharing"], overlap)
 
 
 def _find_refusal(

@@ -197,9 +197,7 @@ class AdaptedPass:
             of_states = self._go_back(layer, saved, of_states, gradients)
         return gradients
 
-    def _go_back(
-        self, layer: int, saved: _LayerPass, of_result: Matrix, gradients: dict[str, Matrix]
-    ) -> Matrix:
+    def _go_back(self, layer: int, saved: _LayerPass, of_result: Matrix, gradients: dict[str, Matrix]) -> Matrix:
         """Gradient of a layer's entry, given that of its result; those of its adapters are added to ``gradients``."""
         weights, slots, name = self._weights, self._slots, f"encoder.layer.{layer}"
 
@@ -259,9 +257,7 @@ def _run_layer(
     scores = query @ key.swapaxes(2, 3) / np.float32(np.sqrt(query.shape[-1]))
     shares = _softmax(np.where(slots.outside, np.float32(-np.inf), scores))
     attended = slots.join(shares @ value)
-    middle, first = _norm(
-        weights, f"{name}.attention.output", tokens + apply("attention.output.dense", attended)
-    )
+    middle, first = _norm(weights, f"{name}.attention.output", tokens + apply("attention.output.dense", attended))
     widened = apply("intermediate.dense", middle)
     activated, slope = _gelu(widened)
     result, second = _norm(weights, f"{name}.output", middle + apply("output.dense", activated))

@@ -190,9 +190,7 @@ def prepare_questions(weights: BertWeights, questions: Sequence[Ids], options: T
         states.append(texts.states)
         lengths.append(texts.lengths)
         base.append(AdaptedPass(weights, texts, {}, layers).vectors)
-    return PreparedQuestions(
-        Texts(np.concatenate(states), np.concatenate(lengths)), np.concatenate(base), layers
-    )
+    return PreparedQuestions(Texts(np.concatenate(states), np.concatenate(lengths)), np.concatenate(base), layers)
 
 
 def measure_temperature(questions: Matrix, passages: Matrix) -> float:
