@@ -29,8 +29,8 @@ READABLE_MODULES = (("Transformer", "Pooling"), ("Transformer", "Pooling", "Norm
 READABLE_POOLING = (("mean",), ("cls",))
 PROVIDERS = ["CPUExecutionProvider"]
 ADAPTED_LAYERS = 3
-"""The last so many layers of a written graph take an adapter's arrays. Without an adapter they cost nothing that can
-be measured; of six, a text takes 1% more."""
+"""The last so many layers of a written graph take an adapter's arrays. Without an adapter that costs no time that
+can be measured."""
 
 
 class OnnxEncoder:

@@ -1,7 +1,8 @@
 """What tuning needs of an encoder: its weights, its tokens of questions, and vectors with an adapter.
 
-Encoders whose graph is written here (``bert_graph``) can be tuned, in the precisions "float32" and "int8". An adapter
-is learned from weights in float32 and serves both. "dynamic-int8" embeds passages; its questions are in float32.
+Encoders whose graph is written here (``bert_graph``) can be tuned, in the precisions "float32" and "int8". An
+adapter is learned from weights in float32 and serves both. "dynamic-int8" embeds passages; its questions are in
+float32.
 """
 
 from collections.abc import Callable, Sequence
@@ -129,7 +130,7 @@ def choose_question_tuning(embedder: Embedder) -> QuestionTuning:
     tuning = find_question_tuning(embedder)
     if tuning is None:
         raise EncoderNotTunableError(
-            f"{embedder.model} cannot be tuned: Engram needs the weights of a model of BERT's kind on this machine, "
-            "read by the embedding runtime 'onnx'. An embedding server keeps its weights to itself."
+            f"{embedder.model} cannot be tuned: Engram needs the weights of a model of BERT's kind on this "
+            "machine, read by the embedding runtime 'onnx'. An embedding server keeps its weights to itself."
         )
     return tuning

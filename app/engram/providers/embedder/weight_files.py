@@ -76,7 +76,7 @@ class SafetensorsFile:
         """All weights in single precision, but only these rows, ascending, of the table ``name``."""
         try:
             with safe_open(self.path, framework="np") as file:
-                weights = {other: file.get_tensor(other) for other in file.keys() if other != name}
+                weights = {other: file.get_tensor(other) for other in self.list_names() - {name}}
                 table = file.get_slice(name)
                 weights[name] = np.concatenate([table[row : row + 1] for row in rows])
         except (SafetensorError, OSError) as error:

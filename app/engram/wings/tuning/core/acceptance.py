@@ -2,12 +2,12 @@
 
 The judged questions are divided into folds. Each fold's questions are ranked by an adapter that is learned from the
 other folds, and by the encoder as it is; the difference of nDCG@10 is a question's gain. A held-out question that
-shares a supported passage with none of the other folds counts as one of ``others``, and as ``sharing`` else. Questions
-that share evidence, directly or by way of others, form a need. Most needs stay in one fold; of those with several
-questions every second one is divided, so that both groups are measured by the same trainings.
+shares a supported passage with none of the other folds counts as one of ``others``, and as ``sharing`` else.
+Questions that share evidence, directly or by way of others, form a need. Most needs stay in one fold; of those with
+several questions every second one is divided, so that both groups are measured by the same trainings.
 
-Gains of one need are not independent, so standard errors are those of needs (cluster-robust, Liang and Zeger, 1986).
-Weights of judges are capped, so that nobody's verdicts alone make a gain.
+Gains of one need are not independent, so standard errors are those of needs (cluster-robust, Liang and Zeger,
+1986). Weights of judges are capped, so that nobody's verdicts alone make a gain.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from engram.wings.tuning.core.bert_gradients import BertWeights, Ids, Matrix
 from engram.wings.tuning.core.learn_adapter import (
+    DEFAULT_OPTIONS,
     Adapter,
     PreparedQuestions,
     TuningOptions,
@@ -42,7 +43,7 @@ class AcceptanceRule:
         folds: parts that the judged questions are divided into.
         least_needs: needs whose gain is measured, at the least.
         z: the mean gain is so many standard errors above 0 at least. 2 is a one-sided level of 2.3%.
-        most_loss: neither ``others`` nor ``sharing`` lose surely more than this: mean plus ``loss_z`` standard errors.
+        most_loss: neither ``others`` nor ``sharing`` may lose more: mean minus ``loss_z`` standard errors.
         loss_z: see ``most_loss``.
         least_overlap: mean share of the first five passages that unjudged questions keep, at the least.
         judge_share: most of all weight that one judge's verdicts have, where there are several judges.
@@ -55,6 +56,9 @@ class AcceptanceRule:
     loss_z: float = 1.0
     least_overlap: float = 0.4
     judge_share: float = 0.25
+
+
+DEFAULT_RULE = AcceptanceRule()
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,8 @@ def try_tuning(
     weights: BertWeights,
     samples: TuningSamples,
     probes: Sequence[Ids],
-    options: TuningOptions = TuningOptions(),
-    rule: AcceptanceRule = AcceptanceRule(),
+    options: TuningOptions = DEFAULT_OPTIONS,
+    rule: AcceptanceRule = DEFAULT_RULE,
     seed: int = 0,
     check: Callable[[], None] = lambda: None,
 ) -> Trial:
@@ -167,8 +171,9 @@ def divide_samples(supported: Sequence[Sequence[int]], folds: int, seed: int) ->
     sizes = [0] * folds
     for place, rows in enumerate(sorted(members.values(), key=len, reverse=True)):
         parts = [[row] for row in rows] if place % 2 == 0 and len(rows) > 1 else [rows]
-        for part in parts:
-            fold = sizes.index(min(sizes))
+        smallest = sizes.index(min(sizes))
+        for number, part in enumerate(parts):
+            fold = (smallest + number) % folds
             chosen[part] = fold
             sizes[fold] += len(part)
     return chosen, needs

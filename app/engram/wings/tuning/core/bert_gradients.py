@@ -198,7 +198,7 @@ class AdaptedPass:
         return gradients
 
     def _go_back(self, layer: int, saved: _LayerPass, of_result: Matrix, gradients: dict[str, Matrix]) -> Matrix:
-        """Gradient of a layer's entry, given that of its result; those of its adapters are added to ``gradients``."""
+        """Gradient of a layer's entry, given that of its result; its adapters' are added to ``gradients``."""
         weights, slots, name = self._weights, self._slots, f"encoder.layer.{layer}"
 
         def back(part: str, values: Matrix, of_output: Matrix) -> Matrix:

@@ -61,6 +61,9 @@ class TuningOptions:
     most_tokens: int = 64
 
 
+DEFAULT_OPTIONS = TuningOptions()
+
+
 @dataclass(frozen=True)
 class TuningSamples:
     """Judged questions and the collection's passages.
@@ -207,7 +210,7 @@ def measure_temperature(questions: Matrix, passages: Matrix) -> float:
 def learn_adapter(
     weights: BertWeights,
     samples: TuningSamples,
-    options: TuningOptions = TuningOptions(),
+    options: TuningOptions = DEFAULT_OPTIONS,
     seed: int = 0,
     check: Callable[[], None] = lambda: None,
 ) -> Adapter:
