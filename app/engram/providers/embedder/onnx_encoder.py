@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import math
 import os
 import subprocess
 import sys
@@ -28,9 +29,9 @@ EXPORTER_VERSION = 1
 READABLE_MODULES = (("Transformer", "Pooling"), ("Transformer", "Pooling", "Normalize"))
 READABLE_POOLING = (("mean",), ("cls",))
 PROVIDERS = ["CPUExecutionProvider"]
-ADAPTED_LAYERS = 3
-"""The last so many layers of a written graph take an adapter's arrays. Without an adapter that costs no time that
-can be measured."""
+ADAPTED_SHARE = 0.5
+"""Share of a written graph's layers, the last ones, that take an adapter's arrays. Without an adapter that costs no
+time that can be measured. Learning needs the lower half once for each question."""
 
 
 class OnnxEncoder:
@@ -106,7 +107,12 @@ def onnx_encoder(
         session = _open_exported_session(export_graph(folder, cache_directory), threads)
         return OnnxEncoder(session, 0)
     session = _open_written_session(folder, folder.weights, shape, threads, precision)
-    return OnnxEncoder(session, 0 if precision == "dynamic-int8" else min(ADAPTED_LAYERS, shape.layers))
+    return OnnxEncoder(session, 0 if precision == "dynamic-int8" else count_adapted_layers(shape))
+
+
+def count_adapted_layers(shape: bert_graph.Shape) -> int:
+    """Number of layers, the last ones, that take an adapter's arrays."""
+    return math.ceil(shape.layers * ADAPTED_SHARE)
 
 
 def read_writable_shape(folder: ModelFolder) -> bert_graph.Shape | None:
@@ -173,7 +179,7 @@ def _build_graph(
 ) -> tuple[bytes, dict[str, WeightArray]]:
     """Write the graph in a precision; return it with its weights by name."""
     if precision != "dynamic-int8":
-        return bert_graph.write(shape, weights, folder.pooling[0], precision, ADAPTED_LAYERS)
+        return bert_graph.write(shape, weights, folder.pooling[0], precision, count_adapted_layers(shape))
     ranges = find_ranges(folder.fingerprint)
     if ranges is None:
         raise ConfigurationError(

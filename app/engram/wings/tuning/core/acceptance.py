@@ -139,14 +139,14 @@ def try_tuning(
         held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         if len(held) == 0 or len(rest) == 0:
             continue
-        learned = learn_prepared(weights, samples, prepared, options, seed, check, rest)
+        learned = learn_prepared(weights, samples, prepared, options, seed, check, rest.tolist())
         tuned = prepared.embed(weights, held, learned.widen())
-        relevant = [samples.supported[row] for row in held]
+        relevant = [samples.supported[row] for row in held.tolist()]
         gains[held] = rank_quality(tuned, samples.passages, relevant) - rank_quality(
             prepared.base[held], samples.passages, relevant
         )
-        seen = {passage for row in rest for passage in samples.supported[row]}
-        shares[held] = [not seen.isdisjoint(samples.supported[row]) for row in held]
+        seen = {passage for row in rest.tolist() for passage in samples.supported[row]}
+        shares[held] = [not seen.isdisjoint(passages) for passages in relevant]
     adapter = learn_prepared(weights, samples, prepared, options, seed, check)
     overlap = None
     if probes:

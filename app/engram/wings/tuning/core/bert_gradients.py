@@ -237,7 +237,8 @@ class AdaptedPass:
         of_low = of_output @ up.T
         gradients[f"{name}.down"] = values.T @ of_low
         gradients[f"{name}.up"] = low[name].T @ of_output
-        of_values: Matrix = of_output @ self._weights.arrays[f"{name}.weight"] + of_low @ down.T
+        of_values: Matrix = of_output @ self._weights.arrays[f"{name}.weight"]
+        of_values += of_low @ down.T
         return of_values
 
 

@@ -27,7 +27,7 @@ from engram.wings.tuning.core.bert_gradients import (
     run_frozen_layers,
 )
 
-TEMPERATURE_SHARE = 0.6
+TEMPERATURE_SHARE = 0.4
 """τ as a share of the deviation of cosines between questions and random passages."""
 _ADAM_MEANS = (0.9, 0.999)
 _ADAM_EPSILON = 1e-8
