@@ -6,7 +6,7 @@ Each DATASET_DIR is a BEIR folder. Questions are shuffled; at most 400, a third 
 next VERDICTS ones are judged. WRONG is the share of verdicts that support a random passage instead. An adapter is
 learned and tried in one process; probes are the test questions. Rankings are by cosine alone.
 
-- held out: mean gain in nDCG@10 of held-out judged questions, with its standard error, and z
+- held out: mean gain in nDCG@10 of held-out judged questions, with its standard error; z of others
 - others, sharing: recall@5 / nDCG@10 of test questions that share no passage, or share one, with a judged question
 - s, MB: time of learning and trying, and most memory of the process so far
 
@@ -129,9 +129,7 @@ def main() -> None:
     options = parser.parse_args()
     loaded = load_embedder(options.model, "onnx", Path(options.cache or "."), 1, 32, "auto")
     embedder = PrefixedEmbedder(loaded, find_known_prefixes(loaded.model), None)
-    header = (
-        "set|verdicts|wrong|held out|z|others held out|sharing held out|first five kept|used|others|sharing|s|MB"
-    )
+    header = "set|verdicts|wrong|others held out|z|sharing held out|first five kept|used|others|sharing|s|MB"
     table(header.split("|"), (measure(embedder, job, options.cache, options.seed) for job in options.jobs))
 
 

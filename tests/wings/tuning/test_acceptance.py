@@ -26,7 +26,7 @@ def decide_by(
 ) -> tuple[bool, str]:
     count = len(gains)
     shared = np.array(shares or [False] * count)
-    found = decide(np.array(gains), shared, np.arange(count), np.ones(count), overlap, RULE)
+    found = decide(np.array(gains), shared, np.arange(count), np.ones(count), None, overlap, RULE)
     return found.accepted, found.reason
 
 
@@ -65,17 +65,27 @@ def test_errors_are_of_needs() -> None:
 def test_decisions() -> None:
     assert decide_by([0.1, 0.2, 0.1, 0.2, 0.1, 0.2]) == (True, "used: held-out questions +.150 ± .022")
     assert decide_by([0.1, -0.1, 0.2, -0.1, 0.1, -0.1]) == (False, "not used: held-out questions +.017 ± .054")
-    assert decide_by([0.2, 0.2, 0.2])[1] == "not used: verdicts on 3 needs, of 4 at least"
-    losing = [0.5] * 8 + [-0.1, -0.11, -0.09]
-    accepted, reason = decide_by(losing, [False] * 8 + [True] * 3)
+    assert decide_by([0.2, 0.2, 0.2])[1] == "not used: held-out verdicts on 3 needs, of 4 at least"
+    gaining, losing = [0.5, 0.4] * 4, [-0.1, -0.11, -0.09]
+    accepted, reason = decide_by(gaining + losing, [False] * 8 + [True] * 3)
     assert not accepted
     assert "that share evidence -.100" in reason
-    assert not decide_by(losing, [True] * 8 + [False] * 3)[0]
+    assert decide_by([*gaining, -0.1, 0.1, -0.05], [False] * 8 + [True] * 3)[0]
     assert decide_by([0.1, 0.2] * 4, overlap=0.9)[0]
-    assert (
-        decide_by([0.1, 0.2] * 4, overlap=0.1)[1]
-        == "not used: unjudged questions keep 10% of their first five passages"
+    accepted, reason = decide_by([0.1, 0.2] * 4, overlap=0.1)
+    assert reason == "not used: unjudged questions keep 10% of their first five passages"
+
+
+def test_a_gain_of_one_judge_alone_is_refused() -> None:
+    gains, honest = np.array([0.4, 0.5] * 10 + [-0.05, -0.03] * 10), [str(row % 4) for row in range(20)]
+    rows = (gains, np.zeros(40, dtype=bool), np.arange(40), np.ones(40))
+    found = decide(*rows, ["hostile"] * 20 + honest, None, RULE)
+    assert (found.accepted, found.reason) == (
+        False,
+        "not used: held-out questions gain by one judge's verdicts alone",
     )
+    assert decide(*rows, honest * 2, None, RULE).accepted
+    assert decide(*rows, ["one"] * 40, None, RULE).accepted
 
 
 def test_no_judge_weighs_more_than_a_quarter() -> None:

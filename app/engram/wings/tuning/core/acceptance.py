@@ -7,11 +7,12 @@ Questions that share evidence, directly or by way of others, form a need. Most n
 several questions every second one is divided, so that both groups are measured by the same trainings.
 
 Gains of one need are not independent, so standard errors are those of needs (cluster-robust, Liang and Zeger,
-1986). Weights of judges are capped, so that nobody's verdicts alone make a gain.
+1986). A judge's weight is capped, in learning too, and the gain must be there without any one judge: a judge who is
+wrong in a way that can be learned gains on his own held-out questions.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -42,11 +43,11 @@ class AcceptanceRule:
     Attributes:
         folds: parts that the judged questions are divided into.
         least_needs: needs whose gain is measured, at the least.
-        z: the mean gain is so many standard errors above 0 at least. 2 is a one-sided level of 2.3%.
-        most_loss: neither ``others`` nor ``sharing`` may lose more: mean minus ``loss_z`` standard errors.
+        z: the mean gain of ``others`` is so many standard errors above 0 at least: a one-sided level of 2.3% for 2.
+        most_loss: ``sharing`` may not lose surely more, by ``loss_z`` standard errors.
         loss_z: see ``most_loss``.
         least_overlap: mean share of the first five passages that unjudged questions keep, at the least.
-        judge_share: most of all weight that one judge's verdicts have, where there are several judges.
+        judge_share: most of all weight that one judge's verdicts have, if there are several judges.
     """
 
     folds: int = 3
@@ -131,6 +132,7 @@ def try_tuning(
         check: called before each step of learning. It may raise to stop, or wait.
     """
     samples = samples.sort()
+    samples = replace(samples, weights=cap_judges(samples.weights, samples.judges, rule.judge_share))
     prepared = prepare_questions(weights, samples.questions, options)
     folds, needs = divide_samples(samples.supported, rule.folds, seed)
     gains = np.zeros(len(folds))
@@ -152,8 +154,7 @@ def try_tuning(
     if probes:
         unjudged = prepare_questions(weights, probes, options)
         overlap = measure_overlap(weights, unjudged, adapter, samples.passages)
-    counts = cap_judges(samples.weights, samples.judges, rule.judge_share)
-    return Trial(adapter, decide(gains, shares, needs, counts, overlap, rule))
+    return Trial(adapter, decide(gains, shares, needs, samples.weights, samples.judges, overlap, rule))
 
 
 def divide_samples(supported: Sequence[Sequence[int]], folds: int, seed: int) -> tuple[Ids, Ids]:
@@ -261,6 +262,7 @@ def decide(
     shares: NDArray[np.bool_],
     needs: Ids,
     counts: Floats,
+    judges: Sequence[str] | None,
     overlap: float | None,
     rule: AcceptanceRule,
 ) -> Acceptance:
@@ -270,6 +272,7 @@ def decide(
         shares: whether a question shares a passage with those that were learned from, (n,).
         needs: (n,), as ``find_needs`` numbers them.
         counts: (n,), weights of the questions.
+        judges: of each question; None: not known.
         overlap: as ``measure_overlap`` gives it.
     """
     groups: dict[Literal["all", "others", "sharing"], NDArray[np.bool_]] = {
@@ -278,25 +281,34 @@ def decide(
         "sharing": shares,
     }
     measured = {name: measure_gain(gains[which], needs[which], counts[which]) for name, which in groups.items()}
-    refusal = _find_refusal(measured["all"], measured["others"], measured["sharing"], overlap, rule)
-    reason = refusal or f"used: held-out questions {measured['all']}"
+    others, sharing = measured["others"], measured["sharing"]
+    refusal = _find_refusal(others, sharing, overlap, rule)
+    if refusal is None and judges is not None and not _gain_without_each(gains, ~shares, counts, judges):
+        refusal = "not used: held-out questions gain by one judge's verdicts alone"
+    reason = refusal or f"used: held-out questions {others}"
     return Acceptance(refusal is None, reason, measured["all"], measured["others"], measured["sharing"], overlap)
 
 
-def _find_refusal(
-    total: Gain, others: Gain, sharing: Gain, overlap: float | None, rule: AcceptanceRule
-) -> str | None:
+def _find_refusal(others: Gain, sharing: Gain, overlap: float | None, rule: AcceptanceRule) -> str | None:
     """Why an adapter is not used, or None."""
-    if total.needs < rule.least_needs:
-        return f"not used: verdicts on {total.needs} needs, of {rule.least_needs} at least"
-    if total.z < rule.z:
-        return f"not used: held-out questions {total}"
-    for name, gain in (("that share no evidence", others), ("that share evidence", sharing)):
-        if gain.needs > 1 and gain.mean - rule.loss_z * gain.error < -rule.most_loss:
-            return f"not used: held-out questions {name} {gain}"
+    if others.needs < rule.least_needs:
+        return f"not used: held-out verdicts on {others.needs} needs, of {rule.least_needs} at least"
+    if others.z < rule.z:
+        return f"not used: held-out questions {others}"
+    if sharing.needs > 1 and sharing.mean + rule.loss_z * sharing.error < -rule.most_loss:
+        return f"not used: held-out questions that share evidence {sharing}"
     if overlap is not None and overlap < rule.least_overlap:
         return f"not used: unjudged questions keep {overlap:.0%} of their first five passages"
     return None
+
+
+def _gain_without_each(gains: Floats, others: NDArray[np.bool_], counts: Floats, judges: Sequence[str]) -> bool:
+    """Whether the mean gain of ``others`` is above 0 without any one judge; True if there is one judge alone."""
+    names, owner = np.unique(np.array(judges), return_inverse=True)
+    if len(names) < 2:
+        return True
+    sums = np.bincount(owner, counts * gains * others, len(names))
+    return bool((sums.sum() - sums > 0).all())
 
 
 def _signed(value: float) -> str:

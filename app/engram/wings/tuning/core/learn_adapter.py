@@ -77,6 +77,8 @@ class TuningSamples:
         passages: (P, d), float32, unit-length vectors of all passages, or of a sample with all supported ones. Its
             order must be stable: by id.
         judges: of each question, who judged it; None: not known.
+
+    ``learn_adapter`` takes the weights as they are; ``acceptance.try_tuning`` caps those of each judge first.
     """
 
     keys: Sequence[str]
@@ -177,10 +179,12 @@ class PreparedQuestions:
     def embed(self, weights: BertWeights, rows: Ids, adapter: Mapping[str, Matrix]) -> Matrix:
         """Vectors (r, d) of the questions of some rows with an adapter."""
         parts = [
-            AdaptedPass(weights, self.texts.select(rows[start : start + _CHUNK]), adapter, self.adapted_layers)
+            AdaptedPass(
+                weights, self.texts.select(rows[start : start + _CHUNK]), adapter, self.adapted_layers
+            ).vectors
             for start in range(0, len(rows), _CHUNK)
         ]
-        return np.concatenate([part.vectors for part in parts])
+        return np.concatenate(parts)
 
 
 def prepare_questions(weights: BertWeights, questions: Sequence[Ids], options: TuningOptions) -> PreparedQuestions:
