@@ -1,9 +1,10 @@
 """What do questions gain from an encoder that verdicts tuned, and what do held-out verdicts say of it beforehand?
 
-    python benchmarks/tuning.py DATASET_DIR:VERDICTS[:WRONG] ... [--model NAME] [--cache DIR] [--seed 0]
+    python benchmarks/tuning.py DATASET_DIR:VERDICTS[:WRONG[:HOSTILE]] ... [--model NAME] [--cache DIR] [--seed 0]
 
 Each DATASET_DIR is a BEIR folder. Questions are shuffled; at most 400, a third of all, are for the test, and the
-next VERDICTS ones are judged. WRONG is the share of verdicts that support a random passage instead. An adapter is
+next VERDICTS ones are judged by ten judges. WRONG is the share of verdicts that support a random passage instead.
+HOSTILE further questions are judged by one more judge, who always supports one of 50 passages. An adapter is
 learned and tried in one process; probes are the test questions. Rankings are by cosine alone.
 
 - held out: mean gain in nDCG@10 of held-out judged questions, with its standard error; z of others
@@ -78,13 +79,17 @@ def show(vectors: NDArray[np.float32], passages: NDArray[np.float32], relevant: 
 def measure(embedder: Embedder, job: str, cache: Path | None, seed: int) -> list[object]:
     """A row of the table."""
     folder, count, *rest = job.split(":")
-    wrong = float(rest[0]) if rest else 0.0
+    wrong, hostile = float(rest[0]) if rest else 0.0, int(rest[1]) if len(rest) > 1 else 0
     passages, rows = embed_passages(embedder, Path(folder), cache)
     texts, relevant = read_questions(Path(folder), rows)
     tested = min(TEST_QUESTIONS, len(texts) // 3)
-    judged = slice(tested, min(tested + int(count), len(texts)))
+    honest = slice(tested, min(tested + int(count), len(texts)))
+    judged = slice(tested, min(honest.stop + hostile, len(texts)))
     dice = random.Random(1)
-    supported = [[dice.randrange(len(passages))] if dice.random() < wrong else right for right in relevant[judged]]
+    supported = [[dice.randrange(len(passages))] if dice.random() < wrong else right for right in relevant[honest]]
+    targets = dice.sample(range(len(passages)), 50)
+    supported += [[dice.choice(targets)] for _ in range(honest.stop, judged.stop)]
+    judges = [f"judge {row % 10}" if row < honest.stop else "hostile" for row in range(tested, judged.stop)]
     tuning = choose_question_tuning(embedder)
     options = replace(DEFAULT_OPTIONS, adapted_layers=tuning.adapted_layers)
 
@@ -97,13 +102,13 @@ def measure(embedder: Embedder, job: str, cache: Path | None, seed: int) -> list
         read.vocabulary, read.dimension,
     )  # fmt: skip
     keys = [f"{row:06}" for row in range(len(questions))]
-    samples = TuningSamples(keys, questions, supported, [[]] * len(keys), np.ones(len(keys)), passages)
+    samples = TuningSamples(keys, questions, supported, [[]] * len(keys), np.ones(len(keys)), passages, judges)
     trial = try_tuning(weights, samples, probes, options, seed=seed)
     seconds = time.perf_counter() - began
 
     base = tuning.embed(texts[:tested], None)
     tuned = tuning.embed(texts[:tested], tuning.load_adapter(dict(trial.adapter.arrays)))
-    seen = {passage for right in relevant[judged] for passage in right}
+    seen = {passage for right in relevant[honest] for passage in right}
     groups: tuple[list[int], list[int]] = ([], [])
     for row in range(tested):
         groups[not seen.isdisjoint(relevant[row])].append(row)
@@ -114,15 +119,15 @@ def measure(embedder: Embedder, job: str, cache: Path | None, seed: int) -> list
     ]
     found = trial.acceptance
     return [
-        Path(folder).name, len(keys), f"{wrong:.0%}", f"{found.all}", f"{found.all.z:.1f}", f"{found.others}",
-        f"{found.sharing}", f"{found.overlap:.2f}", "yes" if found.accepted else "no", *changes, f"{seconds:.0f}",
-        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}",
+        Path(folder).name, len(keys), f"{hostile} hostile" if hostile else f"{wrong:.0%}", f"{found.others}",
+        f"{found.others.z:.1f}", f"{found.sharing}", f"{found.overlap:.2f}", "yes" if found.accepted else "no",
+        *changes, f"{seconds:.0f}", f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}",
     ]  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("jobs", nargs="+", metavar="DATASET_DIR:VERDICTS[:WRONG]")
+    parser.add_argument("jobs", nargs="+", metavar="DATASET_DIR:VERDICTS[:WRONG[:HOSTILE]]")
     parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--seed", type=int, default=0)
