@@ -99,6 +99,7 @@ class Application:
             models,
             self.passage_keys,
             self.retrieval,
+            self.hooks,
             self._closing,
         )
         self.revocation = RevocationServices(database, models, self.learning, self.passage_keys, self.hooks)

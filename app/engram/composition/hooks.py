@@ -7,6 +7,7 @@ from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.question.pipeline import Explainer
+from engram.services.question.plan import QuestionEncoder
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 
@@ -22,6 +23,7 @@ class Hooks:
         derived_states: copied, verified, cleared and retired one after another.
         weight_models: taught by verdicts.
         explainer: finds the verdicts behind answers.
+        question_encoder: embeds questions for passages as verdicts taught.
     """
 
     question_rules: Sequence[QuestionRule] = ()
@@ -30,3 +32,4 @@ class Hooks:
     derived_states: Sequence[DerivedState] = ()
     weight_models: Sequence[WeightModel] = ()
     explainer: Explainer | None = None
+    question_encoder: QuestionEncoder | None = None

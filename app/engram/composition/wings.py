@@ -15,6 +15,7 @@ from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.jobs.work import JobHandler, JobKind
 from engram.services.question.pipeline import Explainer
+from engram.services.question.plan import QuestionEncoder
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 
@@ -94,6 +95,8 @@ class Wing:
         derived_state: copies, verifies, clears and retires the wing's rows with those of a collection.
         make_weight_model: makes a model that verdicts teach; called as early as ``make_passage_observer``.
         make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
+        make_question_encoder: makes what embeds questions for passages; called as early as
+            ``make_passage_observer``. Of several wings the first one's is asked.
         job_handlers: kind of job -> function that takes the wing's services and returns the handler of such jobs.
         warm_up: loads what the wing's services need, before the first request.
         collection_settings: column of the core's table ``collection`` -> function that validates a new value and
@@ -111,6 +114,7 @@ class Wing:
     derived_state: DerivedState | None = None
     make_weight_model: Callable[[Any], WeightModel] | None = None
     make_explainer: Callable[[Any], Explainer] | None = None
+    make_question_encoder: Callable[[Any], QuestionEncoder] | None = None
     job_handlers: Mapping[JobKind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
@@ -217,4 +221,7 @@ def collect_hooks(wings: Sequence[Wing], installed: Sequence[Wing], application:
         derived_states=[wing.derived_state for wing in wings if wing.derived_state is not None],
         weight_models=[wing.make_weight_model(application) for wing in wings if wing.make_weight_model],
         explainer=next((wing.make_explainer(application) for wing in wings if wing.make_explainer), None),
+        question_encoder=next(
+            (wing.make_question_encoder(application) for wing in wings if wing.make_question_encoder), None
+        ),
     )

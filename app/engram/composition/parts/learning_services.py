@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from engram.composition.hooks import Hooks
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.passage_key_services import PassageKeyServices
@@ -46,6 +47,7 @@ class LearningServices:
     models: Models
     passage_keys: PassageKeyServices
     retrieval: RetrievalServices
+    hooks: Hooks
     closing: ExitStack
 
     @locked_property
@@ -78,7 +80,9 @@ class LearningServices:
     @locked_property
     def revocation(self) -> RevocationService:
         """Revocation of verdicts."""
-        return RevocationService(self.database, self.passage_keys.attribution, self.passage_keys.evolve)
+        return RevocationService(
+            self.database, self.passage_keys.attribution, self.passage_keys.evolve, self.hooks.derived_states
+        )
 
     @locked_property
     def verdict_listing(self) -> VerdictListing:

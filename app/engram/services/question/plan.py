@@ -4,9 +4,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
@@ -106,6 +108,17 @@ class Search:
     graph: CachedGraph
 
 
+class QuestionEncoder(Protocol):
+    """Encoder of questions that a collection's verdicts taught (a wing); its vectors are compared with passages."""
+
+    def embed(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """Embed questions, unit vectors (n, d); None if the collection has no taught encoder.
+
+        No transaction is open.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class QueryPlanner:
     """Makes plans.
@@ -113,6 +126,7 @@ class QueryPlanner:
     Attributes:
         llm_times: whether times are looked for by the endpoint.
         collapse_duplicates: whether duplicates are collapsed where neither query nor profile says otherwise.
+        question_encoder: embeds questions for passages in another way; None: as everything else is compared.
     """
 
     database: Database
@@ -122,6 +136,7 @@ class QueryPlanner:
     llm: Llm | None = None
     llm_times: bool = False
     collapse_duplicates: bool = True
+    question_encoder: QuestionEncoder | None = None
 
     def plan(self, query: Query, profile: Profile | None = None) -> QueryPlan:
         """Plan the query, and let a caller who sees few passages search these exactly.
@@ -167,7 +182,7 @@ class QueryPlanner:
             filter=compile_filter(query.filter),
             among=query.among,
             intervals=_days(constraint, query.strategy, profile),
-            key_vector=evolution.expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
+            key_vector=self._embed_for_passages(query, vectors[0], vectors[1 : 1 + len(units)]),
             gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
         )
         plan = QueryPlan(
@@ -215,6 +230,22 @@ class QueryPlanner:
             unknown={**plan.unknown, **dict(zip(unknown, vectors, strict=True))},
             embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
+
+    def _embed_for_passages(self, query: Query, vector: Vector, expansions: Vector) -> Vector | None:
+        """Return what passage keys are compared with, (d,); None for the question's own vector.
+
+        Args:
+            vector: of the question, (d,).
+            expansions: vectors of its expansions, (n, d).
+        """
+        taught = None
+        if self.question_encoder is not None:
+            with stage("embed"):
+                taught = self.question_encoder.embed(query.scope.collection, [query.text])
+        own = vector if taught is None else taught[0]
+        if len(expansions):
+            return evolution.expand_query(own, expansions)
+        return None if taught is None else own
 
     def _narrow(self, plan: QueryPlan) -> QueryPlan:
         """Have a caller who sees few passages search these exactly: an index would find others, and drop them."""

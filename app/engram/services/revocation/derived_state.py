@@ -28,6 +28,12 @@ class DerivedState:
     def verify(self, reader: Reader, collection_id: int, findings: Findings) -> None:
         """Compare what is stored with what it follows from, on the snapshot of the verification."""
 
+    def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> None:
+        """Withdraw what these applied verdicts taught, in the transaction that revokes them.
+
+        Rows of sentences, keys and weights are locked then.
+        """
+
     def clear(self, writer: Writer, collection_id: int) -> Mapping[str, int]:
         """Remove what does not outlive the log, in the transaction that removes the log; table -> rows."""
         return {}

@@ -21,6 +21,7 @@ from engram.services.jobs.job_kinds import REVOCATION
 from engram.services.jobs.work import Work
 from engram.services.passage_keys.attribution import Attribution
 from engram.services.passage_keys.key_evolution import KeyEvolutionService
+from engram.services.revocation.derived_state import DerivedState
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import VERDICT
 from engram.storage.database import Database, Writer
@@ -44,11 +45,18 @@ class RevocationService:
     """Takes verdicts back, one at a time or by jobs that a worker runs."""
 
     def __init__(
-        self, database: Database, attribution: Attribution, evolve: KeyEvolutionService, *, batch_size: int = BATCH
+        self,
+        database: Database,
+        attribution: Attribution,
+        evolve: KeyEvolutionService,
+        derived_states: Sequence[DerivedState] = (),
+        *,
+        batch_size: int = BATCH,
     ) -> None:
         self._database = database
         self._attribution = attribution
         self._evolve = evolve
+        self._derived = derived_states
         self._batch_size = batch_size
 
     def revoke(self, scope: Scope, event_id: int) -> VerdictEvent:
@@ -171,6 +179,8 @@ class RevocationService:
                 learned_weights.replace(
                     writer, collection_id, believed, log_replay.belief(writer, collection_id, believed)
                 )
+            for state in self._derived:
+                state.withdraw(writer, collection_id, applied)
         return list(status_by_event)
 
 
