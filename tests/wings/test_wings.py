@@ -168,12 +168,13 @@ def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
         "importing",
         "local",
         "sessions",
+        "tuning",
         "upkeep",
         "why",
         "agent",
     ]
     assert choose_wings("all", installed) == choose_wings(
-        "importing,frontends, experiments,agent,upkeep,sessions,facts,local,history,why", installed
+        "importing,frontends, experiments,agent,upkeep,sessions,tuning,facts,local,history,why", installed
     )
     assert choose_wings("all", installed) == list(installed)
     assert [wing.name for wing in choose_wings(" importing ", installed)] == ["importing"]
@@ -192,7 +193,10 @@ class OtherQuestion:
     application: Application
     words: str
 
-    def embed(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32] | None:
+    def find_generation(self, collection_id: int) -> int:
+        return 0
+
+    def embed(self, collection: Collection, generation: int, texts: Sequence[str]) -> NDArray[np.float32] | None:
         encoder = self.application.models.encoder
         return encoder.embed_questions(collection, [self.words] * len(texts)) if self.words else None
 

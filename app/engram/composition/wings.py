@@ -18,6 +18,7 @@ from engram.services.question.pipeline import Explainer
 from engram.services.question.plan import QuestionEncoder
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
+from engram.storage.database import Writer
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -99,8 +100,11 @@ class Wing:
             ``make_passage_observer``. Of several wings the first one's is asked.
         job_handlers: kind of job -> function that takes the wing's services and returns the handler of such jobs.
         warm_up: loads what the wing's services need, before the first request.
+        maintain: does what is due in all collections and returns. Every worker calls it each ten minutes, with the
+            wing's services and a function that tells whether to stop.
         collection_settings: column of the core's table ``collection`` -> function that validates a new value and
             fills in defaults.
+        forget: removes what the core's tables say of the wing's rows, when the wing is cleared.
         tables: of the wing, in the one schema. They exist whether the wing is on or off.
         local_servers: runs Postgres and Redis on this machine where no address of them is configured.
     """
@@ -117,7 +121,9 @@ class Wing:
     make_question_encoder: Callable[[Any], QuestionEncoder] | None = None
     job_handlers: Mapping[JobKind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
+    maintain: Callable[[Any, Callable[[], bool]], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
+    forget: Callable[[Writer], None] | None = None
     tables: Sequence["Table"] = ()
     local_servers: LocalServers | None = None
 
