@@ -12086,10 +12086,7 @@ export interface operations {
     post_tune: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The same request again is answered alike. */
-                "idempotency-key"?: string | null;
-            };
+            header?: never;
             path: {
                 name: string;
             };
@@ -12104,15 +12101,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AcceptedJob"];
-                };
-            };
-            /** @description Malformed request */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description Unauthorized */

@@ -7,17 +7,21 @@ from functools import partial
 import pytest
 
 from engram.composition.container import Application
+from engram.context.errors import InvalidRequestError
 from engram.services.auth.scope import Scope
 from engram.services.jobs.work import Work
 from engram.storage.database import Writer
+from engram.storage.maintenance import staged_embeddings
 from engram.wings.tuning.core.acceptance import DEFAULT_RULE
 from engram.wings.tuning.core.learn_adapter import Adapter
 from engram.wings.tuning.parts import tuning_of
 from engram.wings.tuning.services.learning_process import learn_apart
 from engram.wings.tuning.services.tuning_job import TUNE, TuningJob
 from engram.wings.tuning.storage import tuning_generations
+from engram.wings.tuning.wing import WING
 from tests.services.erasure.test_erasure_service import erase
-from tests.support import state, undo
+from tests.support import past, state, undo
+from tests.support.encoder import SOME_ENCODER
 from tests.support.jobs import run_again, runner
 from tests.support.tuned import JUDGED, PERMISSIVE, finish_jobs, judge_questions
 from tests.wings.tuning.conftest import Tune
@@ -234,3 +238,48 @@ def test_a_worker_that_stops_learns_nothing(application: Application, scope: Sco
     assert state.rows(application, scope.collection.name, "tuning_generation") == []
     assert count_open_jobs(application, scope) == 1
     assert application.jobs.jobs.cancel(scope, job).job.status == "cancelled"
+
+
+def test_another_encoder_begins_without_a_generation(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    with application.database.write() as writer:
+        staged_embeddings.enter(writer, scope.collection.id, SOME_ENCODER)
+    assert find_serving(application, scope) == 0
+    with pytest.raises(InvalidRequestError, match="belongs to another encoder"):
+        tuning_of(application).tuning.roll_back(scope, 1)
+    tuning_of(application).tuning.switch(scope, is_on=True)
+    assert find_serving(application, scope) == 0
+
+
+def test_a_copy_of_a_past_moment_begins_without_a_generation(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    name = f"{scope.collection.name}-past"
+    past.rebuild_past(application, scope.collection.name, past.now(application), name)
+    assert find_serving(application, application.auth.access.scope(name)) == 0
+    assert state.rows(application, name, "tuning_generation") == []
+    undo.assert_verified(application, name)
+
+
+def test_a_wing_that_is_cleared_leaves_no_pointer(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    assert WING.forget is not None
+    with application.database.write() as writer:
+        WING.forget(writer)
+    assert find_serving(application, scope) == 0
+
+
+def test_a_deleted_collection_takes_its_generations(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    application.corpus.ingest.delete_collection(scope)
+    application.maintenance.removal.run(lambda: False)
+    with application.database.read() as reader:
+        assert tuning_generations.list_all(reader, scope.collection.id) == []
+        assert tuning_generations.count_verdicts(reader, scope.collection.id, 1) == 0

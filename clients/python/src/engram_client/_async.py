@@ -575,11 +575,9 @@ class AsyncEngram:
         path = build_path("collections", self._name(name), "tuning")
         return await self._get(m.TuningOut, path, before=before, limit=limit)
 
-    async def tune(self, name: str | None = None, *, idempotency_key: str | None = None) -> m.AcceptedJob:
+    async def tune(self, name: str | None = None) -> m.AcceptedJob:
         """Tune the question encoder by the verdicts so far; it serves if held-out ones accept it."""
-        path = build_path("collections", self._name(name), "tune")
-        headers = build_idempotency_header(idempotency_key)
-        return await self.send(Call(m.AcceptedJob, "POST", path, headers=headers))
+        return await self.send(Call(m.AcceptedJob, "POST", build_path("collections", self._name(name), "tune")))
 
     async def change_tuning(self, name: str | None = None, **change: Unpack[r.TuningIn]) -> m.TuningOut:
         """Switch the tuning of a collection, or have another generation serve."""

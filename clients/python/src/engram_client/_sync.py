@@ -564,11 +564,9 @@ class Engram:
         path = build_path("collections", self._name(name), "tuning")
         return self._get(m.TuningOut, path, before=before, limit=limit)
 
-    def tune(self, name: str | None = None, *, idempotency_key: str | None = None) -> m.AcceptedJob:
+    def tune(self, name: str | None = None) -> m.AcceptedJob:
         """Tune the question encoder by the verdicts so far; it serves if held-out ones accept it."""
-        path = build_path("collections", self._name(name), "tune")
-        headers = build_idempotency_header(idempotency_key)
-        return self.send(Call(m.AcceptedJob, "POST", path, headers=headers))
+        return self.send(Call(m.AcceptedJob, "POST", build_path("collections", self._name(name), "tune")))
 
     def change_tuning(self, name: str | None = None, **change: Unpack[r.TuningIn]) -> m.TuningOut:
         """Switch the tuning of a collection, or have another generation serve."""

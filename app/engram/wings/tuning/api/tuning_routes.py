@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response, status
 
 from engram.api.body_reading import Route
-from engram.api.dependencies import App, Limit, OptionalKey, PathScope, needs
+from engram.api.dependencies import App, Limit, PathScope, needs
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
 from engram.api.operations import operation
@@ -17,9 +17,7 @@ from engram.wings.tuning.parts import tuning_of
 router = APIRouter(tags=["tuning"], route_class=Route)
 
 
-@router.get(
-    "/collections/{name}/tuning", **operation("Read where tuning stands", needs(READ), 404)
-)
+@router.get("/collections/{name}/tuning", **operation("Read where tuning stands", needs(READ), 404))
 def get_tuning(
     scope: PathScope,
     app: App,
@@ -36,11 +34,11 @@ def get_tuning(
 @router.post(
     "/collections/{name}/tune",
     status_code=status.HTTP_202_ACCEPTED,
-    **operation("Tune the question encoder now", needs(MODERATE, takes="jobs"), 400, 404, 409),
+    **operation("Tune the question encoder now", needs(MODERATE, takes="jobs"), 404, 409),
 )
-def post_tune(response: Response, app: App, scope: PathScope, key: OptionalKey) -> AcceptedJob:
+def post_tune(response: Response, app: App, scope: PathScope) -> AcceptedJob:
     """Start a job that tunes the question encoder by the verdicts so far. It serves if held-out ones accept it."""
-    return build_accepted(tuning_of(app).tuning.request(scope, key), scope.collection.name, response)
+    return build_accepted(tuning_of(app).tuning.request(scope), scope.collection.name, response)
 
 
 @router.put(

@@ -34,6 +34,8 @@ DEPTH = 10
 """Places that nDCG counts."""
 FIRST_PLACES = 5
 """Places whose overlap is measured on questions that nobody judged."""
+_RANKED_AT_ONCE = 128
+"""Questions that are compared with all passages at once: bounds memory."""
 
 
 @dataclass(frozen=True)
@@ -211,10 +213,14 @@ def rank_quality(vectors: Matrix, passages: Matrix, relevant: Sequence[Sequence[
 def rank_first(vectors: Matrix, passages: Matrix, depth: int) -> Ids:
     """Rows of the nearest passages of each question, the nearest first, (n, depth)."""
     depth = min(depth, len(passages))
-    cosines = vectors @ passages.T
-    first = np.sort(np.argpartition(-cosines, depth - 1, axis=1)[:, :depth], axis=1)
-    order = np.argsort(-np.take_along_axis(cosines, first, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(first, order, axis=1)
+    ranked = np.zeros((len(vectors), depth), dtype=np.int64)
+    for start in range(0, len(vectors), _RANKED_AT_ONCE):
+        rows = slice(start, start + _RANKED_AT_ONCE)
+        cosines = vectors[rows] @ passages.T
+        first = np.sort(np.argpartition(-cosines, depth - 1, axis=1)[:, :depth], axis=1)
+        order = np.argsort(-np.take_along_axis(cosines, first, axis=1), axis=1, kind="stable")
+        ranked[rows] = np.take_along_axis(first, order, axis=1)
+    return ranked
 
 
 def measure_overlap(weights: BertWeights, probes: PreparedQuestions, adapter: Adapter, passages: Matrix) -> float:

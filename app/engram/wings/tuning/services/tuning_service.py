@@ -74,22 +74,21 @@ class TuningService:
                 tuning_generations.load_page(reader, target.id, before, limit),
             )
 
-    def request(self, scope: Scope, key: str | None = None) -> UUID:
-        """Queue a job that learns a generation now; the first one of a repeated Idempotency-Key.
+    def request(self, scope: Scope) -> UUID:
+        """Queue a job that learns a generation now.
 
         Raises:
             GoneError: the collection was deleted meanwhile.
             EncoderNotTunableError: its encoder cannot be tuned.
             InvalidRequestError: its tuning is off.
             ConflictError: such a job is open.
-            IdempotencyConflictError: the key was used before with another request.
         """
         self._encoder().choose_question_tuning(scope.collection)
         with self._database.read() as reader:
             progress = tuning_generations.load_progress(reader, scope.collection.id)
         if not progress.is_on:
             raise _build_off_error(scope.collection)
-        return open_job(self._database, scope, TUNE, {}, key)
+        return open_job(self._database, scope, TUNE, {}, None)
 
     def roll_back(self, scope: Scope, number: int) -> None:
         """Have generation ``number`` serve, 0 for the encoder as it is, until the next one is accepted.
