@@ -202,5 +202,8 @@ def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
     assert shell("wing", "clear", "frontends", **env).stdout == "frontends: holds nothing\n"
     with open_with("importing").database.read() as reader:
         assert [tuple(row) for row in reader.rows("SELECT action, target FROM audit_log ORDER BY id")] == [
-            *(("clear wing", wing) for wing in ("facts", "history", "sessions", "experiments", "frontends")),
+            *(
+                ("clear wing", wing)
+                for wing in ("facts", "history", "sessions", "tuning", "experiments", "frontends")
+            ),
         ]
