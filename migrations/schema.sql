@@ -721,10 +721,12 @@ COMMENT ON TABLE question IS 'Questions that verdicts were given for; rows are o
 CREATE TABLE question_memory (
     collection_id BIGINT NOT NULL,
     version UUID NOT NULL,
+    question_generation BIGINT DEFAULT 0 NOT NULL,
     CONSTRAINT question_memory_pkey PRIMARY KEY (collection_id)
 );
 COMMENT ON TABLE question_memory IS 'Version of a collection''s question memory: what a process measured of an earlier one is stale.';
 COMMENT ON COLUMN question_memory.version IS 'A new value after each change of questions and their supports.';
+COMMENT ON COLUMN question_memory.question_generation IS 'Generation of the question encoder that verdicts taught; 0: the encoder as it is.';
 
 CREATE TABLE question_support (
     collection_id BIGINT NOT NULL,
@@ -1320,6 +1322,50 @@ COMMENT ON TABLE session_evidence IS 'The evidence pool: sentences by id, so tha
 COMMENT ON COLUMN session_evidence.place IS 'Place in the order in which sentences came.';
 COMMENT ON COLUMN session_evidence.query IS 'Number of the query in its round; null: the caller brought the sentence.';
 
+CREATE TABLE tuning_generation (
+    collection_id BIGINT NOT NULL,
+    number BIGINT NOT NULL,
+    adapter BYTEA,
+    encoder_fingerprint TEXT NOT NULL,
+    accepted BOOLEAN NOT NULL,
+    reason TEXT NOT NULL,
+    figures JSONB NOT NULL,
+    judged_count BIGINT NOT NULL,
+    question_count INTEGER NOT NULL,
+    verdict_count INTEGER NOT NULL,
+    created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
+    withdrawn_at TIMESTAMP WITH TIME ZONE,
+    CONSTRAINT tuning_generation_pkey PRIMARY KEY (collection_id, number),
+    CONSTRAINT tuning_generation_number_check CHECK (number > 0)
+);
+COMMENT ON TABLE tuning_generation IS 'Attempts to tune a collection''s question encoder, accepted or not.';
+COMMENT ON COLUMN tuning_generation.number IS '1 for a collection''s first attempt.';
+COMMENT ON COLUMN tuning_generation.adapter IS 'The adapter''s maps; null if it was refused or withdrawn.';
+COMMENT ON COLUMN tuning_generation.encoder_fingerprint IS 'Fingerprint of the encoder that it was learned for.';
+COMMENT ON COLUMN tuning_generation.accepted IS 'Whether held-out verdicts accepted it.';
+COMMENT ON COLUMN tuning_generation.reason IS 'The decision in words.';
+COMMENT ON COLUMN tuning_generation.figures IS 'What held-out verdicts said; empty if nothing was learned.';
+COMMENT ON COLUMN tuning_generation.judged_count IS 'Judged questions of the collection at the time.';
+COMMENT ON COLUMN tuning_generation.question_count IS 'Judged questions that it was learned from.';
+COMMENT ON COLUMN tuning_generation.verdict_count IS 'Verdicts behind these.';
+COMMENT ON COLUMN tuning_generation.withdrawn_at IS 'When it was withdrawn; null if it was not.';
+
+CREATE TABLE tuning_verdict (
+    collection_id BIGINT NOT NULL,
+    generation BIGINT NOT NULL,
+    event_id BIGINT NOT NULL,
+    CONSTRAINT tuning_verdict_pkey PRIMARY KEY (collection_id, generation, event_id)
+);
+CREATE INDEX tuning_verdict_collection_id_event_id_idx ON tuning_verdict (collection_id, event_id);
+COMMENT ON TABLE tuning_verdict IS 'Verdicts that a generation with an adapter was learned from.';
+
+CREATE TABLE tuning_switch (
+    collection_id BIGINT NOT NULL,
+    is_on BOOLEAN NOT NULL,
+    CONSTRAINT tuning_switch_pkey PRIMARY KEY (collection_id)
+);
+COMMENT ON TABLE tuning_switch IS 'Collections whose tuning was switched; others have it on.';
+
 -- References
 
 ALTER TABLE access_key ADD CONSTRAINT access_key_tenant_fkey FOREIGN KEY(tenant) REFERENCES tenant (name) ON DELETE CASCADE;
@@ -1393,6 +1439,10 @@ ALTER TABLE session ADD CONSTRAINT session_collection_fkey FOREIGN KEY(collectio
 ALTER TABLE session_round ADD CONSTRAINT session_round_session_fkey FOREIGN KEY(collection_id, session_id) REFERENCES session (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE session_passage ADD CONSTRAINT session_passage_session_fkey FOREIGN KEY(collection_id, session_id) REFERENCES session (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE session_evidence ADD CONSTRAINT session_evidence_session_fkey FOREIGN KEY(collection_id, session_id) REFERENCES session (collection_id, id) ON DELETE CASCADE;
+ALTER TABLE tuning_generation ADD CONSTRAINT tuning_generation_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
+ALTER TABLE tuning_verdict ADD CONSTRAINT tuning_verdict_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE;
+ALTER TABLE tuning_verdict ADD CONSTRAINT tuning_verdict_tuning_generation_fkey FOREIGN KEY(collection_id, generation) REFERENCES tuning_generation (collection_id, number) ON DELETE CASCADE;
+ALTER TABLE tuning_switch ADD CONSTRAINT tuning_switch_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 
 -- The tenant of requests without a key
 

@@ -14,6 +14,7 @@ from engram.providers.embedder import Embedder
 from engram.runtime.api_process import create_app
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.tuning.parts import tuning_of
 from tests.support import state
 from tests.support.encoder import RotatedEncoder
 from tests.support.openai_server import OpenAiServer
@@ -114,6 +115,14 @@ def rekeying(application: Application, curie: str) -> Iterator[str]:
     """A collection with a re-key job that no worker has begun, and one that drops vectors."""
     application.corpus.rekey.request(application.auth.access.scope(curie), "abstract")
     application.corpus.reembed.request_drop(application.auth.access.scope(curie))
+    yield curie
+    application.corpus.ingest.delete_collection(application.auth.access.scope(curie))
+
+
+@pytest.fixture
+def tuning(application: Application, curie: str) -> Iterator[str]:
+    """A collection whose question encoder is to be tuned by a job that no worker has begun."""
+    tuning_of(application).tuning.request(application.auth.access.scope(curie))
     yield curie
     application.corpus.ingest.delete_collection(application.auth.access.scope(curie))
 

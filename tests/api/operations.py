@@ -78,6 +78,7 @@ RERANK = ("/v1/rerank", "/v2/rerank")
 WORDED = frozenset({"/answer"})
 """Paths where nothing is looked for if no endpoint could put it into words."""
 _BODIES: dict[str, Any] = {
+    "/collections/{name}/tuning": {"serving": 0},
     "/query": {"query": "Where was Marie Curie born?"},
     "/queries:batch": {"queries": [{"query": "Where was Marie Curie born?"}]},
     "/query/compare": {"query": "Where was Marie Curie born?"},

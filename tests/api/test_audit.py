@@ -121,8 +121,10 @@ ACTS = {
     "post_rollback",
     "post_rotate_access_key",
     "post_split",
+    "post_tune",
     "put_judge",
     "put_predicate",
+    "put_tuning",
 }
 
 

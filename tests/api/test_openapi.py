@@ -140,6 +140,8 @@ def test_documented_problems_occur_and_have_one_shape(
         target, arguments = operations.build_embedding_request(path, request.getfixturevalue("curie"))
     elif status == 409 and path == "/access/tenant":
         target, arguments = path, {"params": {"confirm": "local"}}
+    elif status == 409 and path.endswith("/tune"):
+        target = path.replace("{name}", request.getfixturevalue("tuning"))
     elif status == 409:
         collection = request.getfixturevalue("rekeying")
         target = path.replace("{name}", collection)

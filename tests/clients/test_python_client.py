@@ -91,6 +91,7 @@ CALLED = {
     "get_sentence_memory": "memory",
     "get_session": "session",
     "get_sessions": "sessions",
+    "get_tuning": "tuning",
     "list_feedback": "verdicts",
     "patch_collection": "change_collection",
     "post_access_key": "make_access_key",
@@ -123,8 +124,10 @@ CALLED = {
     "post_session_feedback": "session_feedback",
     "post_session": "start_session",
     "post_split": "split_entity",
+    "post_tune": "tune",
     "put_judge": "set_judge",
     "put_predicate": "set_predicate",
+    "put_tuning": "change_tuning",
 }
 """Operation of the OpenAPI document -> the client's method."""
 

@@ -139,6 +139,7 @@ REFUSED = [
     ("GET", "/collections/{name}/keys"),
     ("GET", "/collections/{name}/generations"),
     ("GET", "/collections/{name}/lift"),
+    ("GET", "/collections/{name}/tuning"),
     ("GET", "/access/quotas"),
     ("GET", "/audit"),
     ("POST", "/entities/{entity_id}/merge"),

@@ -51,6 +51,7 @@ OF_NOBODY = """
     staged_key: content_hash embedding
     tenant: name
     time_expression: text embedding
+    tuning_generation: encoder_fingerprint reason figures
     verdict_expansion: method
     verdict_sentence: role
     weight_audit: model prior

@@ -88,6 +88,20 @@ WHOLE_COLLECTIONS = {
     "collection_copies.census": "a copy",
     "collection_copies.open_copy": "a copy",
     "collection_copies.settle_counts": "a copy",
+    "tuning_samples.load_supports": "the newest judged questions, up to a limit, teach an encoder",
+    "tuning_samples.load_passages": "an encoder learns from all passages, or an even sample of them",
+    "tuning_samples.count_judged": "the next attempt is due by how many questions were judged",
+    "tuning_samples.list_asked_questions": "the latest queries, up to a limit, once an attempt",
+    "tuning_generations.load_progress": "the next attempt is due by how many questions were judged",
+    "tuning_generations.load_page": "attempts are few, and listed",
+    "tuning_generations.list_all": "attempts are few, and verified",
+    "tuning_generations.find_last_usable": "attempts are few",
+    "tuning_generations.add": "attempts are few, and the next one has the next number",
+    "tuning_generations.delete_all": "all that was learned is forgotten",
+    "tuning_generations.withdraw": "verdicts that taught a generation are some thousands",
+    "tuning_generations.find_exposed": "verdicts that taught a generation are some thousands",
+    "tuning_generations.list_wrong_verdicts": "verdicts that taught a generation are some thousands",
+    "tuning_generations.count_verdicts": "verdicts that taught a generation are some thousands",
 }
 # Of these one scan is inside a loop of few rows.
 REPEATED = {
@@ -137,7 +151,7 @@ def _watch_workload(servers: Servers, settings: Settings, application: Applicati
 
 
 @pytest.mark.parametrize("kind", knowledge.KINDS)
-@pytest.mark.wing("experiments", "facts", "sessions", "why")
+@pytest.mark.wing("experiments", "facts", "sessions", "tuning", "why")
 def test_a_new_collection_is_looked_up(
     kind: str, filled: Servers, settings: Settings, application: Application
 ) -> None:
@@ -210,7 +224,7 @@ def _list_search_plans(application: Application, *, broadly: bool) -> list[str]:
         ]
 
 
-@pytest.mark.wing("experiments", "facts", "sessions", "why")
+@pytest.mark.wing("experiments", "facts", "sessions", "tuning", "why")
 def test_plans_made_while_there_is_nothing_serve_when_there_is(
     addresses: Servers, settings: Settings, application: Application
 ) -> None:

@@ -13,6 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 from engram.providers.embedder import Embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
+from engram.providers.embedder.question_tuning import QuestionTuning, find_question_tuning
 from engram.storage.corpus.collections import EncoderId
 
 HALF_PRECISION = 4e-4
@@ -110,6 +111,11 @@ class MemoisingEncoder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """As the encoder's."""
         return self._encoder.count_tokens(texts)
+
+    @property
+    def question_tuning(self) -> QuestionTuning | None:
+        """The encoder's."""
+        return find_question_tuning(self._encoder)
 
     def _find_cached(self, texts: Iterable[str]) -> Iterator[tuple[str, NDArray[np.float32]]]:
         for text in texts:

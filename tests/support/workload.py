@@ -16,9 +16,11 @@ from engram.wings.published.parts import published_of
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_state import SessionRequest
+from engram.wings.tuning.parts import tuning_of
 from engram.wings.why.parts import why_of
 from tests.conftest import CURIE
 from tests.support import evolving, past, state, undo
+from tests.support.tuned import finish_jobs
 
 QUESTIONS = ("Where was Marie Curie born?", "What happened in 1898?", "what flows into the sea?")
 """One that names something, one that names a time, one that names nothing."""
@@ -45,6 +47,7 @@ def run(application: Application, name: str) -> None:
     scope = application.auth.access.scope(name)
     _ask(application, scope)
     _look(application, scope, events)
+    _tune(application, scope)
     _go_in_rounds(application, scope)
     _change(application, scope)
     _undo(application, scope, events)
@@ -119,6 +122,18 @@ def _go_in_rounds(application: Application, scope: Scope) -> None:
     changed = next(passage for passage in CURIE if passage["id"] in held)
     _ingest(application, scope.collection.name, dict(changed) | {"text": "Something else was said of it."})
     _ingest(application, scope.collection.name, changed)
+
+
+def _tune(application: Application, scope: Scope) -> None:
+    tuning = tuning_of(application).tuning
+    tuning.request(scope)
+    finish_jobs(application)
+    tuning.maintain(lambda: False)
+    for number in (0, 1):
+        tuning.roll_back(scope, number)
+    tuning.load_standing(scope)
+    application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope))
+    application.revocation.verification.verify(scope)
 
 
 def _look(application: Application, scope: Scope, events: Sequence[int]) -> None:

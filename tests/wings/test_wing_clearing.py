@@ -22,6 +22,7 @@ from engram.wings.frontends.services.pull_ledger import PulledScore
 from engram.wings.history.parts import history_of
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
+from engram.wings.tuning.parts import tuning_of
 from engram.wings.upkeep.parts import upkeep_of
 from tests.support.command import UNREACHABLE_URL, Cli
 from tests.support.databases import application_on, open_migrated
@@ -32,6 +33,7 @@ HELD = {
     "frontends": "rows (pulled_score)",
     "history": "open jobs (replay)",
     "sessions": "rows (session) and open jobs (session)",
+    "tuning": "rows (tuning_switch)",
 }
 EMPTY = dict.fromkeys((wing.name for wing in list_installed_wings()), "")
 REFUSALS = {
@@ -91,6 +93,7 @@ def filled(open_with: Open) -> None:
     stated = StatedFact(Triple("Ada", "born in", "Lund", 0, "entity", None, None, 1.0), "Ada was born in Lund.")
     facts_of(services).facts.state(docs, [stated], source="a letter")
     sessions_of(services).sessions.start(docs, NewSession(question="Where was Ada born?"))
+    tuning_of(services).tuning.switch(docs, is_on=False)
     history_of(services).past.request(docs, datetime(2026, 5, 1, tzinfo=UTC))
     services.corpus.collection_settings.configure(
         services.auth.access.scope("plain"), {"exploration": {"share": 0.5}}
@@ -169,7 +172,7 @@ def test_only_a_wing_that_is_off_is_cleared(open_with: Open) -> None:
 def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
     shell: Cli, env: dict[str, str], open_with: Open
 ) -> None:
-    for wing in ("facts", "history", "sessions"):
+    for wing in ("facts", "history", "sessions", "tuning"):
         shell("wing", "clear", wing, "--yes", **env, ENGRAM_WINGS="none")
     env |= {"ENGRAM_WINGS": "importing"}
     for process in ("serve", "worker"):
@@ -184,6 +187,7 @@ def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
         ["importing", "on", "nothing"],
         ["local", "off", "nothing"],
         ["sessions", "off", "nothing"],
+        ["tuning", "off", "nothing"],
         ["upkeep", "off", "nothing"],
         ["why", "off", "nothing"],
         ["agent", "off", "nothing"],
@@ -198,5 +202,8 @@ def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
     assert shell("wing", "clear", "frontends", **env).stdout == "frontends: holds nothing\n"
     with open_with("importing").database.read() as reader:
         assert [tuple(row) for row in reader.rows("SELECT action, target FROM audit_log ORDER BY id")] == [
-            *(("clear wing", wing) for wing in ("facts", "history", "sessions", "experiments", "frontends")),
+            *(
+                ("clear wing", wing)
+                for wing in ("facts", "history", "sessions", "tuning", "experiments", "frontends")
+            ),
         ]

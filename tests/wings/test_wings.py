@@ -1,11 +1,13 @@
 """Wings: which are on, what a wing of one's own takes, and what is left where all are off."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 from fastapi import APIRouter
+from numpy.typing import NDArray
 
 from engram.api.dependencies import App, needs
 from engram.api.operations import operation
@@ -20,6 +22,7 @@ from engram.services.question.plan import QueryPlan
 from engram.services.question.query import Query
 from engram.services.question.ranking import PassageRanking
 from engram.services.question.shown import ShownPassages
+from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from tests.api.conftest import Variant
 from tests.api.operations import assert_problem, url
@@ -165,12 +168,13 @@ def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
         "importing",
         "local",
         "sessions",
+        "tuning",
         "upkeep",
         "why",
         "agent",
     ]
     assert choose_wings("all", installed) == choose_wings(
-        "importing,frontends, experiments,agent,upkeep,sessions,facts,local,history,why", installed
+        "importing,frontends, experiments,agent,upkeep,sessions,tuning,facts,local,history,why", installed
     )
     assert choose_wings("all", installed) == list(installed)
     assert [wing.name for wing in choose_wings(" importing ", installed)] == ["importing"]
@@ -180,3 +184,36 @@ def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
     for wrong in ("", "imports", "importing,imports"):
         with pytest.raises(ConfigurationError, match="installed are experiments, facts, frontends"):
             variant(wings=wrong)
+
+
+@dataclass(frozen=True)
+class OtherQuestion:
+    """Embeds another question in place of each; none where it has no words."""
+
+    application: Application
+    words: str
+
+    def find_generation(self, collection_id: int) -> int:
+        return 0
+
+    def embed(self, collection: Collection, generation: int, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        encoder = self.application.models.encoder
+        return encoder.embed_questions(collection, [self.words] * len(texts)) if self.words else None
+
+
+@pytest.mark.parametrize("words", ["", "Who built the observatory?"])
+def test_a_question_encoder_of_a_wing_is_compared_with_passages_alone(
+    application: Application, addresses: Servers, settings: Settings, curie: str, words: str
+) -> None:
+    wing = Wing(name="taught", attach=lambda _: None, make_question_encoder=lambda made: OtherQuestion(made, words))
+    with closing(Application(settings, addresses, wings=[wing])) as taught:
+        taught.models.embedder, taught.models.language = application.models.embedder, application.models.language
+        query = Query(text="Where was Marie Curie born?", scope=taught.auth.access.scope(curie))
+        focus = taught.retrieval.planner.plan(query).focus
+        own, other = taught.models.encoder.embed_questions(
+            query.scope.collection, [query.text, "Who built the observatory?"]
+        )
+    np.testing.assert_allclose(focus.vector, own, atol=1e-5)
+    assert (focus.key_vector is None) == (not words)
+    if focus.key_vector is not None:
+        np.testing.assert_allclose(focus.key_vector, other, atol=1e-5)

@@ -1,6 +1,6 @@
 """Composition of connections, models and services into one application."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import TypeVar
 
@@ -116,6 +116,7 @@ class Application:
                     [table.name for table in wing.tables],
                     [*wing.collection_settings],
                     sorted({kind.name for kind in wing.job_handlers}),
+                    wing.forget,
                 )
                 for wing in self.installed_wings
             },
@@ -142,6 +143,12 @@ class Application:
         for wing in self._chosen_wings:
             if wing.sweep is not None:
                 wing.sweep(self.wing_services[wing.name])
+
+    def maintain_wings(self, should_stop: Callable[[], bool]) -> None:
+        """Have the wings that are on do what is due in all collections."""
+        for wing in self._chosen_wings:
+            if wing.maintain is not None:
+                wing.maintain(self.wing_services[wing.name], should_stop)
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.

@@ -8,6 +8,7 @@ from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
+from engram.services.question.plan import QuestionEncoder
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.verdict.learn import VerdictEffect
@@ -26,6 +27,7 @@ class Hooks:
         weight_models: taught by verdicts.
         explainer: finds the verdicts behind answers.
         key_explainer: explains evolved passage keys.
+        question_encoder: embeds questions for passages as verdicts taught.
     """
 
     question_rules: Sequence[QuestionRule] = ()
@@ -36,3 +38,4 @@ class Hooks:
     weight_models: Sequence[WeightModel] = ()
     explainer: Explainer | None = None
     key_explainer: KeyExplainer | None = None
+    question_encoder: QuestionEncoder | None = None

@@ -16,9 +16,11 @@ from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.jobs.work import JobHandler, JobKind
 from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
+from engram.services.question.plan import QuestionEncoder
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.verdict.learn import VerdictEffect
+from engram.storage.database import Writer
 
 if TYPE_CHECKING:
     from fastapi import APIRouter
@@ -101,10 +103,15 @@ class Wing:
         make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
         key_explainer: explains evolved passage keys. Of several wings the first one's is asked.
         sweep: does what is due; workers call it every few seconds with the wing's services.
+        make_question_encoder: makes what embeds questions for passages; called as early as
+            ``make_passage_observer``. Of several wings the first one's is asked.
         job_handlers: kind of job -> function that takes the wing's services and returns the handler of such jobs.
         warm_up: loads what the wing's services need, before the first request.
+        maintain: does what is due in all collections and returns. Every worker calls it each ten minutes, with the
+            wing's services and a function that tells whether to stop.
         collection_settings: column of the core's table ``collection`` -> function that validates a new value and
             fills in defaults.
+        forget: removes what the core's tables say of the wing's rows, when the wing is cleared.
         tables: of the wing, in the one schema. They exist whether the wing is on or off.
         local_servers: runs Postgres and Redis on this machine where no address of them is configured.
     """
@@ -121,9 +128,12 @@ class Wing:
     make_explainer: Callable[[Any], Explainer] | None = None
     key_explainer: KeyExplainer | None = None
     sweep: Callable[[Any], object] | None = None
+    make_question_encoder: Callable[[Any], QuestionEncoder] | None = None
     job_handlers: Mapping[JobKind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
+    maintain: Callable[[Any, Callable[[], bool]], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
+    forget: Callable[[Writer], None] | None = None
     tables: Sequence["Table"] = ()
     local_servers: LocalServers | None = None
 
@@ -229,4 +239,7 @@ def collect_hooks(wings: Sequence[Wing], installed: Sequence[Wing], application:
         weight_models=[wing.make_weight_model(application) for wing in wings if wing.make_weight_model],
         explainer=next((wing.make_explainer(application) for wing in wings if wing.make_explainer), None),
         key_explainer=next((wing.key_explainer for wing in wings if wing.key_explainer is not None), None),
+        question_encoder=next(
+            (wing.make_question_encoder(application) for wing in wings if wing.make_question_encoder), None
+        ),
     )

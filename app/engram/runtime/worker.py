@@ -30,7 +30,7 @@ GATHER_SECONDS = 0.5
 SWEEP_SECONDS = 5.0
 """How often verdicts are looked for whose wake-up was lost."""
 MAINTENANCE_SECONDS = 600.0
-"""How often vector indexes are looked at."""
+"""How often vector indexes are looked at, and wings do what is due."""
 JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
 NAMES_SECONDS = 1.0
@@ -216,3 +216,4 @@ class Worker:
         # Set before the run: one that fails is not tried again at once, as a build takes much of a machine.
         self._maintenance_due = time.monotonic() + MAINTENANCE_SECONDS
         self._app.maintenance.indexes.run(should_stop=self._stopping.is_set)
+        self._app.maintain_wings(self._stopping.is_set)

@@ -656,6 +656,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/tune": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tune the question encoder now
+         * @description Start a job that tunes the question encoder by the verdicts so far. It serves if held-out ones accept it.
+         *
+         *     Scope: `moderate`.
+         */
+        post: operations["post_tune"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/collections/{name}/tuning": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read where tuning stands
+         * @description Show which tuned question encoder serves, and every attempt with its decision, the latest first.
+         *
+         *     No text of questions or passages is among it.
+         *
+         *     Scope: `read`.
+         */
+        get: operations["get_tuning"];
+        /**
+         * Switch tuning, or serve another generation
+         * @description Switch the tuning of the collection, have another generation serve, or both. What is absent stays.
+         *
+         *     Scope: `moderate`.
+         */
+        put: operations["put_tuning"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/documents": {
         parameters: {
             query?: never;
@@ -4778,6 +4830,22 @@ export interface components {
             n: number;
         };
         /**
+         * FiguresOut
+         * @description What held-out verdicts said.
+         */
+        FiguresOut: {
+            all: components["schemas"]["GainOut"];
+            /** @description Questions that share no passage with those learned from. */
+            others: components["schemas"]["GainOut"];
+            /**
+             * Overlap
+             * @description Share of their first five passages that unjudged questions keep; null: there are none.
+             */
+            overlap: number | null;
+            /** @description Questions that share one. */
+            sharing: components["schemas"]["GainOut"];
+        };
+        /**
          * FileCountsOut
          * @description Passages of a collection; all of them can be found.
          */
@@ -4831,6 +4899,26 @@ export interface components {
             filename: string;
             /** Score */
             score: number;
+        };
+        /**
+         * GainOut
+         * @description Mean gain of a group of held-out questions: nDCG@10 with the adapter less nDCG@10 without.
+         */
+        GainOut: {
+            /**
+             * Error
+             * @description Its standard error, over needs; null: unknown.
+             */
+            error: number | null;
+            /** Mean */
+            mean: number;
+            /**
+             * Needs
+             * @description Groups of these questions that share evidence.
+             */
+            needs: number;
+            /** Questions */
+            questions: number;
         };
         /**
          * GapOut
@@ -5108,7 +5196,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, such as session
+             * @description ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, as session and tune
              */
             kind: string;
             /**
@@ -5201,7 +5289,7 @@ export interface components {
             key_building: ("full" | "title" | "abstract" | "keywords") | null;
             /**
              * Kind
-             * @description ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, such as session
+             * @description ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, as session and tune
              */
             kind: string;
             /** Received */
@@ -8819,6 +8907,110 @@ export interface components {
             query_id: string;
         };
         /**
+         * TuningGenerationOut
+         * @description One attempt to tune the question encoder.
+         */
+        TuningGenerationOut: {
+            /** Accepted */
+            accepted: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** @description Null: nothing was learned. */
+            figures: components["schemas"]["FiguresOut"] | null;
+            /** Number */
+            number: number;
+            /**
+             * Question Count
+             * @description Judged questions that it was learned from.
+             */
+            question_count: number;
+            /**
+             * Reason
+             * @description The decision in words.
+             */
+            reason: string;
+            /**
+             * Usable
+             * @description Whether it can serve: it was accepted, and not withdrawn since.
+             */
+            usable: boolean;
+            /**
+             * Verdict Count
+             * @description Verdicts behind these.
+             */
+            verdict_count: number;
+            /**
+             * Withdrawn At
+             * @description When one of its verdicts was taken back; null: none was.
+             */
+            withdrawn_at: string | null;
+        };
+        /**
+         * TuningIn
+         * @description Whether a collection is tuned, or which generation of it serves.
+         * @example {
+         *       "enabled": true
+         *     }
+         * @example {
+         *       "serving": 0
+         *     }
+         */
+        TuningIn: {
+            /**
+             * Enabled
+             * @description False: none is learned by itself, and none serves.
+             */
+            enabled?: boolean | null;
+            /**
+             * Serving
+             * @description The generation to serve until the next is accepted; 0: none.
+             */
+            serving?: number | null;
+        };
+        /**
+         * TuningOut
+         * @description Where the tuning of a collection stands.
+         */
+        TuningOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Due At
+             * @description Judged questions at which the next attempt comes by itself; null: never.
+             */
+            due_at: number | null;
+            /**
+             * Enabled
+             * @description Whether the collection is tuned by itself, and a generation may serve.
+             */
+            enabled: boolean;
+            /**
+             * Generations
+             * @description The latest first.
+             */
+            generations: components["schemas"]["TuningGenerationOut"][];
+            /** Judged Questions */
+            judged_questions: number;
+            /**
+             * Next Before
+             * @description Pass it as `before` for earlier ones; null: there are none.
+             */
+            next_before: number | null;
+            /**
+             * Serving
+             * @description The generation that serves; 0: the encoder as it is.
+             */
+            serving: number;
+            /**
+             * Tunable
+             * @description Whether this service can tune the collection's encoder.
+             */
+            tunable: boolean;
+        };
+        /**
          * UnitOut
          * @description A unit of a passage's expansion memory.
          */
@@ -11811,6 +12003,278 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["KeysOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_tune: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptedJob"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_tuning: {
+        parameters: {
+            query?: {
+                before?: number | null;
+                /** @description Rows per page. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TuningOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    put_tuning: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TuningIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TuningOut"];
                 };
             };
             /** @description Malformed request */

@@ -12,7 +12,9 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
 from engram.services.jobs.job_runner import Runner
+from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.revocation_service import RevocationService
+from engram.storage.database import Writer
 from engram.storage.feedback_log import feedback_events, logged_verdicts
 from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import Days
@@ -301,6 +303,29 @@ class TestBesideWorkers:
 
         state.together(ingest_both, lambda: revoke(application, curie, events[:20]))
         undo.assert_verified(application, curie)
+
+
+class WithdrawnEvents(DerivedState):
+    """Keeps the events that it was told to withdraw, each time with their status then."""
+
+    def __init__(self) -> None:
+        self.withdrawn: list[dict[int, str]] = []
+
+    def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> None:
+        statuses = {event: feedback_events.find(writer, collection_id, event) for event in events}
+        self.withdrawn.append({event: found.status for event, found in statuses.items() if found is not None})
+
+
+def test_states_of_wings_withdraw_applied_events_in_the_same_transaction(
+    application: Application, curie: str
+) -> None:
+    events = undo.stream(application, curie, 4, seed=3)
+    undo.apply(application, curie, events[:3])
+    derived = WithdrawnEvents()
+    revocation = RevocationService(application.database, [derived])
+    for event in (events[0], events[3], events[0]):
+        revocation.revoke(application.auth.access.scope(curie), event)
+    assert derived.withdrawn == [{events[0]: "revoked"}]
 
 
 class TestJobs:

@@ -10,7 +10,8 @@ from engram.composition.container import Application
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking import same_need
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
-from engram.core.ranking.same_need import JudgedPairs, QuestionSpread, QuestionUnits
+from engram.core.ranking.question_units import QuestionUnits
+from engram.core.ranking.same_need import JudgedPairs, QuestionSpread
 from engram.services.question.answer import Answer
 from engram.services.question.query import Query
 from engram.services.question.trace import PassageTrace, SentenceTrace, Trace

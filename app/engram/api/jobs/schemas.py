@@ -49,7 +49,7 @@ class JobOut(ResponseModel):
     collection: str
     kind: str = Field(
         description=(
-            "ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, such as session"
+            "ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, as session and tune"
         )
     )
     key_building: KeyBuilding | None = Field(

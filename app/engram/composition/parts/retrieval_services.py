@@ -44,6 +44,7 @@ class RetrievalServices:
             models.llm,
             llm_times=settings.llm_time_extraction,
             collapse_duplicates=True,
+            question_encoder=self.hooks.question_encoder,
         )
 
     @locked_property

@@ -23,6 +23,15 @@ _KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): UINT8, np.dtype(np.in
 EMBEDDINGS = "embeddings"
 _UNUSED = ("embeddings.position_ids", "pooler.dense.weight", "pooler.dense.bias")
 """Published along with the weights: numbers 0, 1, 2, ... and a layer that sentence encoders do not read."""
+_LINEAR_MAPS = (
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.output.dense",
+    "intermediate.dense",
+    "output.dense",
+)
+"""Of each layer."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +63,8 @@ def read_shape(config: Mapping[str, Any]) -> Shape | None:
 
 def list_weight_names(shape: Shape) -> frozenset[str]:
     """Names of all the weights that the graph reads."""
-    dense = ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense")
     norms = ("attention.output.LayerNorm", "output.LayerNorm")
-    steps = [
-        f"encoder.layer.{layer}.{step}"
-        for layer in range(shape.layers)
-        for step in (*dense, "intermediate.dense", "output.dense", *norms)
-    ]
+    steps = [f"encoder.layer.{layer}.{step}" for layer in range(shape.layers) for step in (*_LINEAR_MAPS, *norms)]
     tables = (f"{EMBEDDINGS}.{kind}_embeddings.weight" for kind in ("word", "position", "token_type"))
     return frozenset(
         (
@@ -70,20 +74,32 @@ def list_weight_names(shape: Shape) -> frozenset[str]:
     )
 
 
+def list_adapted_maps(shape: Shape, adapted_layers: int) -> frozenset[str]:
+    """Names of the linear maps of the last ``adapted_layers`` layers."""
+    layers = range(max(0, shape.layers - adapted_layers), shape.layers)
+    return frozenset(f"encoder.layer.{layer}.{name}" for layer in layers for name in _LINEAR_MAPS)
+
+
 def can_write(shape: Shape, names: frozenset[str]) -> bool:
     """Whether weights of these names are all that the graph reads, and none that would change what it computes."""
     return names - set(_UNUSED) == list_weight_names(shape)
 
 
 def write(
-    shape: Shape, weights: Mapping[str, WeightArray], pooling: str, precision: Precision = "float32"
+    shape: Shape,
+    weights: Mapping[str, WeightArray],
+    pooling: str,
+    precision: Precision = "float32",
+    adapted_layers: int = 0,
 ) -> tuple[bytes, dict[str, WeightArray]]:
     """The graph from token ids and mask (b, t), int64, to unit vectors (b, d), and the weights to give it by name.
 
     ``pooling`` is "mean" over the tokens of the mask, or "cls", the first token. Every row of the mask must have a
-    one. Raises ``ValueError`` if the weights are of another width than ``shape``.
+    one. The last ``adapted_layers`` layers take the arrays of a low-rank adapter as optional inputs.
+
+    Raises ``ValueError`` if the weights are of another width than ``shape``.
     """
-    graph = BertGraph(shape, weights, precision)
+    graph = BertGraph(shape, weights, precision, adapted_layers)
     graph.encode(pooling)
     return graph.serialize(), graph.initializers
 
@@ -91,8 +107,17 @@ def write(
 class BertGraph:
     """Nodes in the order in which they run; every method adds some and returns the name of their result."""
 
-    def __init__(self, shape: Shape, weights: Mapping[str, WeightArray], precision: Precision = "float32") -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        weights: Mapping[str, WeightArray],
+        precision: Precision = "float32",
+        adapted_layers: int = 0,
+    ) -> None:
         """Begin a graph.
+
+        Args:
+            adapted_layers: the last so many layers take arrays of a low-rank adapter.
 
         Raises:
             ValueError: the weights are of another width than ``shape``.
@@ -106,6 +131,8 @@ class BertGraph:
         self.nodes: list[OnnxNode] = []
         self.initializers: dict[str, WeightArray] = {}
         self.constants: dict[str, Array] = {}
+        self._adapted = list_adapted_maps(shape, adapted_layers)
+        self._adapter_inputs: list[Tensor] = []
 
     def encode(self, pooling: str) -> None:
         """Add all steps from token ids to unit vectors."""
@@ -123,7 +150,10 @@ class BertGraph:
         """
         return model(
             self.nodes,
-            inputs=[Tensor(name, INT64, ("batch", "tokens")) for name in ("input_ids", "attention_mask")],
+            inputs=[
+                *(Tensor(name, INT64, ("batch", "tokens")) for name in ("input_ids", "attention_mask")),
+                *self._adapter_inputs,
+            ],
             outputs=[
                 Tensor("embedding", FLOAT, ("batch", self._shape.width)),
                 *(Tensor(name, FLOAT, ("batch", "tokens", width)) for name, width in extra_results.items()),
@@ -224,7 +254,22 @@ class BertGraph:
             product = self._int8_product(name, values, weights)
         else:
             product = self._add("MatMul", values, self._give(f"{name}.weight", weights.T))
-        return self._add("Add", product, bias)
+        result = self._add("Add", product, bias)
+        return self._adapt(name, values, result, weights.shape) if name in self._adapted else result
+
+    def _adapt(self, name: str, values: str, result: str, size: tuple[int, ...]) -> str:
+        """result + x down up, with ``down`` (inputs, rank) and ``up`` (rank, outputs), of rank 0 by default."""
+        outputs, inputs = size
+        down = self._give_default(f"{name}.down", (inputs, "rank"))
+        up = self._give_default(f"{name}.up", ("rank", outputs))
+        return self._add("Add", result, self._add("MatMul", self._add("MatMul", values, down), up))
+
+    def _give_default(self, name: str, shape: tuple[int | str, int | str]) -> str:
+        """An input that has no rows or no columns where no adapter gives it some."""
+        self._adapter_inputs.append(Tensor(name, FLOAT, shape))
+        first, second = (0 if isinstance(length, str) else length for length in shape)
+        self.constants[name] = np.zeros((first, second), dtype=np.float32)
+        return name
 
     def _int8_product(self, name: str, values: str, weights: NDArray[np.float32]) -> str:
         """x Wᵀ of weights in eight bits, (n, k), and of inputs that are rounded alike (accuracy level 4)."""

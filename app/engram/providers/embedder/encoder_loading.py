@@ -7,6 +7,7 @@ from engram.context.errors import ConfigurationError
 from engram.providers.embedder.encoder_protocol import Embedder
 from engram.providers.embedder.late_embedder import LateEmbedder
 from engram.providers.embedder.precisions import Precision, PrecisionChoice, has_dot_products
+from engram.providers.embedder.question_tuning import QuestionTuning
 from engram.providers.embedder.two_precisions import TwoPrecisionEmbedder
 
 
@@ -74,11 +75,22 @@ def load_precisions(
 
         return [WindowedEmbedder(folder, torch_encoder(folder, threads), batch_size)]
 
-    from engram.providers.embedder.onnx_encoder import dynamic_fingerprint, onnx_encoder
+    from engram.providers.embedder.onnx_encoder import (
+        dynamic_fingerprint,
+        load_adapter,
+        onnx_encoder,
+        read_writable_shape,
+    )
 
     def load(selected: Precision, fingerprint: str | None = None) -> Embedder:
         encode = onnx_encoder(folder, cache_directory, threads, selected)
-        return WindowedEmbedder(folder, encode, batch_size, fingerprint)
+        embedder = WindowedEmbedder(folder, encode, batch_size, fingerprint)
+        shape = read_writable_shape(folder)
+        if shape is not None and encode.adapted_layers:
+            embedder.question_tuning = QuestionTuning(
+                folder, shape, encode.adapted_layers, encode, load_adapter, embedder
+            )
+        return embedder
 
     dynamic = dynamic_fingerprint(folder)
     if dynamic is None:

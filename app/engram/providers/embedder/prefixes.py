@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from engram.context.errors import ConfigurationError
 from engram.providers.embedder.encoder_protocol import Embedder, choose_question_embed
 from engram.providers.embedder.model_folder import PACKAGED_MODELS
+from engram.providers.embedder.question_tuning import QuestionTuning, find_question_tuning
 
 MOST_DIMENSION = 4096
 """Longest vectors that a collection can hold."""
@@ -116,6 +117,14 @@ class PrefixedEmbedder:
         """Unit-length vectors of questions, shape (n, d), in the order of ``texts``."""
         embed = choose_question_embed(self._embedder)
         return self._shorten(embed([self._prefixes.question + text for text in texts]))
+
+    @property
+    def question_tuning(self) -> QuestionTuning | None:
+        """The encoder's, with the prefix of questions and shorter vectors; None if it has none."""
+        tuning = find_question_tuning(self._embedder)
+        if tuning is None:
+            return None
+        return replace(tuning, prefix=self._prefixes.question + tuning.prefix, dimension=self._cut)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, without those of prefixes."""

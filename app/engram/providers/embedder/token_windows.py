@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from engram.context import deadline
 from engram.providers.embedder.batch_gathering import BatchGatherer
 from engram.providers.embedder.model_folder import ModelFolder
+from engram.providers.embedder.question_tuning import QuestionTuning
 
 Encoder = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
 """Token ids and attention mask, both (b, t), to vectors (b, d)."""
@@ -108,6 +109,8 @@ class WindowedEmbedder:
         self._size = folder.window - len(self._prefix) - len(self._suffix)
         self._tokens_read = 0
         self._lock = threading.Lock()
+        self.question_tuning: QuestionTuning | None = None
+        """Set by whoever loads a runtime that takes adapters."""
         self._gather = BatchGatherer(self._embed)
         self.dimension = int(self._encode_batch([np.array([self._pad_token])]).shape[1])
 
@@ -128,10 +131,24 @@ class WindowedEmbedder:
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return combine_windows(*self.embed_windows(texts), len(texts))
 
+    def embed_with(self, encode: Encoder, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Like ``embed``, but with another encoder of the same tokens and dimension."""
+        return combine_windows(*self.embed_windows(texts, encode), len(texts))
+
+    def read_first_tokens(self, texts: Sequence[str], most: int) -> list[NDArray[np.int64]]:
+        """Token ids of the first window of each text, with special tokens, cut to ``most``."""
+        size = min(self._size, most - len(self._prefix) - len(self._suffix))
+        rows = ([*self._prefix, *tokens[:size], *self._suffix] for tokens in self._tokenize(texts))
+        return [np.array(row or [self._pad_token], dtype=np.int64) for row in rows]
+
     def embed_windows(
-        self, texts: Sequence[str]
+        self, texts: Sequence[str], encode: Encoder | None = None
     ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]:
-        """Vector (w, d), token count (w,) and index of its text (w,) of every window, in reading order."""
+        """Vector (w, d), token count (w,) and index of its text (w,) of every window, in reading order.
+
+        Args:
+            encode: in place of the runtime that was wrapped.
+        """
         windows: list[NDArray[np.int32]] = []
         token_counts: list[int] = []
         owners: list[int] = []
@@ -148,7 +165,7 @@ class WindowedEmbedder:
         vectors = np.empty((len(windows), self.dimension), dtype=np.float32)
         for batch in length_batches([len(ids) for ids in windows], self._batch_size, MAX_BATCH_TOKENS):
             deadline.check_work()
-            vectors[batch] = self._encode_batch([windows[row] for row in batch])
+            vectors[batch] = self._encode_batch([windows[row] for row in batch], encode)
         return vectors, np.array(token_counts, dtype=np.int64), np.array(owners, dtype=np.int64)
 
     def _tokenize(self, texts: Sequence[str]) -> Iterator[list[int]]:
@@ -159,14 +176,16 @@ class WindowedEmbedder:
             for encoding in self._tokenizer.encode_batch_fast(chunk, add_special_tokens=False):
                 yield encoding.ids
 
-    def _encode_batch(self, rows: Sequence[NDArray[np.int32]]) -> NDArray[np.float32]:
+    def _encode_batch(
+        self, rows: Sequence[NDArray[np.int32]], encode: Encoder | None = None
+    ) -> NDArray[np.float32]:
         width = max(len(row) for row in rows)
         token_ids = np.full((len(rows), width), self._pad_token, dtype=np.int64)
         attention_mask = np.zeros((len(rows), width), dtype=np.int64)
         for index, row in enumerate(rows):
             token_ids[index, : len(row)] = row
             attention_mask[index, : len(row)] = 1
-        return self._encode(token_ids, attention_mask)
+        return (encode or self._encode)(token_ids, attention_mask)
 
 
 def _find_special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.providers.embedder.encoder_protocol import Embedder
+from engram.providers.embedder.question_tuning import QuestionTuning, find_question_tuning
 
 
 class TwoPrecisionEmbedder:
@@ -35,6 +36,11 @@ class TwoPrecisionEmbedder:
     def embed_questions(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of questions, shape (n, d), in the order of ``texts``."""
         return self._questions.embed(texts)
+
+    @property
+    def question_tuning(self) -> QuestionTuning | None:
+        """Tuning of the exact precision, which embeds questions."""
+        return find_question_tuning(self._questions)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, which are the same in both precisions."""

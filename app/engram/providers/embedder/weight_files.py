@@ -1,6 +1,6 @@
 """Files that hold an encoder's weights under the names that BERT's are published with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -46,6 +46,13 @@ class WeightFile(Protocol):
     def read(self) -> Mapping[str, WeightArray]:
         """All weights by name; ``ConfigurationError`` if the file cannot be read."""
 
+    def read_rows(self, name: str, rows: Sequence[int]) -> Mapping[str, WeightArray]:
+        """All weights in single precision, but only these rows, ascending, of the table ``name``.
+
+        Raises:
+            ConfigurationError: the file cannot be read.
+        """
+
 
 @dataclass(frozen=True)
 class SafetensorsFile:
@@ -64,3 +71,14 @@ class SafetensorsFile:
     def read(self) -> Mapping[str, WeightArray]:
         """All weights in single precision."""
         return {name: array.astype(np.float32, copy=False) for name, array in load_file(self.path).items()}
+
+    def read_rows(self, name: str, rows: Sequence[int]) -> Mapping[str, WeightArray]:
+        """All weights in single precision, but only these rows, ascending, of the table ``name``."""
+        try:
+            with safe_open(self.path, framework="np") as file:
+                weights = {other: file.get_tensor(other) for other in self.list_names() - {name}}
+                table = file.get_slice(name)
+                weights[name] = np.concatenate([table[row : row + 1] for row in rows])
+        except (SafetensorError, OSError) as error:
+            raise ConfigurationError(f"{self.path} cannot be read: {error}") from error
+        return {other: array.astype(np.float32, copy=False) for other, array in weights.items()}

@@ -18,6 +18,11 @@ from engram.context.errors import (
 from engram.core.ranking.cosine_scale import compute_unrelated_cosine
 from engram.providers.embedder import Embedder, choose_question_embed
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
+from engram.providers.embedder.question_tuning import (
+    QuestionTuning,
+    choose_question_tuning,
+    find_question_tuning,
+)
 from engram.services.encoders.known_languages import LEAST_NEARNESS, measure_nearness
 from engram.storage.corpus.collections import Collection, EncoderId
 
@@ -253,6 +258,25 @@ class Encoder:
             passages = embedder.embed(UNRELATED_PASSAGES)
             self._unrelated[embedder.fingerprint] = compute_unrelated_cosine(questions, passages)
         return self._unrelated[embedder.fingerprint]
+
+    def find_question_tuning(self, collection: Collection) -> QuestionTuning | None:
+        """What verdicts can tune of the collection's encoder; None if it cannot be tuned.
+
+        It may reach a server.
+
+        Raises:
+            EmbeddingSpaceMismatchError, EmbeddingUnavailableError: as for ``embed``.
+        """
+        return find_question_tuning(self._find_encoder(collection.encoder, _describe_held_vectors(collection)))
+
+    def choose_question_tuning(self, collection: Collection) -> QuestionTuning:
+        """Like ``find_question_tuning``, but the encoder can be tuned.
+
+        Raises:
+            EncoderNotTunableError: it cannot.
+            EmbeddingSpaceMismatchError, EmbeddingUnavailableError: as for ``embed``.
+        """
+        return choose_question_tuning(self._find_encoder(collection.encoder, _describe_held_vectors(collection)))
 
     def embed_anew(self, encoder: EncoderId, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of passages, shape (n, d), by an encoder that a collection shall be of.

@@ -6,13 +6,13 @@ Nothing looks after the rows of a wing that is off: they would keep the text of 
 Settings of one would look as if they were followed, and its jobs would wait for ever.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError, ConflictError, NotFoundError
 from engram.storage.corpus import collections
-from engram.storage.database import Database, Reader
+from engram.storage.database import Database, Reader, Writer
 from engram.storage.maintenance import wing_tables
 
 NAMED_COLLECTIONS = 5
@@ -27,11 +27,13 @@ class WingHoldings:
         tables: names of its tables.
         settings: its settings of collections, by the names of their columns in table ``collection``.
         jobs: names of its kinds of jobs.
+        forget: removes what the core's tables say of its rows, when it is cleared.
     """
 
     tables: Sequence[str] = ()
     settings: Sequence[str] = ()
     jobs: Sequence[str] = ()
+    forget: Callable[[Writer], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ class WingClearingService:
         with tenancy.allow_all_tenants(), self._database.write() as writer:
             if wing.tables:
                 wing_tables.empty(writer, places.tables)
+            if places.forget is not None:
+                places.forget(writer)
             cleared = collections.clear_settings(writer, places.settings) if wing.collections else 0
             if wing.jobs:
                 wing_tables.remove_jobs(writer, places.jobs)

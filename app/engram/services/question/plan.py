@@ -4,9 +4,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
@@ -59,6 +61,7 @@ class QueryPlan:
         reading_share: share of these that are of one reading, in (0, 1]; 1 unless the question was read in several
             languages.
         unrelated_cosine: cosine of texts that have nothing to do with each other, see ``cosine_scale``.
+        question_generation: of the question encoder that verdicts taught, 0 for none; None: it is not asked.
         collapses: whether duplicates of a better passage are left out.
         reranked: passage -> a reranker's log odds; empty if it gave none; None: it was not asked.
     """
@@ -81,6 +84,7 @@ class QueryPlan:
     embed_ms: float
     warnings: tuple[Fallback, ...] = ()
     collapses: bool = False
+    question_generation: int | None = None
     reranked: Mapping[int, float] | None = None
 
     @property
@@ -106,6 +110,25 @@ class Search:
     graph: CachedGraph
 
 
+class QuestionEncoder(Protocol):
+    """Encoder of questions that a collection's verdicts taught (a wing); its vectors are compared with passages.
+
+    Generations of it follow each other. A plan is made by the one that this process last saw serve, and again if
+    the search's snapshot has another one.
+    """
+
+    def find_generation(self, collection_id: int) -> int:
+        """Return the generation that this process last saw serve; 0: none. It asks nobody."""
+        ...
+
+    def embed(self, collection: Collection, generation: int, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """Embed questions by a generation that serves, unit vectors (n, d).
+
+        None if it is 0, or cannot be had any more. No transaction is open.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class QueryPlanner:
     """Makes plans.
@@ -113,6 +136,7 @@ class QueryPlanner:
     Attributes:
         llm_times: whether times are looked for by the endpoint.
         collapse_duplicates: whether duplicates are collapsed where neither query nor profile says otherwise.
+        question_encoder: embeds questions for passages in another way; None: as everything else is compared.
     """
 
     database: Database
@@ -122,12 +146,16 @@ class QueryPlanner:
     llm: Llm | None = None
     llm_times: bool = False
     collapse_duplicates: bool = True
+    question_encoder: QuestionEncoder | None = None
 
-    def plan(self, query: Query, profile: Profile | None = None) -> QueryPlan:
+    def plan(
+        self, query: Query, profile: Profile | None = None, question_generation: int | None = None
+    ) -> QueryPlan:
         """Plan the query, and let a caller who sees few passages search these exactly.
 
         Args:
             profile: constants in place of those that the query names.
+            question_generation: of the taught question encoder; None: the one that last served.
 
         Raises:
             InvalidRequestError: the query bounds hops that its strategy does not make, or needs a sufficiency that
@@ -157,17 +185,19 @@ class QueryPlanner:
         compared = [*([] if lacking is None else lacking.sentences), *times]
         with stage("embed"):
             vectors, beside = self.encoder.embed_both(query.scope.collection, questions, compared)
+        policy = _choose_policy(query.strategy, profile)
+        generation = self._choose_generation(query, policy, question_generation)
         focus = Focus(
             query.scope.collection,
             vectors[0],
             limits=self.limits,
             time_vector=beside[-1] if times else None,
             use_memory=query.memory == "read",
-            policy=_choose_policy(query.strategy, profile),
+            policy=policy,
             filter=compile_filter(query.filter),
             among=query.among,
             intervals=_days(constraint, query.strategy, profile),
-            key_vector=query_vector.expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
+            key_vector=self._embed_for_passages(query, generation, vectors[0], vectors[1 : 1 + len(units)]),
             gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
         )
         plan = QueryPlan(
@@ -189,17 +219,22 @@ class QueryPlanner:
             embed_ms=milliseconds(analysed, time.perf_counter()),
             warnings=warnings,
             collapses=self._collapses(query, profile),
+            question_generation=generation,
         )
         return self._narrow(plan)
 
-    def plan_again(self, plan: QueryPlan, collection: Collection) -> QueryPlan:
+    def plan_again(self, plan: QueryPlan, collection: Collection, question_generation: int) -> QueryPlan:
         """Plan the same question for the collection as it is now.
+
+        Args:
+            question_generation: of the taught question encoder that serves now.
 
         Raises:
             EmbeddingSpaceMismatchError: its vectors are of another encoder.
         """
         query = replace(plan.query, id=plan.query_id, scope=replace(plan.query.scope, collection=collection))
-        return replace(self.plan(query, plan.profile), stop_rule=plan.stop_rule, warnings=plan.warnings)
+        again = self.plan(query, plan.profile, question_generation)
+        return replace(again, stop_rule=plan.stop_rule, warnings=plan.warnings)
 
     def embed_mentions(self, plan: QueryPlan, unknown: Sequence[str]) -> QueryPlan:
         """Return the plan with the embeddings of these names.
@@ -215,6 +250,31 @@ class QueryPlanner:
             unknown={**plan.unknown, **dict(zip(unknown, vectors, strict=True))},
             embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
+
+    def _choose_generation(self, query: Query, policy: Policy, given: int | None) -> int | None:
+        """Return the generation of the taught question encoder to embed by; None if it is not asked."""
+        if self.question_encoder is None or query.memory != "read" or not policy.taught_questions:
+            return None
+        return self.question_encoder.find_generation(query.scope.collection.id) if given is None else given
+
+    def _embed_for_passages(
+        self, query: Query, generation: int | None, vector: Vector, expansions: Vector
+    ) -> Vector | None:
+        """Return what passage keys are compared with, (d,); None for the question's own vector.
+
+        Args:
+            generation: of the taught question encoder; None: it is not asked.
+            vector: of the question, (d,).
+            expansions: vectors of its expansions, (n, d).
+        """
+        taught = None
+        if self.question_encoder is not None and generation is not None:
+            with stage("embed"):
+                taught = self.question_encoder.embed(query.scope.collection, generation, [query.text])
+        own = vector if taught is None else taught[0]
+        if len(expansions):
+            return query_vector.expand_query(own, expansions)
+        return None if taught is None else own
 
     def _narrow(self, plan: QueryPlan) -> QueryPlan:
         """Have a caller who sees few passages search these exactly: an index would find others, and drop them."""
@@ -277,8 +337,10 @@ def _gaps(vectors: Vector) -> Sequence[Vector]:
 
 
 def _choose_policy(strategy: Strategy, profile: Profile) -> Policy:
-    """The profile's policy. A search by keys alone has nothing else to learn by, so it reads evolved keys."""
-    return profile.policy if strategy == "graph" else replace(profile.policy, evolved_keys=True)
+    """The profile's policy. A search by keys alone has nothing else to learn by, so it reads all that keys have."""
+    return (
+        profile.policy if strategy == "graph" else replace(profile.policy, evolved_keys=True, taught_questions=True)
+    )
 
 
 def _days(constraint: str | None, strategy: Strategy, profile: Profile) -> tuple[TimeExpression, ...]:

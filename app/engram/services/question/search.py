@@ -177,7 +177,9 @@ class RetrievalService:
             current = current_vectors.find_current(reader, plan.collection.id) if opened is None else opened.current
             moved = current_vectors.load_if_moved(reader, plan.collection, current)
             if moved is not None:
-                return partial(self._plan_again, plan, moved)
+                return partial(self._plan_again, plan, moved, current)
+            if current is not None and plan.question_generation not in {None, current.question_generation}:
+                return partial(self._plan_again, plan, plan.collection, current)
             search = self._open_search(reader, plan, current)
             if walk is None:
                 entities, unknown, opened = align_mentions(reader, plan, opened)
@@ -205,9 +207,11 @@ class RetrievalService:
             graph=self._graphs.open(reader, plan.focus, current),
         )
 
-    def _plan_again(self, plan: QueryPlan, collection: Collection) -> tuple[QueryPlan, _Progress]:
-        """Plan for the collection's new vectors, and begin again."""
-        plan = self._planner.plan_again(plan, collection)
+    def _plan_again(
+        self, plan: QueryPlan, collection: Collection, current: Current | None
+    ) -> tuple[QueryPlan, _Progress]:
+        """Plan for what the collection is compared by now, and begin again."""
+        plan = self._planner.plan_again(plan, collection, 0 if current is None else current.question_generation)
         return plan, _Progress.begin(plan)
 
     def _embed_names(

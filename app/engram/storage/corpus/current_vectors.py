@@ -20,12 +20,14 @@ class Current:
             of what answers are made of. Metadata may change without.
         evolved_keys: the same of evolved keys; None: no key evolved.
         questions: the same of judged questions and their supports; None: nobody judged.
+        question_generation: of the question encoder that verdicts taught; 0: the encoder as it is serves.
     """
 
     space: int
     base_keys: str
     evolved_keys: str | None
     questions: str | None
+    question_generation: int
 
 
 _CURRENT_STATEMENT = """
@@ -33,7 +35,9 @@ _CURRENT_STATEMENT = """
         SELECT version FROM evolved_key_version WHERE collection_id = %(collection)s
     ), 'questions', (
         SELECT version FROM question_memory WHERE collection_id = %(collection)s
-    ))
+    ), 'question_generation', coalesce((
+        SELECT question_generation FROM question_memory WHERE collection_id = %(collection)s
+    ), 0))
     FROM collection WHERE id = %(collection)s
 """
 CURRENT = f"({_CURRENT_STATEMENT})"
@@ -80,6 +84,23 @@ def renew_evolved_version(writer: Writer, collection_id: int) -> None:
         """,
         {"collection": collection_id, "version": uuid4()},
     )
+
+
+def serve_question_generation(writer: Writer, collection_id: int, number: int) -> None:
+    """Have a generation of the taught question encoder serve; 0: the encoder as it is.
+
+    Whoever calls it holds ``collections.lock_learning`` exclusively. The pointer is not in the collection's row:
+    an ingest holds that one and may wait for the lock of learning.
+    """
+    writer.execute(
+        "UPDATE question_memory SET question_generation = %(number)s WHERE collection_id = %(collection)s",
+        {"collection": collection_id, "number": number},
+    )
+
+
+def forget_question_generations(writer: Writer) -> None:
+    """Have the encoder as it is serve all collections: there are no generations any more."""
+    writer.execute("UPDATE question_memory SET question_generation = 0 WHERE question_generation <> 0")
 
 
 def renew_question_version(writer: Writer, collection_id: int) -> None:

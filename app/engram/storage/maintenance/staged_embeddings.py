@@ -344,7 +344,7 @@ def count_taught_questions(writer: Writer, collection_id: int, space: int) -> in
 
 
 def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
-    """Have the collection be of this encoder; what another made keys of is forgotten."""
+    """Have the collection be of this encoder; what was made or learned for another one is forgotten or rests."""
     parameters = {"collection": collection_id, **asdict(encoder)}
     writer.execute(
         """
@@ -355,6 +355,7 @@ def enter(writer: Writer, collection_id: int, encoder: EncoderId) -> None:
         parameters,
     )
     current_vectors.renew_base_version(writer, collection_id)
+    current_vectors.serve_question_generation(writer, collection_id, 0)
     writer.execute("DELETE FROM staged_key WHERE collection_id = %(collection)s", parameters)
 
 

@@ -39,7 +39,8 @@ class Focus:
         filter: only passages that meet this; None for all.
         among: only these passages; None for all.
         intervals: the intervals its time constraint names; none for a question that names none.
-        key_vector: what passage keys are compared with, (d,), where the question was expanded; None for ``vector``.
+        key_vector: what passage keys are compared with, (d,), where the question was expanded or a taught encoder
+            embedded it; None for ``vector``.
             What it says of sentences, memories and past questions remains the question's own.
         gaps: vectors, (d,), whose nearest passages are ranked as well.
     """

@@ -89,6 +89,12 @@ question_memory = Table(
     metadata,
     build_collection_column(),
     require("version", Uuid, comment="A new value after each change of questions and their supports."),
+    require(
+        "question_generation",
+        BigInteger,
+        default="0",
+        comment="Generation of the question encoder that verdicts taught; 0: the encoder as it is.",
+    ),
     PrimaryKeyConstraint("collection_id"),
     comment="Version of a collection's question memory: what a process measured of an earlier one is stale.",
 )

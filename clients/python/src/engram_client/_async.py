@@ -570,6 +570,20 @@ class AsyncEngram:
         path = build_path("collections", self._name(name), "lift")
         return await self._get(m.LiftOut, path, baseline=baseline, **{"from": since, "to": before})
 
+    async def tuning(self, name: str | None = None, *, before: int | None = None, limit: int = 20) -> m.TuningOut:
+        """Show which tuned question encoder serves, and every attempt with its decision."""
+        path = build_path("collections", self._name(name), "tuning")
+        return await self._get(m.TuningOut, path, before=before, limit=limit)
+
+    async def tune(self, name: str | None = None) -> m.AcceptedJob:
+        """Tune the question encoder by the verdicts so far; it serves if held-out ones accept it."""
+        return await self.send(Call(m.AcceptedJob, "POST", build_path("collections", self._name(name), "tune")))
+
+    async def change_tuning(self, name: str | None = None, **change: Unpack[r.TuningIn]) -> m.TuningOut:
+        """Switch the tuning of a collection, or have another generation serve."""
+        path = build_path("collections", self._name(name), "tuning")
+        return await self.send(Call(m.TuningOut, "PUT", path, json=dict(change)))
+
     async def judges(self, name: str | None = None) -> m.JudgesOut:
         """List the judges, with their verdicts and weights."""
         return await self._get(m.JudgesOut, build_path("collections", self._name(name), "judges"))

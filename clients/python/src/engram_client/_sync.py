@@ -559,6 +559,20 @@ class Engram:
         path = build_path("collections", self._name(name), "lift")
         return self._get(m.LiftOut, path, baseline=baseline, **{"from": since, "to": before})
 
+    def tuning(self, name: str | None = None, *, before: int | None = None, limit: int = 20) -> m.TuningOut:
+        """Show which tuned question encoder serves, and every attempt with its decision."""
+        path = build_path("collections", self._name(name), "tuning")
+        return self._get(m.TuningOut, path, before=before, limit=limit)
+
+    def tune(self, name: str | None = None) -> m.AcceptedJob:
+        """Tune the question encoder by the verdicts so far; it serves if held-out ones accept it."""
+        return self.send(Call(m.AcceptedJob, "POST", build_path("collections", self._name(name), "tune")))
+
+    def change_tuning(self, name: str | None = None, **change: Unpack[r.TuningIn]) -> m.TuningOut:
+        """Switch the tuning of a collection, or have another generation serve."""
+        path = build_path("collections", self._name(name), "tuning")
+        return self.send(Call(m.TuningOut, "PUT", path, json=dict(change)))
+
     def judges(self, name: str | None = None) -> m.JudgesOut:
         """List the judges, with their verdicts and weights."""
         return self._get(m.JudgesOut, build_path("collections", self._name(name), "judges"))

@@ -752,6 +752,23 @@ class FoundFileOut(Struct):
     score: float
 
 
+class GainOut(Struct):
+    """
+    Mean gain of a group of held-out questions: nDCG@10 with the adapter less nDCG@10 without.
+    """
+
+    error: float | None
+    """
+    Its standard error, over needs; null: unknown.
+    """
+    mean: float
+    needs: int
+    """
+    Groups of these questions that share evidence.
+    """
+    questions: int
+
+
 class GapOut(Struct):
     """
     Missing part of the pool; the triple has unknowns as ?1, ?2 and, for the answer, ?.
@@ -2617,6 +2634,26 @@ class FeedbackOut(Struct):
     """
 
 
+class FiguresOut(Struct):
+    """
+    What held-out verdicts said.
+    """
+
+    all: GainOut
+    others: GainOut
+    """
+    Questions that share no passage with those learned from.
+    """
+    overlap: float | None
+    """
+    Share of their first five passages that unjudged questions keep; null: there are none.
+    """
+    sharing: GainOut
+    """
+    Questions that share one.
+    """
+
+
 class HopOut(Struct):
     """
     One propagation round.
@@ -2661,7 +2698,7 @@ class JobDetail(Struct):
     """
     kind: str
     """
-    ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, such as session
+    ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, as session and tune
     """
     next_errors_after: int | None
     """
@@ -2728,7 +2765,7 @@ class JobOut(Struct):
     """
     kind: str
     """
-    ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, such as session
+    ingest, rekey, reembed, revocation, erasure or replay; a wing adds its own kinds, as session and tune
     """
     received: int
     rejected: int
@@ -3265,6 +3302,73 @@ class TracedQueriesOut(Struct):
     collection: str
     queries: list[TracedQueryOut]
     trace_id: str
+
+
+class TuningGenerationOut(Struct):
+    """
+    One attempt to tune the question encoder.
+    """
+
+    accepted: bool
+    created_at: str
+    figures: FiguresOut | None
+    """
+    Null: nothing was learned.
+    """
+    number: int
+    question_count: int
+    """
+    Judged questions that it was learned from.
+    """
+    reason: str
+    """
+    The decision in words.
+    """
+    usable: bool
+    """
+    Whether it can serve: it was accepted, and not withdrawn since.
+    """
+    verdict_count: int
+    """
+    Verdicts behind these.
+    """
+    withdrawn_at: str | None
+    """
+    When one of its verdicts was taken back; null: none was.
+    """
+
+
+class TuningOut(Struct):
+    """
+    Where the tuning of a collection stands.
+    """
+
+    collection: str
+    due_at: int | None
+    """
+    Judged questions at which the next attempt comes by itself; null: never.
+    """
+    enabled: bool
+    """
+    Whether the collection is tuned by itself, and a generation may serve.
+    """
+    generations: list[TuningGenerationOut]
+    """
+    The latest first.
+    """
+    judged_questions: int
+    next_before: int | None
+    """
+    Pass it as `before` for earlier ones; null: there are none.
+    """
+    serving: int
+    """
+    The generation that serves; 0: the encoder as it is.
+    """
+    tunable: bool
+    """
+    Whether this service can tune the collection's encoder.
+    """
 
 
 class ChatGrounds(Struct):

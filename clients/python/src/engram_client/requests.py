@@ -1009,6 +1009,21 @@ class TextDocument(TypedDict):
     text: str
 
 
+class TuningIn(TypedDict):
+    """
+    Whether a collection is tuned, or which generation of it serves.
+    """
+
+    enabled: NotRequired[bool | None]
+    """
+    False: none is learned by itself, and none serves.
+    """
+    serving: NotRequired[int | None]
+    """
+    The generation to serve until the next is accepted; 0: none.
+    """
+
+
 AnswerIn = TypedDict(
     "AnswerIn",
     {

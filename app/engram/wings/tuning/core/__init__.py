@@ -1,0 +1,1 @@
+"""Mathematics of tuning a question encoder: gradients, learning, acceptance."""

@@ -1,0 +1,325 @@
+"""Whether a tuned question encoder is used: held-out verdicts decide.
+
+The judged questions are divided into folds. Each fold's questions are ranked by an adapter that is learned from the
+other folds, and by the encoder as it is; the difference of nDCG@10 is a question's gain. A held-out question that
+shares a supported passage with none of the other folds counts as one of ``others``, and as ``sharing`` else.
+Questions that share evidence, directly or by way of others, form a need. Most needs stay in one fold; of those with
+several questions every second one is divided, so that both groups are measured by the same trainings.
+
+Gains of one need are not independent, so standard errors are those of needs (cluster-robust, Liang and Zeger,
+1986). A judge's weight is capped, in learning too, and the gain must be there without any one judge: a judge who is
+wrong in a way that can be learned gains on his own held-out questions.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.wings.tuning.core.bert_gradients import BertWeights, Ids, Matrix
+from engram.wings.tuning.core.learn_adapter import (
+    DEFAULT_OPTIONS,
+    Adapter,
+    PreparedQuestions,
+    TuningOptions,
+    TuningSamples,
+    learn_prepared,
+    prepare_questions,
+)
+
+Floats = NDArray[np.float64]
+DEPTH = 10
+"""Places that nDCG counts."""
+FIRST_PLACES = 5
+"""Places whose overlap is measured on questions that nobody judged."""
+_RANKED_AT_ONCE = 128
+"""Questions that are compared with all passages at once: bounds memory."""
+
+
+@dataclass(frozen=True)
+class AcceptanceRule:
+    """When an adapter is used.
+
+    Attributes:
+        folds: parts that the judged questions are divided into.
+        least_needs: needs whose gain is measured, at the least.
+        z: the mean gain of ``others`` is so many standard errors above 0 at least: a one-sided level of 2.3% for 2.
+        most_loss: ``sharing`` may not lose surely more, by ``loss_z`` standard errors.
+        loss_z: see ``most_loss``.
+        least_overlap: mean share of the first five passages that unjudged questions keep, at the least.
+        judge_share: most of all weight that one judge's verdicts have, if there are several judges.
+    """
+
+    folds: int = 3
+    least_needs: int = 20
+    z: float = 2.0
+    most_loss: float = 0.005
+    loss_z: float = 1.0
+    least_overlap: float = 0.4
+    judge_share: float = 0.25
+
+
+DEFAULT_RULE = AcceptanceRule()
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Mean gain of a group of held-out questions: nDCG@10 tuned minus base.
+
+    Attributes:
+        mean: over the questions.
+        error: its standard error, over needs; infinite for fewer than two needs.
+        questions: how many.
+        needs: how many needs they belong to.
+    """
+
+    mean: float
+    error: float
+    questions: int
+    needs: int
+
+    @property
+    def z(self) -> float:
+        """The mean in standard errors; 0 where nothing changes."""
+        return self.mean / self.error if self.error > 0 else 0.0
+
+    def __str__(self) -> str:
+        return f"{_signed(self.mean)} ± {_plain(self.error)}"
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """What held-out verdicts say of an adapter.
+
+    Attributes:
+        accepted: whether the adapter is used.
+        reason: one line for people.
+        all: gain of all held-out questions.
+        others: gain of those that share no passage with the questions learned from.
+        sharing: gain of those that share one.
+        overlap: mean share of the first five passages that unjudged questions keep; None without such questions.
+    """
+
+    accepted: bool
+    reason: str
+    all: Gain
+    others: Gain
+    sharing: Gain
+    overlap: float | None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An adapter learned from all samples, and whether it is used."""
+
+    adapter: Adapter
+    acceptance: Acceptance
+
+
+def try_tuning(
+    weights: BertWeights,
+    samples: TuningSamples,
+    probes: Sequence[Ids],
+    options: TuningOptions = DEFAULT_OPTIONS,
+    rule: AcceptanceRule = DEFAULT_RULE,
+    seed: int = 0,
+    check: Callable[[], None] = lambda: None,
+) -> Trial:
+    """Learn an adapter from all samples, and one without each fold, and decide. A pure function of its input.
+
+    Args:
+        probes: token ids of stored questions that nobody judged.
+        check: called before each step of learning. It may raise to stop, or wait.
+    """
+    samples = samples.sort()
+    samples = replace(samples, weights=cap_judges(samples.weights, samples.judges, rule.judge_share))
+    prepared = prepare_questions(weights, samples.questions, options)
+    folds, needs = divide_samples(samples.supported, rule.folds, seed)
+    gains = np.zeros(len(folds))
+    shares = np.zeros(len(folds), dtype=bool)
+    for fold in range(rule.folds):
+        held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+        if len(held) == 0 or len(rest) == 0:
+            continue
+        learned = learn_prepared(weights, samples, prepared, options, seed, check, rest.tolist())
+        tuned = prepared.embed(weights, held, learned.widen())
+        relevant = [samples.supported[row] for row in held.tolist()]
+        gains[held] = rank_quality(tuned, samples.passages, relevant) - rank_quality(
+            prepared.base[held], samples.passages, relevant
+        )
+        seen = {passage for row in rest.tolist() for passage in samples.supported[row]}
+        shares[held] = [not seen.isdisjoint(passages) for passages in relevant]
+    adapter = learn_prepared(weights, samples, prepared, options, seed, check)
+    overlap = None
+    if probes:
+        unjudged = prepare_questions(weights, probes, options)
+        overlap = measure_overlap(weights, unjudged, adapter, samples.passages)
+    return Trial(adapter, decide(gains, shares, needs, samples.weights, samples.judges, overlap, rule))
+
+
+def divide_samples(supported: Sequence[Sequence[int]], folds: int, seed: int) -> tuple[Ids, Ids]:
+    """Fold and need of each question, both (n,).
+
+    A need is a connected component of questions that share passages. The largest are placed first, each in the fold
+    with the fewest questions. Every second need with several questions is divided between folds.
+    """
+    needs = find_needs(supported)
+    random = np.random.Generator(np.random.PCG64([seed, 2]))
+    members: dict[int, list[int]] = {}
+    for row in random.permutation(len(needs)):
+        members.setdefault(int(needs[row]), []).append(int(row))
+    chosen = np.zeros(len(needs), dtype=np.int64)
+    sizes = [0] * folds
+    for place, rows in enumerate(sorted(members.values(), key=len, reverse=True)):
+        parts = [[row] for row in rows] if place % 2 == 0 and len(rows) > 1 else [rows]
+        smallest = sizes.index(min(sizes))
+        for number, part in enumerate(parts):
+            fold = (smallest + number) % folds
+            chosen[part] = fold
+            sizes[fold] += len(part)
+    return chosen, needs
+
+
+def find_needs(supported: Sequence[Sequence[int]]) -> Ids:
+    """Number of the connected component of each question; two questions with a common passage are connected."""
+    parent = list(range(len(supported)))
+
+    def root(row: int) -> int:
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = parent[row]
+        return row
+
+    first: dict[int, int] = {}
+    for row, passages in enumerate(supported):
+        for passage in passages:
+            one, two = sorted((root(row), root(first.setdefault(passage, row))))
+            parent[two] = one
+    return np.array([root(row) for row in range(len(supported))], dtype=np.int64)
+
+
+def rank_quality(vectors: Matrix, passages: Matrix, relevant: Sequence[Sequence[int]]) -> Floats:
+    """nDCG@10 of each question, (n,), with binary relevance (Järvelin and Kekäläinen, 2002)."""
+    discounts = 1 / np.log2(np.arange(DEPTH) + 2)
+    quality = np.zeros(len(vectors))
+    for row, (top, wanted) in enumerate(zip(rank_first(vectors, passages, DEPTH), relevant, strict=True)):
+        hits = np.isin(top, wanted)
+        quality[row] = discounts[: len(top)][hits].sum() / discounts[: min(DEPTH, len(wanted))].sum()
+    return quality
+
+
+def rank_first(vectors: Matrix, passages: Matrix, depth: int) -> Ids:
+    """Rows of the nearest passages of each question, the nearest first, (n, depth)."""
+    depth = min(depth, len(passages))
+    ranked = np.zeros((len(vectors), depth), dtype=np.int64)
+    for start in range(0, len(vectors), _RANKED_AT_ONCE):
+        rows = slice(start, start + _RANKED_AT_ONCE)
+        cosines = vectors[rows] @ passages.T
+        first = np.sort(np.argpartition(-cosines, depth - 1, axis=1)[:, :depth], axis=1)
+        order = np.argsort(-np.take_along_axis(cosines, first, axis=1), axis=1, kind="stable")
+        ranked[rows] = np.take_along_axis(first, order, axis=1)
+    return ranked
+
+
+def measure_overlap(weights: BertWeights, probes: PreparedQuestions, adapter: Adapter, passages: Matrix) -> float:
+    """Mean share of the first five passages that questions keep with an adapter."""
+    tuned = probes.embed(weights, np.arange(len(probes.base)), adapter.widen())
+    before, after = (rank_first(vectors, passages, FIRST_PLACES) for vectors in (probes.base, tuned))
+    return float(np.mean([np.isin(one, two).mean() for one, two in zip(before, after, strict=True)]))
+
+
+def cap_judges(weights: Floats, judges: Sequence[str] | None, share: float) -> Floats:
+    """Weights of questions, (n,), of which no judge's sum is above ``share`` of all, or above an equal part."""
+    if judges is None:
+        return weights
+    names = sorted(set(judges))
+    owner = np.array([names.index(judge) for judge in judges])
+    sums = np.bincount(owner, weights, len(names))
+    limit = max(share, 1 / len(names))
+    capped = sums.copy()
+    while (above := capped > limit * capped.sum() * (1 + 1e-9)).any() and not above.all():
+        rest = capped[~above].sum()
+        allowed = limit * rest / max(1 - limit * above.sum(), 1e-9) if limit * above.sum() < 1 else rest
+        capped[above] = np.minimum(capped[above], allowed)
+        if allowed >= sums[above].max():
+            break
+    result: Floats = weights * (capped / sums)[owner]
+    return result
+
+
+def measure_gain(gains: Floats, needs: Ids, counts: Floats) -> Gain:
+    """Weighted mean of gains (n,), with its standard error over needs."""
+    if len(gains) == 0:
+        return Gain(0.0, np.inf, 0, 0)
+    share = counts / counts.sum()
+    mean = float(share @ gains)
+    _, place = np.unique(needs, return_inverse=True)
+    number = int(place.max()) + 1
+    if number < 2:
+        return Gain(mean, np.inf, len(gains), number)
+    sums = np.bincount(place, share * (gains - mean))
+    return Gain(mean, float(np.sqrt(number / (number - 1) * (sums @ sums))), len(gains), number)
+
+
+def decide(
+    gains: Floats,
+    shares: NDArray[np.bool_],
+    needs: Ids,
+    counts: Floats,
+    judges: Sequence[str] | None,
+    overlap: float | None,
+    rule: AcceptanceRule,
+) -> Acceptance:
+    """Decide by held-out gains, (n,).
+
+    Args:
+        shares: whether a question shares a passage with those that were learned from, (n,).
+        needs: (n,), as ``find_needs`` numbers them.
+        counts: (n,), weights of the questions.
+        judges: of each question; None: not known.
+        overlap: as ``measure_overlap`` gives it.
+    """
+    groups: dict[Literal["all", "others", "sharing"], NDArray[np.bool_]] = {
+        "all": np.ones(len(gains), dtype=bool),
+        "others": ~shares,
+        "sharing": shares,
+    }
+    measured = {name: measure_gain(gains[which], needs[which], counts[which]) for name, which in groups.items()}
+    others, sharing = measured["others"], measured["sharing"]
+    refusal = _find_refusal(others, sharing, overlap, rule)
+    if refusal is None and judges is not None and not _gain_without_each(gains, ~shares, counts, judges):
+        refusal = "not used: held-out questions gain by one judge's verdicts alone"
+    reason = refusal or f"used: held-out questions {others}"
+    return Acceptance(refusal is None, reason, measured["all"], measured["others"], measured["sharing"], overlap)
+
+
+def _find_refusal(others: Gain, sharing: Gain, overlap: float | None, rule: AcceptanceRule) -> str | None:
+    """Why an adapter is not used, or None."""
+    if others.needs < rule.least_needs:
+        return f"not used: held-out verdicts on {others.needs} needs, of {rule.least_needs} at least"
+    if others.z < rule.z:
+        return f"not used: held-out questions {others}"
+    if sharing.needs > 1 and sharing.mean + rule.loss_z * sharing.error < -rule.most_loss:
+        return f"not used: held-out questions that share evidence {sharing}"
+    if overlap is not None and overlap < rule.least_overlap:
+        return f"not used: unjudged questions keep {overlap:.0%} of their first five passages"
+    return None
+
+
+def _gain_without_each(gains: Floats, others: NDArray[np.bool_], counts: Floats, judges: Sequence[str]) -> bool:
+    """Whether the mean gain of ``others`` is above 0 without any one judge; True if there is one judge alone."""
+    names, owner = np.unique(np.array(judges), return_inverse=True)
+    if len(names) < 2:
+        return True
+    sums = np.bincount(owner, counts * gains * others, len(names))
+    return bool((sums.sum() - sums > 0).all())
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("0.", ".", 1)
+
+
+def _plain(value: float) -> str:
+    return "unknown" if np.isinf(value) else f"{value:.3f}".replace("0.", ".", 1)

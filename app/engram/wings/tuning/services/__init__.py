@@ -1,0 +1,1 @@
+"""Learning, serving and withdrawing generations of tuned question encoders."""

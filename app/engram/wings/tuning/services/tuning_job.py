@@ -1,0 +1,143 @@
+"""The job that learns a generation: samples on a snapshot, learning apart, and one short transaction at the end."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import structlog
+
+from engram.services.encoders.encoder import Encoder
+from engram.services.jobs.work import JobKind, Work
+from engram.storage.corpus import collections, current_vectors
+from engram.storage.database import Database, Writer
+from engram.storage.jobs.jobs import Job
+from engram.wings.tuning.core.acceptance import DEFAULT_RULE, Acceptance, AcceptanceRule, Gain, find_needs
+from engram.wings.tuning.core.learn_adapter import DEFAULT_OPTIONS, TuningOptions
+from engram.wings.tuning.services.learning_process import LearningLimitError, LearningStoppedError, learn_apart
+from engram.wings.tuning.services.tuning_lesson import LoggedSamples, build_lesson, load_samples
+from engram.wings.tuning.storage import tuning_generations, tuning_samples
+
+log = structlog.get_logger(__name__)
+
+TUNE = JobKind("tune", "tuning", single=True)
+ROUNDS = 3
+"""Times that verdicts may be revoked while a generation is learned; it is learned anew each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What came of learning: an adapter if it was accepted, and the decision in words and figures."""
+
+    adapter: bytes | None
+    accepted: bool
+    reason: str
+    figures: Mapping[str, Any]
+
+
+class TuningJob:
+    """Learns generations of taught question encoders."""
+
+    def __init__(
+        self,
+        database: Database,
+        encoder: Callable[[], Encoder],
+        options: TuningOptions = DEFAULT_OPTIONS,
+        rule: AcceptanceRule = DEFAULT_RULE,
+    ) -> None:
+        self._database = database
+        self._encoder = encoder
+        self._options = options
+        self._rule = rule
+
+    def run(self, work: Work) -> None:
+        """Learn from the log as it stands, decide, and store the generation; it serves if it was accepted.
+
+        Raises:
+            GoneError: the collection was deleted meanwhile.
+            EncoderNotTunableError: its encoder cannot be tuned.
+            RuntimeError: verdicts were revoked during each round.
+        """
+        for _ in range(ROUNDS):
+            with self._database.snapshot() as reader:
+                collection = collections.load_by_id(reader, work.job.collection_id)
+                samples = load_samples(reader, collection)
+            try:
+                attempt = self._learn(samples, work.must_stop)
+            except LearningStoppedError:
+                return
+            with self._database.write() as writer:
+                if self._store(writer, work, samples, attempt):
+                    return
+            log.info("verdicts revoked while they taught, once more", collection=collection.name)
+        raise RuntimeError(f"verdicts were revoked during each of {ROUNDS} attempts to learn from them")
+
+    def let_go(self, writer: Writer, job: Job) -> None:
+        """Do nothing: a generation is stored by the last transaction alone."""
+
+    def _learn(self, samples: LoggedSamples, should_stop: Callable[[], bool]) -> _Attempt:
+        """Learn and try an adapter, with no transaction open.
+
+        Raises:
+            LearningStoppedError: ``should_stop`` said so.
+        """
+        tuning = self._encoder().choose_question_tuning(samples.collection)
+        needs = len(np.unique(find_needs([one.supported for one in samples.questions])))
+        least = self._rule.least_needs
+        if needs < least:
+            return _Attempt(None, False, f"not learned: verdicts on {needs} needs, of {least} at least", {})
+        lesson = build_lesson(tuning, samples, self._options, self._rule)
+        try:
+            trial = learn_apart(lesson, should_stop)
+        except LearningLimitError as error:
+            return _Attempt(None, False, f"not learned: it {error}", {})
+        found = trial.acceptance
+        content = trial.adapter.to_bytes() if found.accepted else None
+        return _Attempt(content, found.accepted, found.reason, describe_figures(found))
+
+    def _store(self, writer: Writer, work: Work, samples: LoggedSamples, attempt: _Attempt) -> bool:
+        """Store the attempt, and have it serve if it was accepted.
+
+        False, and nothing is stored, if a verdict of it was revoked meanwhile, or the encoder exchanged.
+        """
+        target = samples.collection
+        work.lock(writer)
+        collections.lock_learning(writer, target.id, exclusive=True)
+        if tuning_samples.count_events(writer, target.id, samples.events) < len(samples.events):
+            return False
+        now = collections.load_by_id(writer, target.id)
+        if now.encoder_fingerprint != target.encoder_fingerprint:
+            return False
+        number = tuning_generations.add(
+            writer,
+            target.id,
+            adapter=attempt.adapter,
+            encoder_fingerprint=target.encoder_fingerprint,
+            accepted=attempt.accepted,
+            reason=attempt.reason,
+            figures=attempt.figures,
+            judged_count=samples.judged_count,
+            question_count=len(samples.questions),
+            events=samples.events,
+        )
+        serves = attempt.accepted and tuning_generations.load_progress(writer, target.id).is_on
+        if serves:
+            current_vectors.serve_question_generation(writer, target.id, number)
+        work.finish(writer, {"generation": number, "accepted": attempt.accepted, "reason": attempt.reason})
+        log.info("question encoder tuned", collection=target.name, generation=number, decision=attempt.reason)
+        return True
+
+
+def describe_figures(found: Acceptance) -> dict[str, Any]:
+    """Figures of a decision as they are stored: gains of the groups, and the share of places that was kept."""
+    return {
+        "all": _describe_gain(found.all),
+        "others": _describe_gain(found.others),
+        "sharing": _describe_gain(found.sharing),
+        "overlap": found.overlap,
+    }
+
+
+def _describe_gain(gain: Gain) -> dict[str, Any]:
+    """A gain; its error is None where it is unknown, which JSON has no number for."""
+    return asdict(gain) | {"error": None if np.isinf(gain.error) else gain.error}

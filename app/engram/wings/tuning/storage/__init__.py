@@ -1,0 +1,1 @@
+"""SQL and tables of tuned question encoders."""

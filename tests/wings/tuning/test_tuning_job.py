@@ -1,0 +1,285 @@
+"""Generations: learned by a job, withdrawn with their verdicts, proved by ``verify``."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from engram.composition.container import Application
+from engram.context.errors import InvalidRequestError
+from engram.services.auth.scope import Scope
+from engram.services.jobs.work import Work
+from engram.storage.database import Writer
+from engram.storage.maintenance import staged_embeddings
+from engram.wings.tuning.core.acceptance import DEFAULT_RULE
+from engram.wings.tuning.core.learn_adapter import Adapter
+from engram.wings.tuning.parts import tuning_of
+from engram.wings.tuning.services.learning_process import learn_apart
+from engram.wings.tuning.services.tuning_job import TUNE, TuningJob
+from engram.wings.tuning.storage import tuning_generations
+from engram.wings.tuning.wing import WING
+from tests.services.erasure.test_erasure_service import erase
+from tests.support import past, state, undo
+from tests.support.encoder import SOME_ENCODER
+from tests.support.jobs import run_again, runner
+from tests.support.tuned import JUDGED, PERMISSIVE, finish_jobs, judge_questions
+from tests.wings.tuning.conftest import Tune
+
+LEARN = "engram.wings.tuning.services.tuning_job.learn_apart"
+
+
+@pytest.fixture
+def scope(application: Application, curie: str) -> Scope:
+    return application.auth.access.scope(curie)
+
+
+def find_serving(application: Application, scope: Scope) -> int:
+    with application.database.read() as reader:
+        return tuning_generations.find_serving(reader, scope.collection.id)
+
+
+def revoke(application: Application, scope: Scope, event: int) -> None:
+    assert application.learning.revocation.revoke(scope, event).status == "revoked"
+
+
+def count_open_jobs(application: Application, scope: Scope) -> int:
+    jobs = state.rows(application, scope.collection.name, "job")
+    return len([job for job in jobs if job["kind"] == TUNE.name and job["status"] == "queued"])
+
+
+def test_a_job_stores_the_adapter_with_its_verdicts_and_has_it_serve(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    job = tune(scope)
+    assert job.status == "succeeded"
+    standing = tuning_of(application).tuning.load_standing(scope)
+    (made,) = standing.generations
+    assert job.result == {"generation": 1, "accepted": True, "reason": made.reason}
+    assert standing.serving == made.number == 1
+    assert made.reason.startswith("used: held-out questions ")
+    assert (made.judged_count, made.question_count, made.verdict_count) == (len(JUDGED),) * 3
+    assert made.figures["others"]["questions"] + made.figures["sharing"]["questions"] == len(JUDGED)
+    listed = state.rows(application, scope.collection.name, "tuning_verdict")
+    assert sorted(row["event_id"] for row in listed) == judged
+    undo.assert_verified(application, scope.collection.name)
+
+
+def test_the_same_log_gives_the_same_adapter(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    for _ in range(2):
+        tune(scope)
+    one, two = state.rows(application, scope.collection.name, "tuning_generation")
+    assert one["adapter"] == two["adapter"]
+    assert Adapter.from_bytes(bytes.fromhex(one["adapter"][2:])).rank == 4
+    assert len(one["adapter"]) / 2 < 700_000
+
+
+def test_what_is_refused_is_stored_without_its_adapter(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    job = tune(scope, replace(PERMISSIVE, z=1e9))
+    assert job.result is not None
+    assert not job.result["accepted"]
+    assert job.result["reason"].startswith("not used: held-out questions ")
+    (row,) = state.rows(application, scope.collection.name, "tuning_generation")
+    assert row["adapter"] is None
+    assert state.rows(application, scope.collection.name, "tuning_verdict") == []
+    assert find_serving(application, scope) == 0
+
+
+def test_too_few_needs_teach_nothing(application: Application, scope: Scope, judged: list[int], tune: Tune) -> None:
+    job = tune(scope, DEFAULT_RULE)
+    assert job.result is not None
+    assert job.result["reason"] == "not learned: verdicts on 5 needs, of 20 at least"
+
+
+def test_a_revoked_verdict_withdraws_what_it_taught_in_the_same_transaction(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    later = judge_questions(application, scope.collection.name, [("What is radioactive?", "polonium")])
+    tune(scope)
+    assert find_serving(application, scope) == 2
+    revoke(application, scope, later[0])
+    assert find_serving(application, scope) == 1
+    assert count_open_jobs(application, scope) == 1
+    undo.assert_verified(application, scope.collection.name)
+    revoke(application, scope, judged[0])
+    assert find_serving(application, scope) == 0
+    rows = state.rows(application, scope.collection.name, "tuning_generation")
+    assert [row["adapter"] for row in rows] == [None, None]
+    assert all(row["withdrawn_at"] for row in rows)
+    undo.assert_verified(application, scope.collection.name)
+    finish_jobs(application)
+    (learned, *_) = tuning_of(application).tuning.load_standing(scope).generations
+    assert (learned.number, learned.question_count) == (3, len(JUDGED) - 1)
+    assert find_serving(application, scope) == 3
+
+
+def test_nothing_is_withdrawn_if_the_transaction_fails(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    def fail() -> None:
+        with application.database.write() as writer:
+            application.learning.revocation.take_back(writer, scope.collection.id, judged[:1])
+            assert tuning_generations.find_serving(writer, scope.collection.id) == 0
+            raise LookupError
+
+    tune(scope)
+    with pytest.raises(LookupError):
+        fail()
+    assert find_serving(application, scope) == 1
+
+
+def test_an_erased_person_withdraws_what_the_verdicts_taught(
+    application: Application, curie: str, scope: Scope, tune: Tune
+) -> None:
+    judge_questions(application, curie, judge="quuxina")
+    tune(scope)
+    assert find_serving(application, scope) == 1
+    erase(application, curie, kind="judge", name="quuxina")
+    assert find_serving(application, scope) == 0
+    assert state.rows(application, curie, "tuning_verdict") == []
+    undo.assert_verified(application, curie)
+
+
+def test_verdicts_that_are_revoked_meanwhile_teach_nothing(
+    application: Application, scope: Scope, judged: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned: list[Sequence[int]] = []
+
+    class SlowJob(TuningJob):
+        def _store(self, writer: Writer, work: Work, samples: object, attempt: object) -> bool:
+            learned.append(samples.events)  # type: ignore[attr-defined]
+            if len(learned) == 1:
+                other = application.database
+                with other.write() as beside:
+                    application.learning.revocation.take_back(beside, scope.collection.id, judged[:1])
+            return super()._store(writer, work, samples, attempt)  # type: ignore[arg-type]
+
+    tuning_of(application).tuning.request(scope)
+    handler = SlowJob(application.database, lambda: application.models.encoder, rule=PERMISSIVE)
+    run_again(application, runner(application, tune=handler))
+    assert learned == [judged, judged[1:]]
+    (made,) = state.rows(application, scope.collection.name, "tuning_generation")
+    assert made["verdict_count"] == len(judged) - 1
+    undo.assert_verified(application, scope.collection.name)
+
+
+def test_passages_with_readers_teach_nothing(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    readers = application.corpus.readers
+    readers.set_of_passage(scope, "tokyo", ["user:ana"])
+    tune(scope)
+    (made,) = tuning_of(application).tuning.load_standing(scope).generations
+    assert made.question_count == len(JUDGED) - 1
+    readers.set_of_passage(scope, "warsaw", ["user:ana"])
+    assert find_serving(application, scope) == 1
+    tuning_of(application).tuning.maintain(lambda: False)
+    assert find_serving(application, scope) == 0
+    assert count_open_jobs(application, scope) == 1
+
+
+def test_verify_finds_a_serving_generation_that_should_not(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    with application.database.write() as writer:
+        writer.execute(
+            "DELETE FROM tuning_verdict WHERE collection_id = %(c)s AND event_id = %(e)s",
+            {"c": scope.collection.id, "e": judged[0]},
+        )
+        writer.execute(
+            "UPDATE feedback_event SET status = 'revoked' WHERE collection_id = %(c)s AND id = %(e)s",
+            {"c": scope.collection.id, "e": judged[1]},
+        )
+        writer.execute(
+            "UPDATE tuning_generation SET encoder_fingerprint = 'other' WHERE collection_id = %(c)s",
+            {"c": scope.collection.id},
+        )
+    report = application.revocation.verification.verify(scope)
+    found = [one.reason for one in report.differences if one.table == "tuning_generation"]
+    assert found == [
+        f"was taught by verdict {judged[1]}, which does not count",
+        f"lists {len(judged) - 1} verdicts, and was taught by {len(judged)}",
+        "serves, and belongs to another encoder",
+    ]
+
+
+def test_a_reset_removes_all_generations(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    application.revocation.learning_reset.reset(scope)
+    assert state.rows(application, scope.collection.name, "tuning_generation") == []
+    assert find_serving(application, scope) == 0
+
+
+def test_learning_that_takes_too_long_is_told(
+    application: Application, scope: Scope, judged: list[int], tune: Tune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LEARN, partial(learn_apart, seconds=0.0))
+    job = tune(scope)
+    assert job.result is not None
+    assert job.result["reason"] == "not learned: it took longer than 0 seconds"
+    monkeypatch.setattr(LEARN, partial(learn_apart, memory_bytes=1 << 20))
+    job = tune(scope)
+    assert job.result is not None
+    assert job.result["reason"] == "not learned: it broke off, or needs more than 1 MB"
+
+
+def test_a_worker_that_stops_learns_nothing(application: Application, scope: Scope, judged: list[int]) -> None:
+    job = tuning_of(application).tuning.request(scope)
+    handler = TuningJob(application.database, lambda: application.models.encoder, rule=PERMISSIVE)
+    run_again(application, runner(application, tune=handler), lambda: True)
+    assert state.rows(application, scope.collection.name, "tuning_generation") == []
+    assert count_open_jobs(application, scope) == 1
+    assert application.jobs.jobs.cancel(scope, job).job.status == "cancelled"
+
+
+def test_another_encoder_begins_without_a_generation(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    with application.database.write() as writer:
+        staged_embeddings.enter(writer, scope.collection.id, SOME_ENCODER)
+    assert find_serving(application, scope) == 0
+    with pytest.raises(InvalidRequestError, match="belongs to another encoder"):
+        tuning_of(application).tuning.roll_back(scope, 1)
+    tuning_of(application).tuning.switch(scope, is_on=True)
+    assert find_serving(application, scope) == 0
+
+
+def test_a_copy_of_a_past_moment_begins_without_a_generation(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    name = f"{scope.collection.name}-past"
+    past.rebuild_past(application, scope.collection.name, past.now(application), name)
+    assert find_serving(application, application.auth.access.scope(name)) == 0
+    assert state.rows(application, name, "tuning_generation") == []
+    undo.assert_verified(application, name)
+
+
+def test_a_wing_that_is_cleared_leaves_no_pointer(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    assert WING.forget is not None
+    with application.database.write() as writer:
+        WING.forget(writer)
+    assert find_serving(application, scope) == 0
+
+
+def test_a_deleted_collection_takes_its_generations(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    application.corpus.ingest.delete_collection(scope)
+    application.maintenance.removal.run(lambda: False)
+    with application.database.read() as reader:
+        assert tuning_generations.list_all(reader, scope.collection.id) == []
+        assert tuning_generations.count_verdicts(reader, scope.collection.id, 1) == 0
