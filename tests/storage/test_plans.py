@@ -69,6 +69,8 @@ WHOLE_COLLECTIONS = {
     "key_generations.page": "evolutions are few, and listed",
     "key_generations.list_touched_passages": "a rollback looks for what the evolutions took in",
     "evolved_keys.list_due": "one row a collection says whether an evolution is due",
+    "evolved_keys.list_behind": "one row a collection says whether all verdicts are credited",
+    "key_evidence_log.list_uncredited": "keys that learn again look for all that was not credited",
     "staged_keys.list_unstaged": "a re-key job goes through all passages",
     "staged_keys.count": "what a re-key job staged is as much as there are passages",
     "staged_keys.let_go": "what a re-key job staged is as much as there are passages",
@@ -151,7 +153,7 @@ def _watch_workload(servers: Servers, settings: Settings, application: Applicati
 
 
 @pytest.mark.parametrize("kind", knowledge.KINDS)
-@pytest.mark.wing("experiments", "facts", "sessions", "tuning", "why")
+@pytest.mark.wing("experiments", "facts", "published", "sessions", "tuning", "why")
 def test_a_new_collection_is_looked_up(
     kind: str, filled: Servers, settings: Settings, application: Application
 ) -> None:
@@ -224,7 +226,7 @@ def _list_search_plans(application: Application, *, broadly: bool) -> list[str]:
         ]
 
 
-@pytest.mark.wing("experiments", "facts", "sessions", "tuning", "why")
+@pytest.mark.wing("experiments", "facts", "published", "sessions", "tuning", "why")
 def test_plans_made_while_there_is_nothing_serve_when_there_is(
     addresses: Servers, settings: Settings, application: Application
 ) -> None:

@@ -99,7 +99,10 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
     for accepted in [application.learning.log.submit(by_id, uuid4().hex) for _ in range(4)]:
         accepted.result()
     application.learning.learner.apply_overdue(0.0, 100)
-    published_of(application).evolve.run_due()
+    for learns in (False, True):
+        application.corpus.collection_settings.configure(scope, {"passage_keys": {"learn": learns}})
+        application.learning.verdicts.accept(by_words, f"{name} keys {learns}", wait=True)
+        published_of(application).sweep()
 
 
 def _go_in_rounds(application: Application, scope: Scope) -> None:

@@ -65,6 +65,12 @@ class IndexRecallOut(ResponseModel):
     measured_at: datetime
 
 
+class PassageKeysOut(BaseModel):
+    """Whether verdicts teach passage keys."""
+
+    learn: bool
+
+
 class CollectionOut(ResponseModel):
     """A collection and what it holds."""
 
@@ -110,6 +116,7 @@ class CollectionOut(ResponseModel):
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None
     exploration: ExplorationOut | None
+    passage_keys: PassageKeysOut | None = Field(description="Null: verdicts teach passage keys.")
     indexed: list[str] = Field(
         description="Its tables that are searched by a vector index (passage, entity, question); the others are "
         "searched exactly."

@@ -42,6 +42,10 @@ def set_collection(
     ] = None,
     slots: Annotated[int | None, typer.Option(help="Last positions of an answer that it may take.")] = None,
     seed: Annotated[int | None, typer.Option(help="Make its draws repeatable.")] = None,
+    learn_keys: Annotated[
+        bool | None,
+        typer.Option("--learn-keys/--no-learn-keys", help="Have verdicts teach passage keys, or leave them alone."),
+    ] = None,
     no_exploration: Annotated[bool, typer.Option("--no-exploration", help="End the exploration.")] = False,
     corpus_kind: Annotated[
         str | None,
@@ -77,6 +81,8 @@ def set_collection(
         patch["experiment"] = None if experiment is None else _document(experiment)
     if exploring or no_exploration:
         patch["exploration"] = exploring or None
+    if learn_keys is not None:
+        patch["passage_keys"] = None if learn_keys else {"learn": False}
     if corpus_kind is not None:
         patch["corpus_kind"] = None if corpus_kind == "auto" else corpus_kind
     if passage_facts is not None:

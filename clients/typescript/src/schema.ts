@@ -2823,6 +2823,8 @@ export interface components {
              * @enum {string}
              */
             passage_facts: "on" | "off";
+            /** @description Null: verdicts teach passage keys. */
+            passage_keys: components["schemas"]["PassageKeysOut"] | null;
             /** @description Of a copy that `engram replay` made: of what, and as of when. */
             past: components["schemas"]["PastOut"] | null;
             /**
@@ -2918,6 +2920,8 @@ export interface components {
              * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
              */
             passage_facts?: ("on" | "off") | null;
+            /** @description Null: verdicts teach passage keys. */
+            passage_keys?: components["schemas"]["PassageKeysIn"] | null;
             /**
              * Serving
              * @description 'live'; 'shadow': it learns, and serves without memory whatever a query says. Null: 'live'.
@@ -6423,6 +6427,25 @@ export interface components {
              * @description By all of the following together, which need not be their sum.
              */
             score: number;
+        };
+        /**
+         * PassageKeysIn
+         * @description Whether verdicts teach passage keys.
+         */
+        PassageKeysIn: {
+            /**
+             * Learn
+             * @description False: verdicts leave keys as they are, and their expansions wait in the log until it is true.
+             */
+            learn: boolean;
+        };
+        /**
+         * PassageKeysOut
+         * @description Whether verdicts teach passage keys.
+         */
+        PassageKeysOut: {
+            /** Learn */
+            learn: boolean;
         };
         /**
          * PassageOut

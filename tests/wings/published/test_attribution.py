@@ -88,16 +88,16 @@ class TestCredits:
         receipts = [verdict(application, curie, wait=False, question=text) for text in (QUESTION, "Which one?")]
         first, second = (receipt.event.id for receipt in receipts)
         target, attribution = state.collection_id(application, curie), published_of(application).attribution
-        units, space = attribution.prepare(target, [second])
+        prepared = attribution.prepare(target, [second])
         turned = {
             digest: replace(
                 unit, embedding=unit_length(unit.embedding + 1e-3 * (np.arange(len(unit.embedding)) % 7))
             )
-            for digest, unit in units.items()
+            for digest, unit in prepared.units.items()
         }
         assert application.learning.learner.apply(target, [first]) == 1
         with monkeypatch.context() as patch:
-            patch.setattr(attribution, "prepare", lambda *_: (turned, space))
+            patch.setattr(attribution, "prepare", lambda *_: replace(prepared, units=turned))
             assert application.learning.learner.apply(target, [second]) == 1
         undo.assert_verified(application, curie)
 

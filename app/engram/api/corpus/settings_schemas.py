@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StrictInt
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StrictBool, StrictInt
 
 from engram.api.schemas import MAX_ID, LanguageCode, Model, Storable, Text, Whole
 from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
@@ -70,6 +70,14 @@ class ExplorationIn(Model):
     )
 
 
+class PassageKeysIn(Model):
+    """Whether verdicts teach passage keys."""
+
+    learn: StrictBool = Field(
+        description="False: verdicts leave keys as they are, and their expansions wait in the log until it is true."
+    )
+
+
 class CollectionPatch(Model):
     """Changes of how a collection serves; an absent field stays, null clears."""
 
@@ -81,6 +89,7 @@ class CollectionPatch(Model):
     )
     experiment: ExperimentIn | None = Field(default=None, description="Replaces the arms as a whole. Null: none.")
     exploration: ExplorationIn | None = Field(default=None, description="Null: none.")
+    passage_keys: PassageKeysIn | None = Field(default=None, description="Null: verdicts teach passage keys.")
     corpus_kind: CorpusKind | None = Field(
         default=None,
         description="Which ranking weights it has, if you know better than its titles and questions tell. "

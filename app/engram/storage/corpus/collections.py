@@ -81,6 +81,7 @@ class Collection:
         key_generation: the evolution that its passage keys stand at; 0: base keys serve.
         key_building: what base keys are made of: full, title, abstract or keywords.
         serving: live, or shadow: it learns, and serves without memory.
+        passage_keys: as the wing ``published`` keeps it; None: verdicts teach passage keys.
         experiment, exploration: as the wing ``experiments`` keeps them; None for none.
         past: of a copy that a replay made: ``of`` which collection, as of when (``until``), by which ``job``, and
             its ``report``; None: it is none.
@@ -114,6 +115,7 @@ class Collection:
     serving: str = "live"
     experiment: Mapping[str, Any] | None = None
     exploration: Mapping[str, Any] | None = None
+    passage_keys: Mapping[str, Any] | None = None
     past: Mapping[str, Any] | None = None
     indexed: Sequence[str] = ()
     tenant: str = LOCAL_TENANT
@@ -157,7 +159,7 @@ class OpenedCollection:
 
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
-    "key_generation, key_building, serving, experiment, exploration, past, indexed, tenant, space, "
+    "key_generation, key_building, serving, experiment, exploration, passage_keys, past, indexed, tenant, space, "
     "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, languages, language, "
     "link_template, has_versions, created_at"
 )

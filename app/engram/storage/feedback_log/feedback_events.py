@@ -210,7 +210,20 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
     Raises:
         ValueError: a verdict is of a version that is not known here.
     """
-    rows = writer.rows(
+    return _load_events(writer, collection_id, events, f"{_PENDING} FOR UPDATE SKIP LOCKED")
+
+
+def load_applied(reader: Reader, collection_id: int, events: Sequence[int]) -> list[PendingEvent]:
+    """Return the applied ones of the events, as they were applied, in order of acceptance.
+
+    Raises:
+        ValueError: a verdict is of a version that is not known here.
+    """
+    return _load_events(reader, collection_id, events, "status = 'applied'")
+
+
+def _load_events(reader: Reader, collection_id: int, events: Sequence[int], condition: str) -> list[PendingEvent]:
+    rows = reader.rows(
         f"""
         SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
                judged.embedding, judged.time_embedding, judged.sufficiency, {JUDGED_COLUMNS},
@@ -219,15 +232,14 @@ def lock_pending(writer: Writer, collection_id: int, events: Sequence[int]) -> l
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, judge, trusted, received_at, query_id FROM feedback_event
-            WHERE collection_id = %(collection)s AND id = wanted.id AND {_PENDING}
-            FOR UPDATE SKIP LOCKED
+            WHERE collection_id = %(collection)s AND id = wanted.id AND {condition}
         ) AS event
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
         ORDER BY event.id
         """,
         {"collection": collection_id, "ids": integers(sorted(events))},
     )
-    verdicts = logged_verdicts.read(writer, collection_id, [row.id for row in rows])
+    verdicts = logged_verdicts.read(reader, collection_id, [row.id for row in rows])
     return [
         PendingEvent(
             id=row.id,

@@ -9,6 +9,7 @@ from engram.storage.database import Database
 from engram.wings.published.core.evolution import KeyRules
 from engram.wings.published.services.attribution import Attribution, KeyLearning
 from engram.wings.published.services.expansion_validation import GATE_TOP_K, ExpansionValidation
+from engram.wings.published.services.key_catch_up import KeyCatchUpService
 from engram.wings.published.services.key_evolution import KeyEvolutionService
 from engram.wings.published.services.key_view import KeyViewService
 
@@ -49,6 +50,16 @@ class PublishedServices:
     def evolve(self) -> KeyEvolutionService:
         """Evolution of passage keys."""
         return KeyEvolutionService(self.database, self.key_learning.rules)
+
+    @locked_property
+    def catch_up(self) -> KeyCatchUpService:
+        """Credit of verdicts that came while keys did not learn."""
+        return KeyCatchUpService(self.database, self.attribution)
+
+    def sweep(self) -> None:
+        """Credit verdicts of collections whose keys learn again, and evolve what is due."""
+        self.catch_up.run()
+        self.evolve.run_due()
 
     @locked_property
     def key_view(self) -> KeyViewService:

@@ -6,6 +6,7 @@ from engram.wings.published.parts import PublishedServices, published_of
 from engram.wings.published.services.derived_keys import DerivedKeys
 from engram.wings.published.services.key_causes import PassageKeyExplainer
 from engram.wings.published.services.key_credit_effect import KeyCreditEffect
+from engram.wings.published.services.key_settings import complete_passage_keys
 from engram.wings.published.storage.key_tables import TABLES
 
 
@@ -53,6 +54,7 @@ WING = Wing(
     make_derived_state=make_derived_state,
     make_verdict_effect=make_verdict_effect,
     key_explainer=PassageKeyExplainer(),
-    sweep=lambda services: services.evolve.run_due(),
+    sweep=lambda services: services.sweep(),
+    collection_settings={"passage_keys": complete_passage_keys},
     tables=TABLES,
 )

@@ -1238,6 +1238,14 @@ class PassageInfluenceOut(Struct):
     """
 
 
+class PassageKeysOut(Struct):
+    """
+    Whether verdicts teach passage keys.
+    """
+
+    learn: bool
+
+
 class PassageSourceOut(Struct):
     """
     Where a passage comes from.
@@ -2350,6 +2358,10 @@ class CollectionOut(Struct):
     passage_facts: Literal["on", "off"]
     """
     Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off': none.
+    """
+    passage_keys: PassageKeysOut | None
+    """
+    Null: verdicts teach passage keys.
     """
     past: PastOut | None
     """

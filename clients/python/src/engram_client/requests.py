@@ -658,6 +658,17 @@ class PassageIn(TypedDict):
     title: NotRequired[str | None]
 
 
+class PassageKeysIn(TypedDict):
+    """
+    Whether verdicts teach passage keys.
+    """
+
+    learn: bool
+    """
+    False: verdicts leave keys as they are, and their expansions wait in the log until it is true.
+    """
+
+
 class PassagesIn(TypedDict):
     """
     Up to 1,000 passages in one JSON document.
@@ -1090,6 +1101,10 @@ class CollectionPatch(TypedDict):
     passage_facts: NotRequired[Literal["on", "off"] | None]
     """
     Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
+    """
+    passage_keys: NotRequired[PassageKeysIn | None]
+    """
+    Null: verdicts teach passage keys.
     """
     serving: NotRequired[Literal["live", "shadow"] | None]
     """

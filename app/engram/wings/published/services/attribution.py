@@ -20,6 +20,7 @@ from engram.storage.retrieval.query_focus import GraphLimits, Vector
 from engram.wings.published.core import evolution as core
 from engram.wings.published.core.evolution import KeyRules, Saturation
 from engram.wings.published.services.expansion_validation import ExpansionValidation
+from engram.wings.published.services.key_settings import do_keys_learn
 from engram.wings.published.storage import evolved_keys, key_credits, key_evidence_log
 from engram.wings.published.storage.evolved_keys import EvolutionProgress
 from engram.wings.published.storage.key_credits import Credit, ExpansionEvidence, Unit
@@ -59,6 +60,21 @@ class _EventUnits:
         return np.stack([unit.embedding for unit in self.units])
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedUnits:
+    """Expansion units of some events.
+
+    Attributes:
+        units: by text hash.
+        space: that their vectors are of; None: there are none.
+        is_taught: false where the events bring some, and the keys of the collection do not learn.
+    """
+
+    units: Units
+    space: int | None
+    is_taught: bool = True
+
+
 class Attribution:
     """Turns the expansions of verdicts into credits and memories, in the transaction that applies the verdicts.
 
@@ -80,11 +96,8 @@ class Attribution:
         self._learning = learning
         self._validation = validation
 
-    def prepare(self, collection_id: int, events: Sequence[int]) -> tuple[Units, int | None]:
+    def prepare(self, collection_id: int, events: Sequence[int]) -> PreparedUnits:
         """The expansion units of these events, embedded where they are new; no transaction is open meanwhile.
-
-        Returns:
-            And the space that their vectors are of; None: there are none.
 
         Raises:
             NotFoundError: the collection is gone.
@@ -96,11 +109,13 @@ class Attribution:
                 for expansion in expansions:
                     wanted.setdefault(text_hash(expansion.text), expansion)
             if not wanted:
-                return {}, None
+                return PreparedUnits({}, None)
             collection = collections.load_by_id(reader, collection_id)
+            if not do_keys_learn(collection):
+                return PreparedUnits({}, None, is_taught=False)
             stored_units = key_credits.load_units(reader, collection_id, list(wanted))
         new = {digest: wanted[digest] for digest in wanted.keys() - stored_units.keys()}
-        return {**stored_units, **self.embed_units(collection, new)}, collection.space
+        return PreparedUnits({**stored_units, **self.embed_units(collection, new)}, collection.space)
 
     def embed_units(self, collection: Collection, expansions: Mapping[bytes, Expansion]) -> Units:
         """The units of these expansions, by text hash; no transaction is open meanwhile.

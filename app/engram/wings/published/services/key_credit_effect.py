@@ -11,6 +11,7 @@ from engram.storage.database import Writer
 from engram.telemetry.stages import stage
 from engram.wings.published.services.attribution import Attribution, Units
 from engram.wings.published.services.key_evolution import KeyEvolutionService
+from engram.wings.published.storage import evolved_keys
 
 log = structlog.get_logger(__name__)
 
@@ -34,8 +35,18 @@ class KeyCreditEffect:
             NotFoundError: the collection is gone.
             EmbeddingSpaceMismatchError: there are new expansions, and its vectors are of another encoder.
         """
-        units, space = self.attribution().prepare(collection_id, events)
-        return _CreditedUnits(self, units, space) if units else BatchEffect()
+        prepared = self.attribution().prepare(collection_id, events)
+        if not prepared.is_taught:
+            return _PassedVerdicts()
+        return _CreditedUnits(self, prepared.units, prepared.space) if prepared.units else BatchEffect()
+
+
+class _PassedVerdicts(BatchEffect):
+    """Verdicts that teach no key, because the collection says so."""
+
+    def record(self, writer: Writer, batch: VerdictBatch) -> None:
+        """Note that there is something to credit once keys learn again."""
+        evolved_keys.note_behind(writer, batch.collection_id)
 
 
 class _CreditedUnits(BatchEffect):

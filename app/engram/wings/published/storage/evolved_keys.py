@@ -141,6 +141,36 @@ def list_due(reader: Reader) -> list[int]:
     return [row.collection_id for row in rows]
 
 
+def note_behind(writer: Writer, collection_id: int) -> None:
+    """Note that a verdict was applied whose expansions are not credited."""
+    writer.execute(
+        """
+        INSERT INTO key_evolution AS held (collection_id, behind) VALUES (%(collection)s, true)
+        ON CONFLICT (collection_id) DO UPDATE SET behind = true WHERE NOT held.behind
+        """,
+        {"collection": collection_id},
+    )
+
+
+def clear_behind(writer: Writer, collection_id: int) -> None:
+    """Note that the expansions of all applied verdicts are credited, under ``lock``."""
+    writer.execute(
+        "UPDATE key_evolution SET behind = false WHERE collection_id = %(collection)s",
+        {"collection": collection_id},
+    )
+
+
+def list_behind(reader: Reader) -> list[int]:
+    """Collections whose keys learn, and have not learned of all verdicts."""
+    rows = reader.rows(
+        """
+        SELECT key.collection_id FROM key_evolution key JOIN collection ON collection.id = key.collection_id
+        WHERE key.behind AND coalesce((collection.passage_keys->>'learn')::boolean, true)
+        """
+    )
+    return [row.collection_id for row in rows]
+
+
 def lock_bases(writer: Writer, collection_id: int, passages: Sequence[int]) -> dict[int, Vector]:
     """Passage -> dense base key, unit length, (d,); those that exist are kept from deletion, locked in id order."""
     return _load_vectors(writer, collection_id, passages, "FOR KEY SHARE OF p")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engram.core.filter.judge_standing import FULL_WEIGHT
 from engram.core.filter.logged_verdict import Expansion
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import logged_verdicts
@@ -126,6 +127,28 @@ def set_methods(writer: Writer, collection_id: int, methods: dict[int, str], rem
         """,
         {"collection": collection_id, "ids": list(removed)},
     )
+
+
+def list_uncredited(reader: Reader, collection_id: int, limit: int) -> list[int]:
+    """Applied events, not of new judges, whose expansions have no evidence yet, in id order."""
+    rows = reader.rows(
+        f"""
+        SELECT event.id FROM feedback_event event
+        WHERE event.collection_id = %(collection)s AND event.status = 'applied'
+          AND event.standing >= {FULL_WEIGHT}
+          AND EXISTS (
+            SELECT FROM verdict_expansion brought
+            WHERE brought.collection_id = %(collection)s AND brought.event_id = event.id
+          )
+          AND NOT EXISTS (
+            SELECT FROM key_evidence evidence
+            WHERE evidence.collection_id = %(collection)s AND evidence.event_id = event.id
+          )
+        ORDER BY event.id LIMIT %(limit)s
+        """,
+        {"collection": collection_id, "limit": limit},
+    )
+    return [row.id for row in rows]
 
 
 def list_waiting_gains(reader: Reader, collection_id: int) -> list[float]:

@@ -130,6 +130,12 @@ key_evolution = Table(
     require("stale_batches", Integer, default="0", comment="Full batches in a row without a better gain."),
     require("waiting", BigInteger, default="0", comment="Events that no generation has applied yet."),
     Column("due", Text, comment="Why an evolution is due; null if none is."),
+    require(
+        "behind",
+        Boolean,
+        default="false",
+        comment="Whether expansions of applied verdicts may not be credited yet.",
+    ),
     PrimaryKeyConstraint("collection_id"),
     CheckConstraint("due IN ('saturated', 'pending')", name="due"),
     comment="State of a collection's batches (ERM, Eqs. 9-10). Its row is the lock on all key state.",

@@ -1,0 +1,81 @@
+"""Keys that a collection does not let learn, and their credit from the log once it does."""
+
+import pytest
+
+from engram.composition.container import Application
+from engram.wings.published.parts import published_of
+from engram.wings.published.services.key_catch_up import KeyCatchUpService
+from tests.support import evolving, state
+
+LEFT_ALONE = ("key_evidence", "key_credit", "expansion_unit", "expansion_memory", "key_generation", "passage_key")
+
+
+def set_learning(application: Application, name: str, learns: bool) -> None:
+    scope = application.auth.access.scope(name)
+    setting = None if learns else {"learn": False}
+    application.corpus.collection_settings.configure(scope, {"passage_keys": setting})
+
+
+def apply(application: Application, name: str, events: list[int]) -> None:
+    applied = application.learning.learner.apply(state.collection_id(application, name), events)
+    assert applied == len(events)
+
+
+def catch_up(application: Application) -> None:
+    """Sweep until nothing is left to credit."""
+    while published_of(application).catch_up.run():
+        pass
+
+
+def test_verdicts_leave_keys_alone(application: Application, curie: str) -> None:
+    evolving.verdict(application, curie)
+    evolving.evolve(application, application.auth.access.scope(curie))
+    set_learning(application, curie, False)
+    before = {table: evolving.rows(application, curie, table) for table in LEFT_ALONE}
+    receipt = evolving.verdict(application, curie, passages=("curie",), expansions=(evolving.SPECIFIC,))
+    assert receipt.keys is None
+    assert len(receipt.changes or ()) > 0
+    application.sweep_wings()
+    assert {table: evolving.rows(application, curie, table) for table in LEFT_ALONE} == before
+    assert all(before.values())
+
+
+def test_keys_that_learn_later_are_as_if_they_always_had(
+    application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope, events = application.auth.access.scope(curie), evolving.stream(application, curie, 7, seed=1)
+    apply(application, curie, events)
+    progress = published_of(application).evolve.load_standing(scope).progress
+    evolving.evolve(application, scope)
+    always = evolving.list_learned(application, curie)
+    assert all(always.values())
+
+    evolving.forget_keys(application, curie)
+    set_learning(application, curie, False)
+    apply(application, curie, events)
+    assert not any(evolving.list_learned(application, curie).values())
+    set_learning(application, curie, True)
+    monkeypatch.setattr("engram.wings.published.services.key_catch_up.BATCH", 3)
+    catch_up(application)
+    assert published_of(application).evolve.load_standing(scope).progress == progress
+    evolving.evolve(application, scope)
+    assert evolving.list_learned(application, curie) == always
+    (standing,) = state.rows(application, curie, "key_evolution")
+    assert standing["behind"] is False
+
+
+def test_revoked_verdicts_are_not_credited(application: Application, curie: str) -> None:
+    set_learning(application, curie, False)
+    receipt = evolving.verdict(application, curie)
+    application.learning.revocation.revoke(application.auth.access.scope(curie), receipt.event.id)
+    set_learning(application, curie, True)
+    catch_up(application)
+    assert not any(evolving.list_learned(application, curie).values())
+
+
+def test_a_collection_that_never_learned_has_nothing_to_credit(application: Application, curie: str) -> None:
+    evolving.verdict(application, curie)
+    learned = evolving.list_learned(application, curie)
+    service: KeyCatchUpService = published_of(application).catch_up
+    assert service.credit_batch(state.collection_id(application, curie)) == 0
+    assert evolving.list_learned(application, curie) == learned
