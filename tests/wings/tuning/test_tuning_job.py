@@ -136,7 +136,8 @@ def test_nothing_is_withdrawn_if_the_transaction_fails(
 def test_an_erased_person_withdraws_what_the_verdicts_taught(
     application: Application, curie: str, scope: Scope, tune: Tune
 ) -> None:
-    judge_questions(application, curie, judge="quuxina")
+    judge_questions(application, curie, JUDGED[:3])
+    judge_questions(application, curie, JUDGED[3:], judge="quuxina")
     tune(scope)
     assert find_serving(application, scope) == 1
     erase(application, curie, kind="judge", name="quuxina")

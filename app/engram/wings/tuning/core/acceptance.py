@@ -49,6 +49,7 @@ class AcceptanceRule:
         most_loss: ``sharing`` may not lose surely more, by ``loss_z`` standard errors.
         loss_z: see ``most_loss``.
         least_overlap: mean share of the first five passages that unjudged questions keep, at the least.
+        without_each_judge: whether the gain must be there without any one judge.
         judge_share: most of all weight that one judge's verdicts have, if there are several judges.
     """
 
@@ -58,6 +59,7 @@ class AcceptanceRule:
     most_loss: float = 0.005
     loss_z: float = 1.0
     least_overlap: float = 0.4
+    without_each_judge: bool = True
     judge_share: float = 0.25
 
 
@@ -289,7 +291,8 @@ def decide(
     measured = {name: measure_gain(gains[which], needs[which], counts[which]) for name, which in groups.items()}
     others, sharing = measured["others"], measured["sharing"]
     refusal = _find_refusal(others, sharing, overlap, rule)
-    if refusal is None and judges is not None and not _gain_without_each(gains, ~shares, counts, judges):
+    asked = judges if rule.without_each_judge else None
+    if refusal is None and asked is not None and not _gain_without_each(gains, ~shares, counts, asked):
         refusal = "not used: held-out questions gain by one judge's verdicts alone"
     reason = refusal or f"used: held-out questions {others}"
     return Acceptance(refusal is None, reason, measured["all"], measured["others"], measured["sharing"], overlap)
