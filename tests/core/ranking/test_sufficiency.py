@@ -18,7 +18,6 @@ from engram.core.ranking.sufficiency import (
     build_counted_observation,
     build_observation,
     compute_learned_mean,
-    compute_withholding_threshold,
     compute_word_coverage,
     features,
     label_answer,
@@ -448,13 +447,6 @@ class TestObserve:
             build_counted_observation(draw_answer(0), 1, FLAT, 0.0)
         with pytest.raises(ValueError, match="must be 0 or 1"):
             build_counted_observation(draw_answer(0), 2, FLAT, 1.0)
-
-
-@pytest.mark.parametrize(("count", "withheld"), [(1, 0), (9, 0), (19, 1), (20, 1), (29, 2)])
-def test_level_withholds_one_right_answer_in_ten_at_most(count: int, withheld: int) -> None:
-    odds = np.random.default_rng(count).permutation(count) / 10.0
-    level = compute_withholding_threshold(np.column_stack([np.ones(count), odds]), np.array([0.0, 1.0]))
-    assert int((1.0 / (1.0 + np.exp(-odds)) < level - 1e-12).sum()) == withheld
 
 
 def test_a_probability_is_one_whatever_the_weights() -> None:

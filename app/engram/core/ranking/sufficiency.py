@@ -97,8 +97,6 @@ MOST_LOG_ODDS = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
 SMALLEST_XI = 1e-6
 """ξ up to here is 0, where c is 1/4."""
-WITHHELD_SHARE = 0.1
-"""Share of the right answers that ``min_sufficiency`` "auto" may withhold."""
 VERDICTS_FOR_HALF_WEIGHT = 8.0
 """Summed 1/R of confirmations, and of denials, at which all verdicts count half: four, at an R of 0.5."""
 LEAST_SHARE = 1e-9
@@ -228,23 +226,6 @@ def compute_word_coverage(
 def probability(features: Floats, weights: Floats) -> float:
     """Return the probability that the first five hold all the evidence, in [0, 1]."""
     return float(sigmoid(features @ weights))
-
-
-def compute_withholding_threshold(right: Floats, weights: Floats) -> float:
-    """Lower conformal quantile of the sufficiency of confirmed answers, in [0, 1].
-
-    At most ``WITHHELD_SHARE`` of further right answers are expected below it.
-
-    Of n answers, the k-th lowest has a share k / (n + 1) of further ones of their kind below it on average (Vovk et
-    al., 2005). With fewer than nine it is the lowest.
-
-    Args:
-        right: features of n > 0 answers that verdicts confirmed as sufficient, (n, k).
-        weights: (k,).
-    """
-    odds = np.sort(right @ weights)
-    lowest = odds[max(int(WITHHELD_SHARE * (len(odds) + 1)) - 1, 0)]
-    return float(sigmoid(lowest))
 
 
 def label_evidence(

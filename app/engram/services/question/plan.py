@@ -166,6 +166,7 @@ class QueryPlanner:
             policy=_choose_policy(query.strategy, profile),
             filter=compile_filter(query.filter),
             among=query.among,
+            without=query.without,
             intervals=_days(constraint, query.strategy, profile),
             key_vector=evolution.expand_query(vectors[0], vectors[1 : 1 + len(units)]) if units else None,
             gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
