@@ -8651,10 +8651,10 @@ export interface components {
             confirmed: number;
             /**
              * Source
-             * @description 'verdicts': answers of this collection that verdicts called sufficient. 'prior': there are too few of these; right answers of the data sets that the shipped weights were fitted to.
+             * @description 'passages': questions made from the collection's passages and asked without them. 'verdicts': these, and answers that verdicts called sufficient. 'prior': nothing is measured yet; right answers of the data sets that the shipped weights were fitted to.
              * @enum {string}
              */
-            source: "prior" | "verdicts";
+            source: "prior" | "passages" | "verdicts";
             /** Value */
             value: number;
         };
