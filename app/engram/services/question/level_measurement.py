@@ -1,9 +1,11 @@
 """Measuring from which sufficiency on a collection shows answers, by questions made from its own passages.
 
-Each sampled passage gives one question: every other content word of a sentence. The question is asked without the
-passage and its near-duplicates. Such answers are absent, so no label is needed (``core.ranking.withholding_level``).
+A question is every other content word of a statement. It is asked without the statement's passage and its
+near-duplicates. Such answers are absent, so no label is needed (``core.ranking.withholding_level``).
 """
 
+import math
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,7 +15,6 @@ from engram.context.errors import EmbeddingError, EmbeddingSpaceMismatchError, E
 from engram.core.ranking.weight_beliefs import Floats, sigmoid
 from engram.core.ranking.withholding_level import compute_masked_level
 from engram.core.text.headings import find_headings
-from engram.core.text.words import words
 from engram.providers.language import content_terms
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Principal, Scope
@@ -25,9 +26,13 @@ from engram.storage.database import Database
 
 log = structlog.get_logger(__name__)
 
-SAMPLED_PASSAGES = 64
+QUESTIONS = 64
+"""Questions at most, of as many passages where there are so many."""
+STATEMENTS = 3
+"""Statements of one passage, at most, that become questions."""
 LEAST_QUESTIONS = 12
 """Questions without which a sample tells too little: three or four of them lie below the level."""
+_WORD = re.compile(r"[\w'’-]+")
 LEAST_WORDS = 3
 """Words of a question."""
 GROWTH = 1.25
@@ -93,18 +98,19 @@ class LevelMeasurement:
         )
 
     def _derive_questions(self, collection: Collection) -> list[tuple[int, str]]:
-        """Return passage and question for each sampled passage that gives one."""
+        """Return the questions that sampled passages give, each with its passage."""
         with self._database.read() as reader:
-            sampled = measured_levels.sample_passages(reader, collection.id, SAMPLED_PASSAGES)
+            sampled = measured_levels.sample_passages(reader, collection.id, QUESTIONS)
             stored = passages.load_by_id(reader, collection.id, sampled)
             sentences: dict[int, list[str]] = {}
             for one in passages.list_sentences(reader, collection.id, sampled):
                 sentences.setdefault(one.passage_id, []).append(one.text)
+        count = min(math.ceil(QUESTIONS / max(len(sentences), 1)), STATEMENTS)
         return [
             (passage, question)
             for passage, texts in sentences.items()
-            if (question := derive_question(stored[passage].title, texts, stored[passage].language))
-        ]
+            for question in derive_questions(stored[passage].title, texts, stored[passage].language, count)
+        ][:QUESTIONS]
 
     def _ask_masked(self, collection: Collection, passage: int, question: str) -> Floats:
         """Ask without the passage and what has nearly its text; features of the answer, empty if nothing is found."""
@@ -121,21 +127,20 @@ class LevelMeasurement:
         return retrieve.find(retrieve.plan(Query(text=question, scope=scope, memory="off", without=without)))
 
 
-def derive_question(title: str | None, sentences: Sequence[str], language: str) -> str | None:
-    """Make a question from every other content word of the passage's longest statement; None of a short one.
+def derive_questions(title: str | None, sentences: Sequence[str], language: str, count: int) -> list[str]:
+    """Make questions from the ``count`` longest statements of a passage: every other content word of each.
 
     Questions of people have some of a sentence's words. A whole sentence would be nearer to other passages on its
     subject than they are.
 
     Args:
-        sentences: of the passage, in order.
+        sentences: of the passage, in order; headings among them give none, and short ones neither.
         language: of the passage.
     """
-    headings = find_headings(title, sentences)
     content = [
-        [word for word in dict.fromkeys(words(sentence)) if content_terms(word, language)]
-        for sentence, is_heading in zip(sentences, headings, strict=True)
+        [word for word in dict.fromkeys(_WORD.findall(sentence)) if content_terms(word, language)][::2]
+        for sentence, is_heading in zip(sentences, find_headings(title, sentences), strict=True)
         if not is_heading
     ]
-    longest = max(content, key=len, default=[])[::2]
-    return " ".join(longest) if len(longest) >= LEAST_WORDS else None
+    longest = sorted(content, key=len, reverse=True)[:count]
+    return [" ".join(words) for words in longest if len(words) >= LEAST_WORDS]
