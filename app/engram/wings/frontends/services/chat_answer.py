@@ -60,16 +60,12 @@ class ChatService:
         answers: AnswerService,
         questions: LongQuestions,
         llm: Llm | None,
-        *,
-        threshold: float,
     ) -> None:
-        """``threshold``: probability from which on quoted sentences count as sufficient."""
         self._database = database
         self._encoder = encoder
         self._answers = answers
         self._questions = questions
         self._llm = llm
-        self._threshold = threshold
 
     def answer(self, query: Query, earlier: Sequence[ChatTurn] = (), warnings: Warnings = ()) -> ChatAnswer:
         """Answer in words; where no endpoint is configured, quote the sentences that answer best.
@@ -106,13 +102,12 @@ class ChatService:
         quotes = quotations.quotes
         if level == "auto" and quotations.probability is not None and quotations.probability < LEAST_PROBABILITY:
             quotes = ()
-        reaches = retrieval.sufficiency is not None and retrieval.sufficiency >= self._threshold
         cited = [
             Citation(one.sentence.sentence_id, one.passage.passage_id, one.sentence.text, one.passage.source)
             for one in quotes
         ]
         warnings = (*warnings, *retrieval.warnings)
-        worded = WordedAnswer("", reaches and bool(quotes), cited, retrieval, warnings)
+        worded = WordedAnswer("", bool(quotes), cited, retrieval, warnings)
         return ChatAnswer(worded, quotes)
 
     def _choose_quotes(self, collection: Collection, retrieval: Answer) -> Quotations:
