@@ -76,4 +76,3 @@ def test_auto_withholds_few_right_answers_and_verdicts_do_not_flatter_absent_one
     later = [ask(harness, question) for question in documents.unlabelled]
     before, after = (fmean(answer.sufficiency or 0.0 for answer in each) for each in (absent, later))
     assert after <= before + 0.03
-    assert fmean(answer.insufficient for answer in later) > fmean(answer.insufficient for answer in absent)
