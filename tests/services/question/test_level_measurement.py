@@ -18,7 +18,7 @@ def build_passages(count: int) -> list[dict[str, str]]:
         {
             "id": f"store-{number}",
             "title": f"Store {number}",
-            "text": f"The {PLACES[number % 12]} workshop repairs broken {THINGS[number % 10]} on floor {number} daily. "
+            "text": f"The {PLACES[number % 12]} workshop repairs broken {THINGS[number % 10]} on floor {number}. "
             "Ask at the desk.",
         }
         for number in range(count)

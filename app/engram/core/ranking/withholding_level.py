@@ -1,14 +1,14 @@
 """Level of ``min_sufficiency`` "auto": the sufficiency below which an answer is withheld (ours).
 
-At most ``WITHHELD_SHARE`` of the right answers should be below the level. Two samples of the collection tell where it
-is, in log odds of sufficiency:
+At most ``WITHHELD_SHARE`` of the right answers should be below the level. Two samples of the collection tell where
+it is, in log odds of sufficiency:
 
 - masked: answers to questions that are made from passages, with these passages left out of the search. They are
-  absent by construction, and score like questions of people that the collection does not answer. With their passages
-  such questions score higher than those of people, since they copy the passage's words, by an amount that differs
-  between collections: so only the masked half is used. The level that withholds one right answer of people in ten
-  lies at the .27 to .77 quantile of the masked answers, over five pairs of data set and encoder. ``MASKED_SHARE``
-  is below the lowest, because the promise is about right answers.
+  absent by construction, and score like questions of people that the collection does not answer. Beside their
+  passages such questions score higher than those of people, by an amount that differs between collections, since
+  they copy words. So only the masked half is used. The level that withholds one right answer of people in ten lies
+  at the .27 to .77 quantile of the masked answers, over five pairs of data set and encoder. ``MASKED_SHARE`` is
+  below the lowest, because the promise is about right answers.
 - confirmed: answers that judges confirmed. The level is their conformal quantile.
 
 The level is the mean of both, in which n confirmed answers weigh n / (n + ``CONFIRMED_FOR_HALF``).

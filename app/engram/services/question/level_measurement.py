@@ -113,7 +113,7 @@ class LevelMeasurement:
         ][:QUESTIONS]
 
     def _ask_masked(self, collection: Collection, passage: int, question: str) -> Floats:
-        """Ask without the passage and what has nearly its text; features of the answer, empty if nothing is found."""
+        """Ask without the passage and its near-duplicates; features of the answer, empty if nothing is found."""
         found = self._ask(collection, question)
         stand_ins = found.ranking.stand_in_by_passage
         leading = stand_ins.get(passage, passage)
