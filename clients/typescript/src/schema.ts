@@ -2175,7 +2175,7 @@ export interface components {
             max_hops?: number | null;
             /**
              * Min Sufficiency
-             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
+             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which about one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
              */
             min_sufficiency?: number | "auto" | null;
             /** Query */
@@ -6863,7 +6863,7 @@ export interface components {
             max_hops?: number | null;
             /**
              * Min Sufficiency
-             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
+             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which about one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
              */
             min_sufficiency?: number | "auto" | null;
             /** Query */

@@ -121,7 +121,7 @@ class QueryIn(Model):
         default=None,
         description=(
             "If the probability that the first five passages hold all the evidence is lower, the answer has none "
-            "and says that it is insufficient. 'auto': the level at which at most one right answer in ten is "
+            "and says that it is insufficient. 'auto': the level at which about one right answer in ten is "
             "withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'."
         ),
     )
