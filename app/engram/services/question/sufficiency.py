@@ -61,7 +61,7 @@ LevelSource = Literal["prior", "passages", "verdicts"]
 
 @dataclass(frozen=True, slots=True)
 class WithholdingLevel:
-    """Level of ``min_sufficiency`` "auto": at most one right answer in ten is withheld.
+    """Level of ``min_sufficiency`` "auto": about one right answer in ten is withheld.
 
     Attributes:
         value: a probability, in [0, 1].
