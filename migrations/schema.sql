@@ -119,6 +119,7 @@ CREATE TABLE collection (
     question_count INTEGER DEFAULT 0 NOT NULL,
     link_template TEXT,
     has_versions BOOLEAN DEFAULT false NOT NULL,
+    level JSONB,
     CONSTRAINT collection_pkey PRIMARY KEY (id),
     CONSTRAINT collection_passage_facts_check CHECK (passage_facts IN ('on', 'off')),
     CONSTRAINT collection_fixed_kind_check CHECK (fixed_kind IN ('encyclopedic', 'general')),
@@ -153,6 +154,7 @@ COMMENT ON COLUMN collection.question_share IS 'Share of questions that name a c
 COMMENT ON COLUMN collection.question_count IS 'Different questions that question_share was measured on.';
 COMMENT ON COLUMN collection.link_template IS 'Template of links to passages; null: they have none.';
 COMMENT ON COLUMN collection.has_versions IS 'Whether a document of it replaces another.';
+COMMENT ON COLUMN collection.level IS 'Sufficiency below which answers are withheld, and what it was measured on.';
 
 CREATE TABLE encoder (
     fingerprint TEXT NOT NULL,

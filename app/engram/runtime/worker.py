@@ -35,6 +35,7 @@ JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
 NAMES_SECONDS = 1.0
 KINDS_SECONDS = 60.0
+LEVELS_SECONDS = 10.0
 STATISTICS_SECONDS = 2.0
 CLOSING_SECONDS = 5.0
 RETENTION_SECONDS = 3600.0
@@ -72,6 +73,7 @@ class Worker:
             "retention": self._retire,
             "names": self._name,
             "kinds": self._tell_kinds,
+            "levels": self._measure_levels,
             "closing": self._remove_closed,
             "maintenance": self._maintain,
         }
@@ -196,6 +198,10 @@ class Worker:
     def _tell_kinds(self) -> None:
         self._app.corpus.kinds.run(self._stopping.is_set)
         self._stopping.wait(KINDS_SECONDS)
+
+    def _measure_levels(self) -> None:
+        self._app.retrieval.levels.run(self._stopping.is_set)
+        self._stopping.wait(LEVELS_SECONDS)
 
     def _analyse(self) -> None:
         self._app.maintenance.statistics.run(self._stopping.is_set)

@@ -2227,7 +2227,7 @@ export interface components {
             max_hops?: number | null;
             /**
              * Min Sufficiency
-             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
+             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which about one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
              */
             min_sufficiency?: number | "auto" | null;
             /** Query */
@@ -6979,7 +6979,7 @@ export interface components {
             max_hops?: number | null;
             /**
              * Min Sufficiency
-             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which at most one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
+             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which about one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
              */
             min_sufficiency?: number | "auto" | null;
             /** Query */
@@ -8767,10 +8767,10 @@ export interface components {
             confirmed: number;
             /**
              * Source
-             * @description 'verdicts': answers of this collection that verdicts called sufficient. 'prior': there are too few of these; right answers of the data sets that the shipped weights were fitted to.
+             * @description 'passages': questions made from the collection's passages and asked without them. 'verdicts': these, and answers that verdicts called sufficient. 'prior': nothing is measured yet; right answers of the data sets that the shipped weights were fitted to.
              * @enum {string}
              */
-            source: "prior" | "verdicts";
+            source: "prior" | "passages" | "verdicts";
             /** Value */
             value: number;
         };

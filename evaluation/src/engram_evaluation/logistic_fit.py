@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.sufficiency import compute_withholding_threshold
-from engram.core.ranking.weight_beliefs import Floats, WeightBelief
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief, sigmoid
+from engram.core.ranking.withholding_level import compute_confirmed_level
 from engram.wings.sessions.core.feedback_stop import STOP_FEATURES, Network
 
 MAX_STEPS = 100
@@ -75,13 +75,14 @@ def calibrate(prior: WeightBelief, corpora: Sequence[tuple[Floats, NDArray[np.bo
 
 
 def find_lowest_level(mean: Floats, corpora: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> float:
-    """Lowest ``sufficiency.compute_withholding_threshold`` of several corpora's sufficient answers.
+    """Lowest ``withholding_level.compute_confirmed_level`` of several corpora's sufficient answers.
 
     Args:
         mean: weights, (k,).
         corpora: as of ``fit_logistic``.
     """
-    return min(compute_withholding_threshold(rows[enough], mean) for rows, enough in corpora if enough.any())
+    odds = min(compute_confirmed_level(rows[enough] @ mean) for rows, enough in corpora if enough.any())
+    return float(sigmoid(odds))
 
 
 def expect_features(precision: Floats, absent: Sequence[int]) -> Floats:

@@ -150,7 +150,7 @@ def fit_sufficiency(
     goes by answers with evidence alone, as questions are mostly asked of a corpus that can answer them.
 
     Returns:
-        The prior, and the level of ``sufficiency.compute_withholding_threshold``, the lowest of the data sets,
+        The prior, and the level of ``withholding_level.compute_confirmed_level``, the lowest of the data sets,
         and what ``logistic_fit.expect_features`` says of features that rest on English patterns.
 
     Raises:

@@ -224,6 +224,8 @@ class TestCollections:
         before = estimate_sufficiency(application, towns), estimate_sufficiency(application, other)
         scores = list_scores(application, towns)
         self.teach(application, towns)
+        denied = add_episode(application, towns, 99)
+        state.judge(application, towns, denied, rating="down", reason="missing", wait=True)
 
         assert state.load_weights(application, other) is None
         assert estimate_sufficiency(application, other) == before[1]

@@ -9,9 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
+from engram.core.ranking.withholding_level import LEAST_CONFIRMED, compute_level
 from engram.services.question.answer import Answer
 from engram.services.question.query import Query
-from engram.services.question.sufficiency import LEAST_CONFIRMED, WithholdingLevel
+from engram.services.question.sufficiency import WithholdingLevel
 from tests.support import state, undo
 
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
@@ -142,7 +143,9 @@ class TestAutomaticLevel:
             level = query(application, curie, min_sufficiency="auto").sufficiency_level
             assert level == WithholdingLevel(prior.sufficiency_level, "prior", count)
 
-    def test_level_withholds_one_confirmed_answer_in_ten(self, application: Application, curie: str) -> None:
+    def test_confirmed_answers_pull_the_level_to_their_lowest_tenth(
+        self, application: Application, curie: str
+    ) -> None:
         events = self.confirm(application, curie, LEAST_CONFIRMED + 1)
         application.learning.revocation.revoke(application.auth.access.scope(curie), events[-1])
         answer = query(application, curie, min_sufficiency="auto", include=frozenset({"trace"}))
@@ -151,12 +154,12 @@ class TestAutomaticLevel:
         features = answer.trace.sufficiency.features
         weights = np.array([features[name].weight for name in sufficiency.ANSWER_FEATURES])
         rows = [state.draw_answer(seed).astype(np.float64) for seed in range(LEAST_CONFIRMED)]
-        probabilities = sorted(sufficiency.probability(row, weights) for row in rows)
+        expected = compute_level(state.prior_of(application, curie).sufficiency_level, np.array(rows) @ weights)
 
         level = answer.sufficiency_level
         assert level is not None
         assert (level.source, level.confirmed) == ("verdicts", LEAST_CONFIRMED)
-        assert level.value == pytest.approx(probabilities[1])
+        assert level.value == pytest.approx(expected)
         assert answer.insufficient == ((answer.sufficiency or 0.0) < level.value)
         kept = application.answers.episodes.read(application.auth.access.scope(curie), answer.query_id)
         assert kept.answer["sufficiency_level"]["value"] == level.value

@@ -1,4 +1,4 @@
-"""The level of sufficiency survives corrections, and follows users who judge whatever the outcome is."""
+"""The level of sufficiency survives verdicts, whichever answers people judge."""
 
 import json
 import random
@@ -94,7 +94,7 @@ def test_corrections_leave_the_sufficiency_of_right_answers(
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.9])
-def test_users_who_judge_whatever_the_outcome_teach_its_rate(
+def test_the_level_stays_whatever_share_of_judged_answers_is_right(
     application: Application, corpus: str, rate: float
 ) -> None:
     """Evidence is drawn: one of the first five passages for a share ``rate`` of the questions, else the sixth."""
@@ -114,9 +114,11 @@ def test_users_who_judge_whatever_the_outcome_teach_its_rate(
             partial = kind == "partial"
             state.judge(application, corpus, answer.query_id, [evidence], partial=partial, judge=judge, wait=True)
     assert len(state.weight_rows(application, corpus, "sufficiency")) == JUDGED
+    _, before = read_features(answers[0])
     _, weights = read_features(ask_with_trace(application, corpus, questions[0]))
     predicted = [probability(read_features(answer)[0], weights) for answer in answers]
-    assert fmean(predicted) == pytest.approx(rate, abs=0.05)
+    level = fmean(probability(read_features(answer)[0], before) for answer in answers)
+    assert fmean(predicted) == pytest.approx(level, abs=0.05)
     undo.assert_verified(application, corpus)
 
 

@@ -156,6 +156,9 @@ def test_a_verdict_that_a_cap_kept_out_counts_where_one_before_it_goes(
     """Of alice's two verdicts only the first counts for sufficiency; without it, the second does."""
     application.learning.judges.set(application.auth.access.scope(curie), "alice", weight_verdicts=1)
     teach(application, curie)
+    scope = application.auth.access.scope(curie)
+    denied = application.answers.question.answer(Query(text="Which river flows through Warsaw?", scope=scope))
+    state.judge(application, curie, denied.query_id, rating="down", reason="missing", judge="carol", wait=True)
     alice = [row["id"] for row in state.rows(application, curie, "feedback_event") if row["judge"] == "alice"]
 
     def list_weighed() -> set[int]:

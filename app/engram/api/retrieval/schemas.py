@@ -121,7 +121,7 @@ class QueryIn(Model):
         default=None,
         description=(
             "If the probability that the first five passages hold all the evidence is lower, the answer has none "
-            "and says that it is insufficient. 'auto': the level at which at most one right answer in ten is "
+            "and says that it is insufficient. 'auto': the level at which about one right answer in ten is "
             "withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'."
         ),
     )
@@ -395,10 +395,11 @@ class SufficiencyLevelOut(ResponseModel):
     """The level below which an answer is withheld, and what it rests on."""
 
     value: float = Field(ge=0, le=1)
-    source: Literal["prior", "verdicts"] = Field(
+    source: Literal["prior", "passages", "verdicts"] = Field(
         description=(
-            "'verdicts': answers of this collection that verdicts called sufficient. 'prior': there are too few of "
-            "these; right answers of the data sets that the shipped weights were fitted to."
+            "'passages': questions made from the collection's passages and asked without them. 'verdicts': these, "
+            "and answers that verdicts called sufficient. 'prior': nothing is measured yet; right answers of the "
+            "data sets that the shipped weights were fitted to."
         )
     )
     confirmed: int = Field(ge=0, description="Answers of this collection that verdicts called sufficient.")

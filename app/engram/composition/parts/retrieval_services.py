@@ -9,6 +9,7 @@ from engram.config.settings import Settings
 from engram.services.key_search.dense_search import DenseService
 from engram.services.key_search.query_expansion import ExpansionService
 from engram.services.question.caches import GraphCache, PassageKeyCache
+from engram.services.question.level_measurement import LevelMeasurement
 from engram.services.question.plan import QueryPlanner
 from engram.services.question.question_spreads import QuestionSpreads
 from engram.services.question.reranking import PassageReranker
@@ -77,6 +78,11 @@ class RetrievalServices:
             reranker=self._passage_reranker(),
             rules=self.hooks.question_rules,
         )
+
+    @locked_property
+    def levels(self) -> LevelMeasurement:
+        """Measurement of the levels of collections."""
+        return LevelMeasurement(self.database, lambda: self.retrieve, lambda: self.models.priors)
 
     def _passage_reranker(self) -> PassageReranker | None:
         """Client of the configured reranker, or None."""

@@ -17,11 +17,14 @@ mean alone it would be as steep as there, however unsure the prior is, and verdi
 weights too little; with the likelihood's own curvature, p (1 - p), verdicts that a sure prior did not expect carry
 them too far.
 
-People correct answers that failed, and seldom confirm those that did not. Verdicts that were given because of their
-outcome say nothing of how often answers are sufficient: selection by outcome shifts the level of a logistic model
-(Prentice and Pyke, 1979). So the sums count by confirmed / (confirmed + ``CONFIRMATIONS_FOR_HALF_WEIGHT``).
-Corrections alone leave the prior as it is. Once people confirm as well, more verdicts outweigh the prior, whatever
-their outcomes are.
+Verdicts are a biased sample: people confirm what is right, and say less of answers that failed, or correct those
+alone. Selection by outcome shifts the level of a logistic model and leaves its shape (Prentice and Pyke, 1979). So
+verdicts teach the shape, which is the contrast of confirmed and denied answers, and the level stays: the mean log
+odds at the centre of the judged answers is the prior's. The sums count by the contrast that they hold,
+
+    confirmed / (confirmed + h) · denied / (denied + h)        denied = judged - confirmed
+
+with h = ``VERDICTS_FOR_HALF_WEIGHT``. Confirmations alone, or corrections alone, leave the prior as it is.
 
 The features are few on purpose: over all signals that an answer has, thirty of them and more, a model fitted to
 other corpora tells enough from not enough worse than over these.
@@ -94,10 +97,10 @@ MOST_LOG_ODDS = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
 SMALLEST_XI = 1e-6
 """ξ up to here is 0, where c is 1/4."""
-WITHHELD_SHARE = 0.1
-"""Share of the right answers that ``min_sufficiency`` "auto" may withhold."""
-CONFIRMATIONS_FOR_HALF_WEIGHT = 8.0
-"""Summed 1/R of confirmations at which all verdicts count half: four, at the default R of 0.5."""
+VERDICTS_FOR_HALF_WEIGHT = 8.0
+"""Summed 1/R of confirmations, and of denials, at which all verdicts count half: four, at an R of 0.5."""
+LEAST_SHARE = 1e-9
+"""A smaller share is a rounding error: a sum that terms were taken out of has no denial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,23 +228,6 @@ def probability(features: Floats, weights: Floats) -> float:
     return float(sigmoid(features @ weights))
 
 
-def compute_withholding_threshold(right: Floats, weights: Floats) -> float:
-    """Lower conformal quantile of the sufficiency of confirmed answers, in [0, 1].
-
-    At most ``WITHHELD_SHARE`` of further right answers are expected below it.
-
-    Of n answers, the k-th lowest has a share k / (n + 1) of further ones of their kind below it on average (Vovk et
-    al., 2005). With fewer than nine it is the lowest.
-
-    Args:
-        right: features of n > 0 answers that verdicts confirmed as sufficient, (n, k).
-        weights: (k,).
-    """
-    odds = np.sort(right @ weights)
-    lowest = odds[max(int(WITHHELD_SHARE * (len(odds) + 1)) - 1, 0)]
-    return float(sigmoid(lowest))
-
-
 def label_evidence(
     verdict: LoggedVerdict, named: Iterable[tuple[int, int]], first: Collection[int], *, known: bool = True
 ) -> int | None:
@@ -345,29 +331,13 @@ def compute_learned_mean(prior: WeightBelief, evidence: WeightEvidence) -> Float
     """
     size = len(prior.mean)
     confirmed, judged = float(evidence.information[size]), float(evidence.precision[size, size])
-    share = confirmed / (confirmed + CONFIRMATIONS_FOR_HALF_WEIGHT)
-    if share <= 0.0:
+    counts = (max(confirmed, 0.0), max(judged - confirmed, 0.0))
+    share = math.prod(count / (count + VERDICTS_FOR_HALF_WEIGHT) for count in counts)
+    if share <= LEAST_SHARE:
         return prior.mean
     counted = WeightEvidence(share * evidence.information[:size], share * evidence.precision[:size, :size])
     mean = posterior(prior, counted).mean
-    mean[0] += _correct_level(prior, mean, counted, confirmed, judged, share)
+    # The first feature is 1, so the first row of the precision is the weighted sum of the judged answers' features.
+    centre = counted.precision[0] / counted.precision[0, 0]
+    mean[0] -= centre @ (mean - prior.mean)
     return mean
-
-
-def _correct_level(
-    prior: WeightBelief, mean: Floats, counted: WeightEvidence, confirmed: float, judged: float, share: float
-) -> float:
-    """Shift of the bias, in log odds, that the parabolas lack to give judged answers the rate of their outcomes.
-
-    The sums hold what this takes: the rate r, the mean curvature c of the parabolas, and the spread s² of the log
-    odds of judged answers. The parabolas alone come to the level (r - 1/2) / c. Answers whose log odds have this
-    spread are sufficient at rate r if the level is logit(r) sqrt(1 + π s² / 8) (MacKay, 1992). The shift counts as
-    far as verdicts outweigh the prior of the bias.
-    """
-    total = float(counted.precision[0, 0])
-    centre = counted.precision[0] / total
-    spread = max(float(mean @ (counted.precision / total - np.outer(centre, centre)) @ mean), 0.0)
-    rate = (confirmed + 1.0) / (judged + 2.0)
-    level = math.log(rate / (1.0 - rate)) * math.sqrt(1.0 + math.pi * spread / 8.0)
-    gain = total / (total + 1.0 / float(np.linalg.inv(prior.precision)[0, 0]))
-    return gain * (level - (rate - 0.5) * share * judged / total)

@@ -196,6 +196,7 @@ class QueryPlanner:
             policy=policy,
             filter=compile_filter(query.filter),
             among=query.among,
+            without=query.without,
             intervals=_days(constraint, query.strategy, profile),
             key_vector=self._embed_for_passages(query, generation, vectors[0], vectors[1 : 1 + len(units)]),
             gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),

@@ -116,6 +116,7 @@ class Query:
             ``sufficiency.choose_level``.
         filter: only passages that it lets through, see ``core.text.filters``.
         among: only these passages, by their ids. This does not go with ``SessionPart.lacking``.
+        without: none of these passages, by their ids.
         time_constraint: None to look for one in the question, "" for none, else the phrase itself.
         include: what the answer carries besides passages and their supporting sentences.
         expansions: widen what passage keys are compared with; all else goes by the question as it was asked.
@@ -141,6 +142,7 @@ class Query:
     min_sufficiency: float | Literal["auto"] | None = None
     filter: Mapping[str, Any] | None = None
     among: Sequence[int] | None = None
+    without: Sequence[int] = ()
     time_constraint: str | None = None
     include: frozenset[Include] = field(default_factory=frozenset)
     expansions: Sequence[Expansion] = ()

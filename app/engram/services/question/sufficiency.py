@@ -11,6 +11,7 @@ from engram.core.ranking import complementarity, passage_scores, sufficiency
 from engram.core.ranking.complementarity import CandidatePool, QuestionWords
 from engram.core.ranking.sufficiency import Chain
 from engram.core.ranking.weight_beliefs import Floats
+from engram.core.ranking.withholding_level import LEAST_CONFIRMED, compute_level
 from engram.core.text import question_triples
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.plan import QueryPlan
@@ -18,8 +19,6 @@ from engram.services.question.walk import Walk
 from engram.storage.database import Reader
 from engram.storage.learning.learned_weights import list_confirmed_answers
 
-LEAST_CONFIRMED = 20
-"""Confirmed answers from which on the collection's own level counts: one of them may be withheld."""
 MOST_CONFIRMED = 500
 """Confirmed answers, the latest, that the level is taken from."""
 
@@ -57,19 +56,22 @@ class SufficiencyEstimate:
         return max(self.model, self.vouched, self.remembered) * self.undenied
 
 
+LevelSource = Literal["prior", "passages", "verdicts"]
+
+
 @dataclass(frozen=True, slots=True)
 class WithholdingLevel:
-    """Level of ``min_sufficiency`` "auto": at most one right answer in ten is withheld.
+    """Level of ``min_sufficiency`` "auto": about one right answer in ten is withheld.
 
     Attributes:
         value: a probability, in [0, 1].
-        source: "verdicts" if verdicts of the collection confirmed ``LEAST_CONFIRMED`` answers, else "prior": the
-            right answers of the data sets that the shipped weights were fitted to.
+        source: "verdicts" if verdicts of the collection confirmed ``LEAST_CONFIRMED`` answers; else "passages":
+            questions made from its passages; else "prior": the right answers of other data sets.
         confirmed: answers that verdicts of the collection called sufficient, at most ``MOST_CONFIRMED``.
     """
 
     value: float
-    source: Literal["prior", "verdicts"]
+    source: LevelSource
     confirmed: int
 
 
@@ -133,18 +135,21 @@ def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool |
 
 
 def choose_level(reader: Reader, plan: QueryPlan, prior: RankingPrior, weights: Floats) -> WithholdingLevel:
-    """Choose the level for a query, by the answers that verdicts confirmed.
+    """Choose the level for a query, by the collection's passages and the answers that verdicts confirmed.
 
     Args:
         weights: of sufficiency, as the query uses them, (k,).
     """
+    measured = plan.collection.level
+    value = prior.sufficiency_level
+    source: LevelSource = "prior"
+    if measured is not None and measured.value is not None and measured.prior == prior.sufficiency_name:
+        value, source = measured.value, "passages"
     if not plan.focus.use_memory:
-        return WithholdingLevel(prior.sufficiency_level, "prior", 0)
+        return WithholdingLevel(value, source, 0)
     confirmed = list_confirmed_answers(
         reader, plan.collection.id, prior.of_sufficiency, len(weights), MOST_CONFIRMED
     )
     if len(confirmed) < LEAST_CONFIRMED:
-        return WithholdingLevel(prior.sufficiency_level, "prior", len(confirmed))
-    return WithholdingLevel(
-        sufficiency.compute_withholding_threshold(confirmed, weights), "verdicts", len(confirmed)
-    )
+        return WithholdingLevel(value, source, len(confirmed))
+    return WithholdingLevel(compute_level(value, confirmed @ weights), "verdicts", len(confirmed))

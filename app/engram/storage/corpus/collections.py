@@ -71,6 +71,23 @@ class IndexRecall:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredLevel:
+    """Level of ``min_sufficiency`` "auto" that questions made from a collection's own passages give.
+
+    Attributes:
+        value: a probability of sufficiency, in [0, 1]; None: too few passages gave a question.
+        prior: fingerprint of the weights of sufficiency that it was measured by.
+        space: vector space of the collection then.
+        passages: how many the collection had then.
+    """
+
+    value: float | None
+    prior: str
+    space: int
+    passages: int
+
+
+@dataclass(frozen=True, slots=True)
 class Collection:
     """One tenant's corpus and what it holds.
 
@@ -98,6 +115,7 @@ class Collection:
         link_template: makes the links to passages, see ``link_template``; None: there are none.
         language: of passages that come without one; None: theirs is recognised.
         has_versions: whether a document of it replaces another.
+        level: below which answers are withheld, as its own passages tell; None: not measured.
         created_at: when it was made; None: not read from the database.
         is_whole: whether counts are of all that it holds; False: of what a caller sees of it.
     """
@@ -130,6 +148,7 @@ class Collection:
     language: str | None = None
     link_template: str | None = None
     has_versions: bool = False
+    level: MeasuredLevel | None = None
     created_at: datetime | None = None
     is_whole: bool = True
 
@@ -161,7 +180,7 @@ COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
     "key_generation, key_building, serving, experiment, exploration, passage_keys, past, indexed, tenant, space, "
     "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, languages, language, "
-    "link_template, has_versions, created_at"
+    "link_template, has_versions, level, created_at"
 )
 
 
@@ -535,9 +554,10 @@ def clear_settings(writer: Writer, settings: Sequence[str]) -> int:
 def build_from_row(row: Any) -> Collection:
     """Make a collection of a row of ``COLUMNS``."""
     columns = row._asdict()
-    measured, languages = columns.pop("index_recall"), columns.pop("languages")
+    measured, languages, level = (columns.pop(name) for name in ("index_recall", "languages", "level"))
     return Collection(
         **columns,
         index_recall={table: IndexRecall(**one) for table, one in measured.items()},
         languages=dict(sorted(languages.items(), key=lambda counted: (-counted[1], counted[0]))),
+        level=None if level is None else MeasuredLevel(**level),
     )

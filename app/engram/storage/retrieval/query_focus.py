@@ -38,6 +38,7 @@ class Focus:
         policy: how far memories count.
         filter: only passages that meet this; None for all.
         among: only these passages; None for all.
+        without: none of these passages.
         intervals: the intervals its time constraint names; none for a question that names none.
         key_vector: what passage keys are compared with, (d,), where the question was expanded or a taught encoder
             embedded it; None for ``vector``.
@@ -53,6 +54,7 @@ class Focus:
     policy: Policy = PAPER.policy
     filter: PassageCondition | None = None
     among: Sequence[int] | None = None
+    without: Sequence[int] = ()
     intervals: tuple[TimeExpression, ...] = ()
     key_vector: Vector | None = None
     gaps: Sequence[Vector] = ()
@@ -70,7 +72,7 @@ class Focus:
     @property
     def is_narrowed(self) -> bool:
         """Whether only some of the collection's passages may be found."""
-        return self.filter is not None or self.among is not None
+        return self.filter is not None or self.among is not None or bool(self.without)
 
     @property
     def passage_condition(self) -> str:
@@ -78,6 +80,8 @@ class Focus:
         parts = [] if self.filter is None else [f"({self.filter.sql})"]
         if self.among is not None:
             parts.append("p.id = ANY(%(among)s::bigint[])")
+        if self.without:
+            parts.append("p.id <> ALL(%(without)s::bigint[])")
         return " AND ".join(parts) or "true"
 
     @property
@@ -85,6 +89,7 @@ class Focus:
         """The parameters of ``passage_condition``."""
         return {
             "among": integers(self.among or ()),
+            "without": integers(self.without),
             **({} if self.filter is None else self.filter.values),
         }
 

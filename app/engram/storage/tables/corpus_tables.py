@@ -126,6 +126,7 @@ collection = Table(
     ),
     Column("link_template", Text, comment="Template of links to passages; null: they have none."),
     require("has_versions", Boolean, default="false", comment="Whether a document of it replaces another."),
+    Column("level", JSONB, comment="Sufficiency below which answers are withheld, and what it was measured on."),
     CheckConstraint("passage_facts IN ('on', 'off')", name="passage_facts"),
     CheckConstraint("fixed_kind IN ('encyclopedic', 'general')", name="fixed_kind"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.answer_services import AnswerServices
-from engram.composition.parts.retrieval_services import SUFFICIENCY_THRESHOLD
 from engram.config.settings import Settings
 from engram.storage.database import Database
 from engram.wings.frontends.services.chat_answer import ChatService
@@ -37,7 +36,6 @@ class FrontendServices:
             self.answers.answer,
             self.long_questions,
             self.models.llm,
-            threshold=SUFFICIENCY_THRESHOLD,
         )
 
     @locked_property

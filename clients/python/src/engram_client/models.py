@@ -2014,9 +2014,9 @@ class SufficiencyLevelOut(Struct):
     """
     Answers of this collection that verdicts called sufficient.
     """
-    source: Literal["prior", "verdicts"]
+    source: Literal["prior", "passages", "verdicts"]
     """
-    'verdicts': answers of this collection that verdicts called sufficient. 'prior': there are too few of these; right answers of the data sets that the shipped weights were fitted to.
+    'passages': questions made from the collection's passages and asked without them. 'verdicts': these, and answers that verdicts called sufficient. 'prior': nothing is measured yet; right answers of the data sets that the shipped weights were fitted to.
     """
     value: float
 

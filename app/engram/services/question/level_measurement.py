@@ -1,0 +1,146 @@
+"""Measuring from which sufficiency on a collection shows answers, by questions made from its own passages.
+
+A question is every other content word of a statement. It is asked without the statement's passage and its
+near-duplicates. Such answers are absent, so no label is needed (``core.ranking.withholding_level``).
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import structlog
+
+from engram.context.errors import EmbeddingError, EmbeddingSpaceMismatchError, EmbeddingUnavailableError
+from engram.core.ranking.weight_beliefs import Floats, sigmoid
+from engram.core.ranking.withholding_level import compute_masked_level
+from engram.core.text.headings import find_headings
+from engram.providers.language import content_terms
+from engram.providers.ranking_prior import RankingPriors
+from engram.services.auth.scope import Principal, Scope
+from engram.services.question.query import Query
+from engram.services.question.search import RetrievalResult, RetrievalService
+from engram.storage.corpus import measured_levels, passages
+from engram.storage.corpus.collections import Collection, MeasuredLevel
+from engram.storage.database import Database
+
+log = structlog.get_logger(__name__)
+
+QUESTIONS = 64
+"""Questions at most, of as many passages where there are so many."""
+STATEMENTS = 3
+"""Statements of one passage, at most, that become questions."""
+LEAST_QUESTIONS = 12
+"""Questions without which a sample tells too little: three or four of them lie below the level."""
+_WORD = re.compile(r"[\w'’-]+")
+LEAST_WORDS = 3
+"""Words of a question."""
+GROWTH = 1.25
+"""Factor by which the number of passages changes before a level is measured again."""
+ASKER = "level-measurement"
+"""Principal that asks; its questions are kept nowhere."""
+
+
+class LevelMeasurement:
+    """Measures the levels of collections."""
+
+    def __init__(
+        self, database: Database, retrieve: Callable[[], RetrievalService], priors: Callable[[], RankingPriors]
+    ) -> None:
+        """Keep what is measured with.
+
+        Args:
+            retrieve: what asks; made when the first level is measured.
+            priors: of the weights of sufficiency.
+        """
+        self._database = database
+        self._retrieve = retrieve
+        self._priors = priors
+
+    def run(self, should_stop: Callable[[], bool] = lambda: False) -> int:
+        """Measure every collection whose level is missing or stale; how many. One process does so at a time."""
+        measured = 0
+        with self._database.hold_lock("levels") as is_locked:
+            if not is_locked:
+                return 0
+            with self._database.read() as reader:
+                collections = measured_levels.list_measurable(reader, LEAST_QUESTIONS)
+            for collection in collections:
+                if should_stop():
+                    break
+                if not self._is_current(collection):
+                    measured += self.measure(collection)
+        return measured
+
+    def measure(self, collection: Collection) -> bool:
+        """Measure one collection and store its level; False if its encoder cannot be had."""
+        prior = self._priors().select_kind(collection.corpus_kind)
+        try:
+            answers = [self._ask_masked(collection, *derived) for derived in self._derive_questions(collection)]
+        except (EmbeddingUnavailableError, EmbeddingError, EmbeddingSpaceMismatchError) as error:
+            log.warning("level left for later", collection=collection.name, reason=error.detail)
+            return False
+        odds = np.array([features @ prior.sufficiency.mean for features in answers if len(features)])
+        value = float(sigmoid(compute_masked_level(odds))) if len(odds) >= LEAST_QUESTIONS else None
+        level = MeasuredLevel(value, prior.sufficiency_name, collection.space, collection.passage_count)
+        with self._database.write() as writer:
+            measured_levels.keep(writer, collection.id, level)
+        log.info("level measured", collection=collection.name, level=value, questions=len(odds))
+        return True
+
+    def _is_current(self, collection: Collection) -> bool:
+        level = collection.level
+        return (
+            level is not None
+            and level.space == collection.space
+            and level.prior == self._priors().select_kind(collection.corpus_kind).sufficiency_name
+            and level.passages / GROWTH <= collection.passage_count <= level.passages * GROWTH
+        )
+
+    def _derive_questions(self, collection: Collection) -> list[tuple[int, str]]:
+        """Return the questions that sampled passages give, each with its passage."""
+        with self._database.read() as reader:
+            sampled = measured_levels.sample_passages(reader, collection.id, QUESTIONS)
+            stored = passages.load_by_id(reader, collection.id, sampled)
+            sentences: dict[int, list[str]] = {}
+            for one in passages.list_sentences(reader, collection.id, sampled):
+                sentences.setdefault(one.passage_id, []).append(one.text)
+        count = min(math.ceil(QUESTIONS / max(len(sentences), 1)), STATEMENTS)
+        return [
+            (passage, question)
+            for passage, texts in sentences.items()
+            for question in derive_questions(stored[passage].title, texts, stored[passage].language, count)
+        ][:QUESTIONS]
+
+    def _ask_masked(self, collection: Collection, passage: int, question: str) -> Floats:
+        """Ask without the passage and its near-duplicates; features of the answer, empty if nothing is found."""
+        found = self._ask(collection, question)
+        stand_ins = found.ranking.stand_in_by_passage
+        leading = stand_ins.get(passage, passage)
+        alike = {passage, leading, *(one for one, other in stand_ins.items() if other == leading)}
+        estimate = self._ask(collection, question, sorted(alike)).ranking.sufficiency
+        return np.zeros(0) if estimate is None else estimate.features
+
+    def _ask(self, collection: Collection, question: str, without: Sequence[int] = ()) -> RetrievalResult:
+        scope = Scope(Principal(ASKER, collection.tenant), collection)
+        retrieve = self._retrieve()
+        return retrieve.find(retrieve.plan(Query(text=question, scope=scope, memory="off", without=without)))
+
+
+def derive_questions(title: str | None, sentences: Sequence[str], language: str, count: int) -> list[str]:
+    """Make questions from the ``count`` longest statements of a passage: every other content word of each.
+
+    Questions of people have some of a sentence's words. A whole sentence would be nearer to other passages on its
+    subject than they are.
+
+    Args:
+        sentences: of the passage, in order; headings among them give none, and short ones neither.
+        language: of the passage.
+    """
+    content = [
+        [word for word in dict.fromkeys(_WORD.findall(sentence)) if content_terms(word, language)][::2]
+        for sentence, is_heading in zip(sentences, find_headings(title, sentences), strict=True)
+        if not is_heading
+    ]
+    longest = sorted(content, key=len, reverse=True)[:count]
+    return [" ".join(words) for words in longest if len(words) >= LEAST_WORDS]
