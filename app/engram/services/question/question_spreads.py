@@ -29,7 +29,7 @@ from engram.storage.learning.question_samples import QuestionSample
 SAMPLED_QUESTIONS = 256
 SAMPLED_PASSAGES = 256
 MOST_COLLECTIONS = 500
-"""Collections whose spreads a process keeps: about 100 kB each."""
+"""Collections whose spreads a process keeps: about 150 kB each."""
 MOST_TERMS = 20_000
 """Terms of a collection whose rarity a process keeps."""
 MOST_QUESTIONS = 5_000
