@@ -9,7 +9,7 @@ from engram.wings.tuning.services.tuning_job import TuningJob
 from tests.support import state
 from tests.support.jobs import run_again, runner
 
-PERMISSIVE = AcceptanceRule(least_needs=1, z=-1e9, most_loss=1e9, least_overlap=0.0, without_each_judge=False)
+PERMISSIVE = AcceptanceRule(least_needs=0, z=-1e9, most_loss=1e9, least_overlap=0.0, without_each_judge=False)
 """Accepts every adapter: what stores and serves it is of interest here."""
 JUDGED = (
     ("Who found element 84?", "curie"),

@@ -83,7 +83,7 @@ class TuningJob:
         """
         tuning = self._encoder().choose_question_tuning(samples.collection)
         needs = len(np.unique(find_needs([one.supported for one in samples.questions])))
-        least = self._rule.least_needs
+        least = max(1, self._rule.least_needs)
         if needs < least:
             return _Attempt(None, False, f"not learned: verdicts on {needs} needs, of {least} at least", {})
         lesson = build_lesson(tuning, samples, self._options, self._rule)
