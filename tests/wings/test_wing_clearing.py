@@ -186,6 +186,7 @@ def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
         ["history", "off", "nothing"],
         ["importing", "on", "nothing"],
         ["local", "off", "nothing"],
+        ["published", "off", "nothing"],
         ["sessions", "off", "nothing"],
         ["tuning", "off", "nothing"],
         ["upkeep", "off", "nothing"],

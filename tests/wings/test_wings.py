@@ -59,7 +59,7 @@ POLITE = Dialect(
 )
 ROUTES = WingRoutes(
     routers=(router,),
-    links=(Flow(("get_greeting",), {"collection": "/collection"}, ("get_keys",)),),
+    links=(Flow(("get_greeting",), {"collection": "/collection"}, ("get_jobs",)),),
     dialects=(POLITE,),
 )
 GREETING = Wing(name="greeting", attach=lambda _: GreetingServices("local"), load_routes=lambda: ROUTES)
@@ -81,7 +81,7 @@ def test_a_wing_brings_services_and_routes(greeting: Application) -> None:
     assert http.get("/greeting").json() == {"hello": "local", "collection": "default"}
     described = http.get("/openapi.json").json()["paths"]
     assert described["/greeting"]["get"]["security"] == [{"accessKey": ["read"]}]
-    assert [*described["/greeting"]["get"]["responses"]["200"]["links"]] == ["get_keys"]
+    assert [*described["/greeting"]["get"]["responses"]["200"]["links"]] == ["get_jobs"]
     assert "post" not in described["/documents"]
 
 
@@ -167,6 +167,7 @@ def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
         "history",
         "importing",
         "local",
+        "published",
         "sessions",
         "tuning",
         "upkeep",
@@ -174,7 +175,7 @@ def test_installed_wings_are_chosen_by_name(variant: Variant) -> None:
         "agent",
     ]
     assert choose_wings("all", installed) == choose_wings(
-        "importing,frontends, experiments,agent,upkeep,sessions,tuning,facts,local,history,why", installed
+        "importing,frontends, experiments,agent,upkeep,sessions,tuning,facts,local,history,published,why", installed
     )
     assert choose_wings("all", installed) == list(installed)
     assert [wing.name for wing in choose_wings(" importing ", installed)] == ["importing"]

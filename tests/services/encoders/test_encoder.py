@@ -206,6 +206,7 @@ def test_a_job_waits_for_a_worker_with_the_encoder(
     assert vectors(application, held)["curie"].tolist() != before["curie"].tolist()
 
 
+@pytest.mark.wing("published")
 def test_expansions_wait_for_a_worker_with_the_encoder(
     application: Application, other: Application, held: str
 ) -> None:

@@ -101,7 +101,7 @@ def assert_of(embedder: Embedder, application: Application, name: str) -> None:
         text = f"{row['title']}. {row['text']}"
         np.testing.assert_allclose(vector(row), embedder.embed([text])[0], atol=HALF_PRECISION)
     for table, column in TEXTS.items():
-        assert found[table], table
+        assert found[table] or (table == "expansion_unit" and "published" not in application.wing_services), table
         for row in found[table]:
             np.testing.assert_allclose(vector(row), embedder.embed([row[column]])[0], atol=HALF_PRECISION)
     for row in found["judged_query"]:
