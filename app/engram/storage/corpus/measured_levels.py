@@ -5,8 +5,9 @@ from dataclasses import asdict
 from psycopg.types.json import Jsonb
 
 from engram.storage.corpus.collections import COLUMNS, Collection, MeasuredLevel, build_from_row
+from engram.storage.corpus.passages import SPREAD_IDS, SPREAD_PASSAGES
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import NOT_DELETED, join_by_index
+from engram.storage.row_lookups import NOT_DELETED
 
 
 def list_measurable(reader: Reader, least: int) -> list[Collection]:
@@ -25,16 +26,7 @@ def sample_passages(reader: Reader, collection_id: int, limit: int) -> list[int]
     """Return about ``limit`` passages, or all that there are: the first one from each of so many ids on."""
     rows = reader.rows(
         f"""
-        WITH ends AS (
-            SELECT (SELECT min(id) FROM passage WHERE collection_id = %(collection)s) AS first,
-                   (SELECT max(id) FROM passage WHERE collection_id = %(collection)s) AS last
-        ), starts AS (
-            SELECT first + step * greatest((last - first) / %(limit)s, 1) AS id
-            FROM ends CROSS JOIN generate_series(0, %(limit)s - 1) AS step
-            WHERE first + step * greatest((last - first) / %(limit)s, 1) <= last
-        )
-        SELECT DISTINCT p.id FROM starts {join_by_index("passage p", "p.id >= starts.id ORDER BY p.id LIMIT 1")}
-        ORDER BY p.id
+        WITH {SPREAD_IDS} SELECT DISTINCT p.id FROM {SPREAD_PASSAGES} ORDER BY p.id
         """,
         {"collection": collection_id, "limit": limit},
     )

@@ -121,6 +121,21 @@ def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> l
     return [StoredPassage(**row._asdict()) for row in rows]
 
 
+SPREAD_IDS = """
+    ends AS (
+        SELECT (SELECT min(id) FROM passage WHERE collection_id = %(collection)s) AS first,
+               (SELECT max(id) FROM passage WHERE collection_id = %(collection)s) AS last
+    ), starts AS (
+        SELECT first + step * greatest((last - first) / %(limit)s, 1) AS id
+        FROM ends CROSS JOIN generate_series(0, %(limit)s - 1) AS step
+        WHERE first + step * greatest((last - first) / %(limit)s, 1) <= last
+    )
+"""
+"""Common tables that end in ``starts``: ``limit`` ids, spread over those of a collection's passages."""
+SPREAD_PASSAGES = f"starts {join_by_index('passage p', 'p.id >= starts.id ORDER BY p.id LIMIT 1')}"
+"""The first ``passage p`` from each of ``starts`` on; one that follows several comes several times."""
+
+
 def sample(reader: Reader, collection_id: int, limit: int) -> list[tuple[str | None, str]]:
     """Title and text of up to ``limit`` passages, always the same ones of the same corpus: by content hash."""
     rows = reader.rows(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from engram.storage.column_parameters import decode_column, decode_vectors, integers
 from engram.storage.corpus.collections import Collection
+from engram.storage.corpus.passages import SPREAD_IDS, SPREAD_PASSAGES
 from engram.storage.database import Reader
 from engram.storage.learning.question_supports import SUPPORTED, build_seen_condition, load_question_texts
 from engram.storage.retrieval.nearest_neighbours import nearness
@@ -123,17 +124,9 @@ def load_passage_sample(reader: Reader, collection_id: int, limit: int) -> NDArr
     """Load the base keys of about ``limit`` passages, (m, d): the first one from each of so many ids on."""
     row = reader.row(
         f"""
-        WITH ends AS (
-            SELECT (SELECT min(id) FROM passage WHERE collection_id = %(collection)s) AS first,
-                   (SELECT max(id) FROM passage WHERE collection_id = %(collection)s) AS last
-        ), starts AS (
-            SELECT first + step * greatest((last - first) / %(limit)s, 1) AS id
-            FROM ends CROSS JOIN generate_series(0, %(limit)s - 1) AS step
-            WHERE first + step * greatest((last - first) / %(limit)s, 1) <= last
-        )
+        WITH {SPREAD_IDS}
         SELECT string_agg(vector_send(sampled.embedding::vector), ''::bytea ORDER BY sampled.id) AS vectors FROM (
-            SELECT DISTINCT ON (p.id) p.id, p.embedding FROM starts
-            {join_by_index("passage p", "p.id >= starts.id ORDER BY p.id LIMIT 1")}
+            SELECT DISTINCT ON (p.id) p.id, p.embedding FROM {SPREAD_PASSAGES}
         ) AS sampled
         """,
         {"collection": collection_id, "limit": limit},
