@@ -91,7 +91,7 @@ Given = Callable[[int], Sequence[int]]
 
 
 class TestABatchOfVerdicts:
-    @pytest.fixture(params=["memories", "weights", "keys"])
+    @pytest.fixture(params=["memories", "weights", pytest.param("keys", marks=pytest.mark.wing("published"))])
     def given(self, request: pytest.FixtureRequest, application: Application, curie: str) -> tuple[str, Given]:
         """What the verdicts teach, and a way to have so many of them wait."""
         ids = state.list_sentence_ids(application, curie)
