@@ -33,6 +33,7 @@ TYPES = frozenset(
     }
 )
 """Types that a browser sends for a foreign page only after asking; ``multipart/form-data`` it sends unasked."""
+FORM = "multipart/form-data"
 
 
 def parse_list(text: str) -> frozenset[str]:
@@ -105,9 +106,10 @@ class Origins:
             return ForeignOriginError(
                 "Pages of this Origin may not write to the service; ENGRAM_CORS_ORIGINS says whose may."
             )
-        if _has_body(headers) and not _is_guarded(headers.get("content-type", "")):
+        if _has_body(headers) and not _is_guarded(headers.get("content-type", "")) and not _is_keyed_form(headers):
             return UnsupportedMediaTypeError(
-                "Bodies are application/json; some routes read application/x-ndjson or application/octet-stream."
+                "Bodies are application/json; some routes read application/x-ndjson or application/octet-stream, "
+                "one, with a header `Authorization: Bearer`, multipart/form-data."
             )
         return None
 
@@ -137,3 +139,10 @@ def _has_body(headers: Headers) -> bool:
 def _is_guarded(content_type: str) -> bool:
     media_type = content_type.partition(";")[0].strip().lower()
     return media_type in TYPES or media_type.endswith("+json")
+
+
+def _is_keyed_form(headers: Headers) -> bool:
+    """Whether a body is a form beside a header that no browser sends for a foreign page unasked."""
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    has_key = "idempotency-key" in headers or headers.get("authorization", "").lower().startswith("bearer ")
+    return media_type == FORM and has_key
