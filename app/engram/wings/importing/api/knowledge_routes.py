@@ -45,7 +45,7 @@ from engram.wings.importing.conversion import chunks
 from engram.wings.importing.conversion.formats import find_kind
 from engram.wings.importing.parts import ImportingServices
 from engram.wings.importing.services.file_tokens import FileToken, read_directory, write_directory
-from engram.wings.importing.services.knowledge_sync import FOLDER, SyncPlan, name_source
+from engram.wings.importing.services.knowledge_sync import FOLDER, SyncPlan, build_missing_file_error, name_source
 
 router = APIRouter(tags=["frontends"], route_class=Route, prefix="/api/v1")
 
@@ -229,7 +229,10 @@ def get_file_status(
 ) -> FileStatusOut:
     """Show whether the passages of a file are ingested."""
     token = FileToken.read(file_id)
-    scope = app.auth.access.scope(token.collection, asker, need)
+    try:
+        scope = app.auth.access.scope(token.collection, asker, need)
+    except NotFoundError as error:
+        raise build_missing_file_error() from error
     state, error = app.wing(ImportingServices).knowledge.find_state(scope, token)
     app.auth.reads.note_write(scope.collection.id)
     return FileStatusOut(status=state, error=error)

@@ -191,7 +191,7 @@ class KnowledgeSync:
                 return state, (job.error or f"The job was {job.status}.") if state == FAILED else None
         document = self._list_held(scope, [token.source]).get(token.source)
         if document is None or document.folder != FOLDER:
-            raise NotFoundError("There is no such file.")
+            raise build_missing_file_error()
         return PENDING if token.source in self._list_pending(scope) else COMPLETED, None
 
     def check_source(self, scope: Scope, source: str) -> bool:
@@ -237,6 +237,11 @@ class KnowledgeSync:
             return {}
         with self._database.read() as reader:
             return pending_documents.list_digests(reader, scope.collection.id, FOLDER)
+
+
+def build_missing_file_error() -> NotFoundError:
+    """Make the error for a file that is not there, of whichever knowledge base."""
+    return NotFoundError("There is no such file.")
 
 
 def name_source(path: str, filename: str) -> str:
