@@ -39,7 +39,7 @@ def parse_form(body: bytes, boundary: bytes) -> dict[str, FormPart]:
     Raises:
         MalformedRequestError: the body is no form with this boundary.
     """
-    first, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary, MOST_PARTS + 2)
+    first, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary, MOST_PARTS + 1)
     if first.strip() or len(parts) < 2 or not parts[-1].startswith(b"--"):
         raise MalformedRequestError(f"The body is no multipart form of 1 to {MOST_PARTS} parts.")
     fields = [_parse_part(part) for part in parts[:-1]]
