@@ -231,8 +231,8 @@ def get_file_status(
     token = FileToken.read(file_id)
     try:
         scope = app.auth.access.scope(token.collection, asker, need)
-    except NotFoundError as error:
-        raise build_missing_file_error() from error
+    except NotFoundError as missing:
+        raise build_missing_file_error() from missing
     state, error = app.wing(ImportingServices).knowledge.find_state(scope, token)
     app.auth.reads.note_write(scope.collection.id)
     return FileStatusOut(status=state, error=error)
