@@ -6169,11 +6169,6 @@ export interface components {
              * @default
              */
             path?: string;
-            /**
-             * Size
-             * @default 0
-             */
-            size?: number;
         };
         /**
          * ManifestIn

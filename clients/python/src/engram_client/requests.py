@@ -538,7 +538,6 @@ class ManifestEntryIn(TypedDict):
     """
     Of its directory; empty: none.
     """
-    size: NotRequired[int]
 
 
 EarlierFolder: TypeAlias = str

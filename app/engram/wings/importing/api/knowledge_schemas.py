@@ -28,7 +28,6 @@ class ManifestEntryIn(SyncModel):
     filename: Storable = Field(min_length=1, max_length=PATH_CHARACTERS)
     path: Storable = Field(default="", max_length=PATH_CHARACTERS, description="Of its directory; empty: none.")
     checksum: Storable = Field(min_length=1, max_length=128, description="Another one after each change.")
-    size: int = 0
 
     def read(self) -> SourceEntry:
         """The file as it is compared."""
