@@ -349,6 +349,20 @@ def test_bad_bodies_are_refused(http: TestClient, curie: str, path: str, body: A
     assert (answer.status_code, answer.json()["detail"]) == (422, detail)
 
 
+@pytest.mark.parametrize(
+    ("form", "detail"),
+    [
+        ({"metadata": "{"}, "metadata: it is not JSON: unexpected end of data: line 1 column 2 (char 1)."),
+        ({"metadata": '{"file_hash": "a"}'}, "knowledge_id: Field required"),
+        ({}, "The form takes a file `file` with a name, and a field `metadata`."),
+    ],
+)
+def test_bad_forms_are_refused(http: TestClient, form: dict[str, str], detail: str) -> None:
+    headers = {"authorization": "Bearer none"}
+    answer = http.post("/api/v1/files/", files={"file": ("a.txt", b"A.")}, data=form, headers=headers)
+    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
+
+
 def test_a_directory_is_named_before_files_are_put_there(
     application: Application, client: OikbClient, collection: str
 ) -> None:

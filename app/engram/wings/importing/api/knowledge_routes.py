@@ -257,7 +257,12 @@ def _read_form(body: bytes, boundary: bytes) -> tuple[FormPart, FileMetadataIn]:
     file, metadata = form.get("file"), form.get("metadata")
     if file is None or not file.filename or metadata is None:
         raise InvalidRequestError("The form takes a file `file` with a name, and a field `metadata`.")
-    return file, _read_json(metadata.data, FileMetadataIn)
+    try:
+        return file, FileMetadataIn.model_validate(orjson.loads(metadata.data))
+    except orjson.JSONDecodeError as error:
+        raise InvalidRequestError(f"metadata: it is not JSON: {error}.") from error
+    except ValidationError as error:
+        raise InvalidRequestError(reason(error, "metadata")) from error
 
 
 def _check_source(app: Application, asker: Principal, need: str, collection: str, source: str) -> bool:
