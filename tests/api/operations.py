@@ -10,6 +10,7 @@ import httpx
 from engram.api.schemas import MAX_ID
 from engram.composition.wings import choose_wings, list_installed_wings
 from engram.runtime.api_process import create_app, list_required_scopes
+from engram.wings.importing.services.file_tokens import FileToken
 from tests.support.environment import WINGS
 
 Operation = tuple[str, str]
@@ -39,6 +40,9 @@ RACES = {
     ("POST", "/documents", 404),
     ("POST", "/documents", 501),
     ("PATCH", "/documents/{source}", 409),
+    ("POST", "/api/v1/files/", 404),
+    ("POST", "/api/v1/files/", 501),
+    ("POST", "/api/v1/knowledge/{name}/reset", 409),
     ("POST", "/access/keys", 409),
     ("POST", "/access/keys/{key_id}/rotate", 409),
     ("DELETE", "/collections/{name}/principals/{principal}", 409),
@@ -69,12 +73,17 @@ ABSENT_IDS = {
     "{fact_id}": "999999999",
     "{event_id}": "999999999",
     "{entity_id}": "999999999",
+    "{file_id}": FileToken("no-such-collection", "oikb/curie.md", None).write(),
 }
 CHAT = "/v1/chat/completions"
 DIFY = "/retrieval"
 STORES = "/v1/vector_stores"
 SEARCH = "/v1/vector_stores/{name}/search"
 RERANK = ("/v1/rerank", "/v2/rerank")
+KNOWLEDGE = "/api/v1/knowledge/{name}"
+FILES = "/api/v1/files/"
+MAKING = {f"{KNOWLEDGE}/sync/diff", f"{KNOWLEDGE}/dirs/create", FILES, "/documents", "/passages"}
+"""Paths whose requests make the collection, or are about one that a later request makes."""
 WORDED = frozenset({"/answer"})
 """Paths where nothing is looked for if no endpoint could put it into words."""
 _BODIES: dict[str, Any] = {
@@ -99,6 +108,9 @@ _BODIES: dict[str, Any] = {
     "/collections/{name}": {"serving": "shadow"},
     "/documents:compare": {"folder": "handbook", "documents": [{"source": "pay.pdf", "digest": "a"}]},
     "/documents/{source}": {"readers": ["group:hr"]},
+    f"{KNOWLEDGE}/sync/diff": {"manifest": [{"filename": "curie.md", "path": "", "checksum": "a", "size": 1}]},
+    f"{KNOWLEDGE}/sync/cleanup": {"file_ids": []},
+    f"{KNOWLEDGE}/dirs/create": {"name": "physics"},
     "/passages/{passage_id}": {"readers": ["group:hr"]},
     "/collections/{name}/rekey": {"key_building": "title"},
     "/collections/{name}/reembed": {"model": "all-MiniLM-L6-v2"},
@@ -151,6 +163,7 @@ EMBEDDING: dict[str, Arguments] = {
     **{path: {} for path in RERANK},
     "/expand": {},
     "/documents": {},
+    FILES: {},
     "/passages": {},
     "/sessions": {},
     "/entities/align": {},
@@ -160,9 +173,16 @@ EMBEDDING: dict[str, Arguments] = {
 """Path -> what a request there has besides, so that text is embedded for its collection."""
 NAME_FIELDS = {CHAT: "model", DIFY: "knowledge_id", **dict.fromkeys(RERANK, "model")}
 """Path -> the field that names the collection, where it is another one."""
-OVER_LIMIT = {"/passages": 16 * 2**20 + 1, "/documents:compare": 16 * 2**20 + 1, "/documents": 32 * 2**20 + 1}
+OVER_LIMIT = {
+    **dict.fromkeys((f"{KNOWLEDGE}/sync/diff", f"{KNOWLEDGE}/sync/cleanup"), 16 * 2**20 + 1),
+    "/passages": 16 * 2**20 + 1,
+    "/documents:compare": 16 * 2**20 + 1,
+    "/documents": 32 * 2**20 + 1,
+    FILES: 33 * 2**20,
+}
 BINARY = {"content-type": "application/octet-stream"}
 KEY = {"idempotency-key": "operations"}
+FORM_TYPE = {"content-type": "multipart/form-data; boundary=part"}
 
 
 def url(path: str) -> str:
@@ -174,6 +194,8 @@ def url(path: str) -> str:
 
 def well_formed(method: str, path: str, collection: str = "no-such-collection") -> Arguments:
     """A request that is right in itself."""
+    if path == FILES:
+        return {"content": _build_form(collection), "params": {}, "headers": KEY | FORM_TYPE}
     if method not in WITH_BODIES or path not in BODIES:
         return {"params": {"collection": collection} | PARAMETERS.get(path, {})}
     if path == "/documents":
@@ -199,6 +221,8 @@ def build_provoking_request(method: str, path: str, status: int) -> Arguments:
     json_type = KEY | {"content-type": "application/json"}
     if (method, path) == ("POST", "/documents"):
         return _build_provoking_document(status)
+    if path == FILES:
+        return _build_provoking_form(status)
     match status:
         case 400 if method not in WITH_BODIES:
             return {"headers": {"idempotency-key": "two words"}}
@@ -227,6 +251,32 @@ def _build_provoking_document(status: int) -> Arguments:
             return right | {"headers": KEY | {"content-type": "text/plain"}}
         case 422:
             return right | {"content": b'{"unfinished": '}
+        case _:
+            return right
+
+
+def _build_form(collection: str) -> bytes:
+    """A file with the field that names its collection, as a multipart body."""
+    metadata = json.dumps({"knowledge_id": collection, "file_hash": "a"})
+    return (
+        '--part\r\nContent-Disposition: form-data; name="metadata"\r\n\r\n'
+        f"{metadata}\r\n--part\r\n"
+        'Content-Disposition: form-data; name="file"; filename="curie.md"\r\nContent-Type: text/markdown\r\n\r\n'
+        "Marie Curie was born in Warsaw.\r\n--part--\r\n"
+    ).encode()
+
+
+def _build_provoking_form(status: int) -> Arguments:
+    right = well_formed("POST", FILES)
+    match status:
+        case 400:
+            return right | {"content": b"--part"}
+        case 413:
+            return right | {"content": b" " * OVER_LIMIT[FILES]}
+        case 415:
+            return right | {"headers": KEY | {"content-type": "text/plain"}}
+        case 422:
+            return right | {"content": _build_form("not a name")}
         case _:
             return right
 

@@ -12,7 +12,7 @@ import pytest
 
 from engram.composition.container import Application
 from tests.api.conftest import Variant
-from tests.api.operations import ABSENT_IDS, well_formed
+from tests.api.operations import ABSENT_IDS, MAKING, well_formed
 from tests.api.test_access import NEEDED, KeyedClient, keyed
 from tests.support.constants import ACCESS_CACHE, set_constants
 from tests.support.statements import record_statements
@@ -21,10 +21,8 @@ from tests.support.strict_client import TestClient
 __all__ = ["keyed"]
 QUESTION = "Where was Marie Curie born?"
 NOT_THERE = "not-there"
-OWN_PATHS = {
+OWN_PATHS = MAKING | {
     "/collections",
-    "/documents",
-    "/passages",
     "/queries:batch",
     "/audit",
     "/answer",

@@ -37,8 +37,10 @@ from tests.support.forks import ROOT
 FRONTENDS = {
     "get_models", "post_chat", "get_vector_stores", "get_vector_store", "post_vector_store_search",
     "post_rerank", "post_rerank_v2", "post_retrieval",
+    "get_knowledge", "get_knowledge_files", "post_knowledge_diff", "post_knowledge_cleanup",
+    "post_knowledge_directory", "post_knowledge_reset", "post_file", "get_file_status",
 }  # fmt: skip
-"""Operations for the clients of others: OpenAI's, Cohere's, Jina's, Dify's."""
+"""Operations for the clients of others: OpenAI's, Cohere's, Jina's, Dify's, oikb."""
 CALLED = {
     "delete_access_key": "revoke_access_key",
     "delete_collection": "delete_collection",

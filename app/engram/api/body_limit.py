@@ -1,5 +1,7 @@
 """A bound on request bodies, enforced while they arrive."""
 
+import re
+
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -10,15 +12,15 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 
 
 class BodyLimit:
-    """Answers 413 to bodies past the limit; ``unlimited`` paths look after themselves."""
+    """Answers 413 to bodies past the limit; paths that ``unlimited`` matches look after themselves."""
 
-    def __init__(self, app: ASGIApp, unlimited: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, unlimited: re.Pattern[str]) -> None:
         self._app = app
         self._unlimited = unlimited
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        if scope["type"] != "http" or scope["path"] in self._unlimited:
+        if scope["type"] != "http" or self._unlimited.fullmatch(scope["path"]):
             await self._app(scope, receive, send)
             return
         received = 0

@@ -33,6 +33,9 @@ TYPES = frozenset(
     }
 )
 """Types that a browser sends for a foreign page only after asking; ``multipart/form-data`` it sends unasked."""
+FORM = "multipart/form-data"
+FORM_PATHS = frozenset({"/api/v1/files/"})
+"""Paths that take forms, from clients that send a key besides."""
 
 
 def parse_list(text: str) -> frozenset[str]:
@@ -87,11 +90,11 @@ class Origins:
                     headers["content-security-policy"] = console_files.POLICY
             await send(message)
 
-        error = self._refusal(scope["method"], Headers(scope=scope))
+        error = self._refusal(scope["method"], scope["path"], Headers(scope=scope))
         await (self._app if error is None else problems.problem_response(error, scope))(scope, receive, send_marked)
 
     def _refusal(
-        self, method: str, headers: Headers
+        self, method: str, path: str, headers: Headers
     ) -> MisdirectedRequestError | ForeignOriginError | UnsupportedMediaTypeError | None:
         hosts = headers.getlist("host")
         if any(not self._allowed.calls(host) for host in hosts):
@@ -105,9 +108,11 @@ class Origins:
             return ForeignOriginError(
                 "Pages of this Origin may not write to the service; ENGRAM_CORS_ORIGINS says whose may."
             )
-        if _has_body(headers) and not _is_guarded(headers.get("content-type", "")):
+        may_be_form = path in FORM_PATHS and _is_keyed_form(headers)
+        if _has_body(headers) and not may_be_form and not _is_guarded(headers.get("content-type", "")):
             return UnsupportedMediaTypeError(
-                "Bodies are application/json; some routes read application/x-ndjson or application/octet-stream."
+                "Bodies are application/json; some routes read application/x-ndjson or application/octet-stream, "
+                "POST /api/v1/files/ with a header `Authorization: Bearer` multipart/form-data."
             )
         return None
 
@@ -137,3 +142,10 @@ def _has_body(headers: Headers) -> bool:
 def _is_guarded(content_type: str) -> bool:
     media_type = content_type.partition(";")[0].strip().lower()
     return media_type in TYPES or media_type.endswith("+json")
+
+
+def _is_keyed_form(headers: Headers) -> bool:
+    """Whether a body is a form beside a header that no browser sends for a foreign page unasked."""
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    has_key = "idempotency-key" in headers or headers.get("authorization", "").lower().startswith("bearer ")
+    return media_type == FORM and has_key

@@ -75,12 +75,14 @@ class WingRoutes:
         links: links from these routes, for the OpenAPI document.
         takes_collection: operations that need nothing but a collection's name, by their ids.
         dialects: how the clients of some paths read errors.
+        bodies: models of bodies that routes read themselves, for the OpenAPI document.
     """
 
     routers: Sequence["APIRouter"] = ()
     links: Sequence[Flow] = ()
     takes_collection: Sequence[str] = ()
     dialects: Sequence[Dialect] = ()
+    bodies: Sequence[type["BaseModel"]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,6 @@
 """The API process."""
 
+import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -44,6 +45,10 @@ from engram.config.settings import Settings
 from engram.services.auth.rate_limits import Rates
 
 SCHEME = "accessKey"
+INGESTING = ("/documents", "/passages", "/api/v1/files/")
+"""Routes that take passages, within the quota of passages."""
+LARGE_BODIES = re.compile(r"/passages|/documents(:compare)?|/api/v1/(files/|knowledge/[^/]+/sync/(diff|cleanup))")
+"""Paths whose routes bound their bodies themselves."""
 ROUTERS = tuple(
     module.router
     for module in (
@@ -102,7 +107,7 @@ def create_app(application: Application | None) -> FastAPI:
     app.state.answering = WorkThreads("engram-questions", settings.max_concurrent_queries)
     app.add_middleware(ClientPresence)
     app.add_middleware(DrainMiddleware)
-    app.add_middleware(BodyLimit, unlimited=frozenset({"/documents", "/passages"}))
+    app.add_middleware(BodyLimit, unlimited=LARGE_BODIES)
     refusals = Refusals(settings.max_connections // CONNECTIONS_BY_REFUSAL)
     _throttle(app, settings, None if application is None else application.auth.rates, refusals)
     app.add_middleware(
@@ -184,7 +189,7 @@ def _add_security(document: dict[str, Any], routers: Sequence[APIRouter]) -> Non
             operation = document["paths"][route.path_format][method.lower()]
             operation["security"] = [{SCHEME: [need.scope]}]
             operation["description"] = f"{operation.get('description', '')}\n\nScope: `{need.scope}`.".strip()
-            refused = (401, 403, 429) if need.takes or route.path in ("/documents", "/passages") else (401, 403)
+            refused = (401, 403, 429) if need.takes or route.path in INGESTING else (401, 403)
             operation["responses"] |= {str(code): of for code, of in problems.responses(*refused).items()}
 
 
@@ -210,7 +215,9 @@ def _describe(app: FastAPI, wings: Sequence[Wing]) -> None:
             schemas = document["components"]["schemas"]
             template = "#/components/schemas/{model}"
             problems_of_dialects = (dialect.problem for dialect in app.state.dialects)
-            for model in (PassagesIn, ManifestIn, Problem, *problems_of_dialects):
+            of_wings = [wing.load_routes() for wing in wings]
+            bodies = (model for routes in of_wings for model in routes.bodies)
+            for model in (PassagesIn, ManifestIn, Problem, *problems_of_dialects, *bodies):
                 described = model.model_json_schema(ref_template=template)
                 schemas.update(described.pop("$defs", {}))
                 schemas[model.__name__] = described
@@ -221,7 +228,6 @@ def _describe(app: FastAPI, wings: Sequence[Wing]) -> None:
                         operation["responses"] |= {str(code): of for code, of in problems.responses(429).items()}
                     operation.get("parameters", []).sort(key=partial(_place, path))
             error_dialects.describe(document, app.state.dialects)
-            of_wings = [wing.load_routes() for wing in wings]
             flows = [*FLOWS, *(flow for routes in of_wings for flow in routes.links)]
             link(document, flows, [name for routes in of_wings for name in routes.takes_collection])
             app.openapi_schema = document

@@ -164,6 +164,189 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/files/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Upload a file
+         * @description Convert a file into passages. A job ingests them in place of those of its earlier version.
+         *
+         *     A file that cannot be read is refused with the reason, and nothing of it is kept. In a collection where
+         *     documents have readers, nobody but `admin` reads a new document until you say who may.
+         *
+         *     Scope: `ingest`.
+         */
+        post: operations["post_file"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/files/{file_id}/process/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Progress of a file
+         * @description Show whether the passages of a file are ingested.
+         *
+         *     Scope: `ingest`.
+         */
+        get: operations["get_file_status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/knowledge/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a knowledge base
+         * @description Show a collection as a knowledge base.
+         *
+         *     Scope: `ingest`.
+         */
+        get: operations["get_knowledge"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/knowledge/{name}/dirs/create": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Name a directory
+         * @description Answer the id of a directory, to name in uploads. Nothing is stored.
+         *
+         *     Scope: `ingest`.
+         */
+        post: operations["post_knowledge_directory"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/knowledge/{name}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List files of a knowledge base
+         * @description List the documents that a sync tool brought into the collection.
+         *
+         *     Scope: `ingest`.
+         */
+        get: operations["get_knowledge_files"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/knowledge/{name}/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reset a knowledge base
+         * @description Delete all documents that a sync tool brought into the collection. Others stay.
+         *
+         *     Scope: `ingest`.
+         */
+        post: operations["post_knowledge_reset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/knowledge/{name}/sync/cleanup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Clean up a knowledge base
+         * @description Delete and move documents that a comparison named, unless they changed since.
+         *
+         *     A document that an upload replaces stays until then, so that what was learned of it follows its text.
+         *
+         *     Scope: `ingest`.
+         */
+        post: operations["post_knowledge_cleanup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/knowledge/{name}/sync/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compare a source
+         * @description Answer which files to upload and which documents to clean up first. Nothing is changed.
+         *
+         *     The collection need not exist: the first upload makes it.
+         *
+         *     Scope: `ingest`.
+         */
+        post: operations["post_knowledge_diff"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit": {
         parameters: {
             query?: never;
@@ -2100,6 +2283,16 @@ export interface components {
             next_after: number | null;
         };
         /**
+         * AddedFileOut
+         * @description A file to upload.
+         */
+        AddedFileOut: {
+            /** Filename */
+            filename: string;
+            /** Path */
+            path: string;
+        };
+        /**
          * AddedTermOut
          * @description By how much a term's frequency in the passage's lexical key was raised.
          */
@@ -2751,6 +2944,33 @@ export interface components {
             sentence_id: number | string;
         };
         /**
+         * CleanedOut
+         * @description What was deleted or moved.
+         */
+        CleanedOut: {
+            /**
+             * Files
+             * @description Documents that were deleted or moved.
+             */
+            files: number;
+            /**
+             * Status
+             * @default true
+             */
+            status?: boolean;
+        };
+        /**
+         * CleanupIn
+         * @description Files that a comparison named as stale or deleted.
+         * @example {
+         *       "file_ids": []
+         *     }
+         */
+        CleanupIn: {
+            /** File Ids */
+            file_ids: string[];
+        };
+        /**
          * CollectionOut
          * @description A collection and what it holds.
          */
@@ -3264,6 +3484,18 @@ export interface components {
             near?: number;
         };
         /**
+         * DeletedFileOut
+         * @description A document whose file is gone, or moved: a cleanup moves it.
+         */
+        DeletedFileOut: {
+            /** File Id */
+            file_id: string;
+            /** Filename */
+            filename: string;
+            /** Path */
+            path: string;
+        };
+        /**
          * DifferenceOut
          * @description An arm's figure less the baseline's, with a 95% interval where the numbers give one.
          */
@@ -3323,6 +3555,31 @@ export interface components {
             type: string;
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * DirectoryIn
+         * @description A directory to name.
+         * @example {
+         *       "name": "handbook"
+         *     }
+         */
+        DirectoryIn: {
+            /** Name */
+            name: string;
+            /** Parent Id */
+            parent_id?: string | null;
+        };
+        /**
+         * DirectoryOut
+         * @description A directory. It exists as long as files do that have it in their path.
+         */
+        DirectoryOut: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Parent Id */
+            parent_id: string | null;
         };
         /**
          * DocumentChangeIn
@@ -4878,6 +5135,66 @@ export interface components {
             total: number;
         };
         /**
+         * FileOut
+         * @description A file whose passages a job ingests.
+         */
+        FileOut: {
+            /** Collection */
+            collection: string;
+            /** Filename */
+            filename: string;
+            /** Id */
+            id: string;
+            /**
+             * Job Id
+             * Format: uuid
+             */
+            job_id: string;
+            /**
+             * Meta
+             * @description Name, size in bytes and hash of the file.
+             */
+            meta: {
+                [key: string]: unknown;
+            };
+            /**
+             * Notes
+             * @description How it was read and what was left out, with its place: an encoding, hidden sheets.
+             */
+            notes: string[];
+            /**
+             * Passages
+             * @description Passages made of it.
+             */
+            passages: number;
+            /**
+             * Source
+             * @description The document's name, which its passages cite as `metadata.source`; their ids begin with it.
+             */
+            source: string;
+            /**
+             * Status Url
+             * @description Path below the service's address.
+             */
+            status_url: string;
+        };
+        /**
+         * FileStatusOut
+         * @description How far a file is.
+         */
+        FileStatusOut: {
+            /**
+             * Error
+             * @description Why it failed.
+             */
+            error?: string | null;
+            /**
+             * Status
+             * @description `pending`, `completed` or `failed`.
+             */
+            status: string;
+        };
+        /**
          * FoundFileOut
          * @description A passage.
          */
@@ -5071,6 +5388,16 @@ export interface components {
             hop: number;
             /** Sentences */
             sentences: components["schemas"]["SentenceTraceOut"][];
+        };
+        /**
+         * IgnoredFileOut
+         * @description A file that makes no document.
+         */
+        IgnoredFileOut: {
+            /** Reason */
+            reason: string;
+            /** Source */
+            source: string;
         };
         /**
          * IndexRecallOut
@@ -5631,6 +5958,45 @@ export interface components {
             waiting: number;
         };
         /**
+         * KnowledgeFileOut
+         * @description A file of a knowledge base.
+         */
+        KnowledgeFileOut: {
+            /** Filename */
+            filename: string;
+            /** Id */
+            id: string;
+            /**
+             * Meta
+             * @description Path and hash of the file.
+             */
+            meta: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * KnowledgeFilesOut
+         * @description The files that a sync tool brought.
+         */
+        KnowledgeFilesOut: {
+            /** Items */
+            items: components["schemas"]["KnowledgeFileOut"][];
+            /** Total */
+            total: number;
+        };
+        /**
+         * KnowledgeOut
+         * @description A collection as a knowledge base.
+         */
+        KnowledgeOut: {
+            /** Description */
+            description: string;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+        };
+        /**
          * LearnedOut
          * @description Learning of a collection by the counting verdicts.
          */
@@ -5878,6 +6244,25 @@ export interface components {
             sufficiency: number | null;
         };
         /**
+         * ManifestEntryIn
+         * @description A file that the source has.
+         */
+        ManifestEntryIn: {
+            /**
+             * Checksum
+             * @description Another one after each change.
+             */
+            checksum: string;
+            /** Filename */
+            filename: string;
+            /**
+             * Path
+             * @description Of its directory; empty: none.
+             * @default
+             */
+            path?: string;
+        };
+        /**
          * ManifestIn
          * @description All documents that a folder has.
          * @example {
@@ -6003,6 +6388,18 @@ export interface components {
              * @constant
              */
             object?: "list";
+        };
+        /**
+         * ModifiedFileOut
+         * @description A file to upload in place of a document.
+         */
+        ModifiedFileOut: {
+            /** Filename */
+            filename: string;
+            /** Path */
+            path: string;
+            /** Stale File Id */
+            stale_file_id: string;
         };
         /**
          * MomentOut
@@ -8831,6 +9228,66 @@ export interface components {
             vouched: number;
         };
         /**
+         * SyncDiffOut
+         * @description What brings the knowledge base in step with the source.
+         */
+        SyncDiffOut: {
+            /** Added */
+            added: components["schemas"]["AddedFileOut"][];
+            /**
+             * Deleted
+             * @description Documents that a cleanup deletes, or moves to another path.
+             */
+            deleted: components["schemas"]["DeletedFileOut"][];
+            /**
+             * Directory Map
+             * @description Path of each directory -> its id.
+             */
+            directory_map: {
+                [key: string]: string;
+            };
+            /**
+             * Ignored
+             * @description Files that make no document, and why.
+             */
+            ignored: components["schemas"]["IgnoredFileOut"][];
+            /**
+             * Mkdir
+             * @description Empty: directories need not be made.
+             */
+            mkdir: string[];
+            /**
+             * Modified
+             * @description Files to upload in place of documents. What was learned of unchanged sentences stays.
+             */
+            modified: components["schemas"]["ModifiedFileOut"][];
+            /**
+             * Rmdir
+             * @description Empty: directories need not be removed.
+             */
+            rmdir: string[];
+            /** Unmodified Count */
+            unmodified_count: number;
+        };
+        /**
+         * SyncManifestIn
+         * @description All files that the source has.
+         * @example {
+         *       "manifest": [
+         *         {
+         *           "checksum": "5f2a",
+         *           "filename": "travel.md",
+         *           "path": "",
+         *           "size": 120
+         *         }
+         *       ]
+         *     }
+         */
+        SyncManifestIn: {
+            /** Manifest */
+            manifest: components["schemas"]["ManifestEntryIn"][];
+        };
+        /**
          * TenantRemoval
          * @description A tenant that is being removed.
          */
@@ -9808,6 +10265,754 @@ export interface operations {
             };
             /** @description The collection is of another encoder */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_file: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The same request again is answered alike. */
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Format: binary */
+                    file: string;
+                    /** @description `knowledge_id`, the collection; `file_hash`, the checksum in the manifest; `directory_id`, of the file's directory if it lies in one. */
+                    metadata: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict (see `type`). The collection is of another encoder */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not installed */
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_file_status: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an upload. */
+                file_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileStatusOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_knowledge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_knowledge_directory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DirectoryIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DirectoryOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_knowledge_files: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnowledgeFilesOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_knowledge_reset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CleanedOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_knowledge_cleanup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CleanupIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CleanedOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_knowledge_diff: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SyncManifestIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SyncDiffOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

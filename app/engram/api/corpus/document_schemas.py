@@ -111,10 +111,10 @@ class DocumentChangeIn(Model):
         """The change."""
         readers = None if self.readers is None else normalise_readers(self.readers)
         return DocumentChange(
-            self.source,
-            self.folder,
-            "readers" in self.model_fields_set,
-            readers,
+            source=self.source,
+            folder=self.folder,
+            sets_readers="readers" in self.model_fields_set,
+            readers=readers,
             sets_date="valid_from" in self.model_fields_set,
             valid_from=self.valid_from,
             sets_successor="replaced_by" in self.model_fields_set,

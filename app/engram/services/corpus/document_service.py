@@ -35,6 +35,7 @@ class DocumentChange:
     Attributes:
         source: its new source.
         folder: the folder that it is imported from now.
+        forgets_digest: whether the next comparison asks for its file again.
         sets_readers: whether ``readers`` may read it from now on.
         readers: in order; None: everyone.
         sets_date: whether it holds since ``valid_from``; None: since when is not known.
@@ -43,6 +44,7 @@ class DocumentChange:
 
     source: str | None = None
     folder: str | None = None
+    forgets_digest: bool = False
     sets_readers: bool = False
     readers: Readers | None = None
     sets_date: bool = False
@@ -139,6 +141,8 @@ class DocumentService:
                 _rename(writer, target.id, document, source, change.source)
             if change.folder is not None:
                 documents.set_folder(writer, target.id, document, change.folder)
+            if change.forgets_digest:
+                documents.forget_digest(writer, target.id, document)
             if change.sets_date:
                 document_versions.set_date(writer, target.id, document, change.valid_from)
             if change.sets_successor:

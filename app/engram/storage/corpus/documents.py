@@ -221,6 +221,14 @@ def set_folder(writer: Writer, collection_id: int, document_id: int, folder: str
     )
 
 
+def forget_digest(writer: Writer, collection_id: int, document_id: int) -> None:
+    """Forget the hash of a document's file, so that an importer reads the file again."""
+    writer.execute(
+        "UPDATE document SET digest = NULL WHERE collection_id = %(collection)s AND id = %(id)s",
+        {"collection": collection_id, "id": document_id},
+    )
+
+
 def rename(writer: Writer, collection_id: int, document_id: int, source: str) -> None:
     """Give a document another source."""
     writer.execute(

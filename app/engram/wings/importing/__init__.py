@@ -1,1 +1,1 @@
-"""The wing that makes passages of documents: `POST /documents` and `engram import`."""
+"""The wing that makes passages of documents: `POST /documents`, `engram import` and the routes that oikb calls."""

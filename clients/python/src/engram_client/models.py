@@ -102,6 +102,15 @@ class AccessKeysOut(Struct):
     """
 
 
+class AddedFileOut(Struct):
+    """
+    A file to upload.
+    """
+
+    filename: str
+    path: str
+
+
 class AddedTermOut(Struct):
     """
     By how much a term's frequency in the passage's lexical key was raised.
@@ -246,6 +255,18 @@ class ChatReplyMessage(Struct):
     role: Literal["assistant"] = "assistant"
 
 
+class CleanedOut(Struct):
+    """
+    What was deleted or moved.
+    """
+
+    files: int
+    """
+    Documents that were deleted or moved.
+    """
+    status: bool = True
+
+
 class ConclusionOut(Struct):
     """
     The answer in words; `cites` names sentences of the pool.
@@ -327,6 +348,16 @@ class CuratedOut(Struct):
     near: int = 0
 
 
+class DeletedFileOut(Struct):
+    """
+    A document whose file is gone, or moved: a cleanup moves it.
+    """
+
+    file_id: str
+    filename: str
+    path: str
+
+
 class DifferenceOut(Struct):
     """
     An arm's figure less the baseline's, with a 95% interval where the numbers give one.
@@ -335,6 +366,16 @@ class DifferenceOut(Struct):
     high: float | None
     low: float | None
     value: float
+
+
+class DirectoryOut(Struct):
+    """
+    A directory. It exists as long as files do that have it in their path.
+    """
+
+    id: str
+    name: str
+    parent_id: str | None
 
 
 class DocumentMoveOut(Struct):
@@ -731,6 +772,52 @@ class FileCountsOut(Struct):
     in_progress: Literal[0] = 0
 
 
+class FileOut(Struct):
+    """
+    A file whose passages a job ingests.
+    """
+
+    collection: str
+    filename: str
+    id: str
+    job_id: str
+    meta: dict[str, Any]
+    """
+    Name, size in bytes and hash of the file.
+    """
+    notes: list[str]
+    """
+    How it was read and what was left out, with its place: an encoding, hidden sheets.
+    """
+    passages: int
+    """
+    Passages made of it.
+    """
+    source: str
+    """
+    The document's name, which its passages cite as `metadata.source`; their ids begin with it.
+    """
+    status_url: str
+    """
+    Path below the service's address.
+    """
+
+
+class FileStatusOut(Struct):
+    """
+    How far a file is.
+    """
+
+    status: str
+    """
+    `pending`, `completed` or `failed`.
+    """
+    error: str | None = None
+    """
+    Why it failed.
+    """
+
+
 class FoundFileOut(Struct):
     """
     A passage.
@@ -849,6 +936,15 @@ class Health(Struct):
     """
 
     status: str
+
+
+class IgnoredFileOut(Struct):
+    """
+    A file that makes no document.
+    """
+
+    reason: str
+    source: str
 
 
 class IndexRecallOut(Struct):
@@ -1003,6 +1099,38 @@ class KeysOut(Struct):
     """
 
 
+class KnowledgeFileOut(Struct):
+    """
+    A file of a knowledge base.
+    """
+
+    filename: str
+    id: str
+    meta: dict[str, Any]
+    """
+    Path and hash of the file.
+    """
+
+
+class KnowledgeFilesOut(Struct):
+    """
+    The files that a sync tool brought.
+    """
+
+    items: list[KnowledgeFileOut]
+    total: int
+
+
+class KnowledgeOut(Struct):
+    """
+    A collection as a knowledge base.
+    """
+
+    description: str
+    id: str
+    name: str
+
+
 class LeftOut(Struct):
     """
     A state as it stands, and as it would stand without the verdict.
@@ -1110,6 +1238,16 @@ class ModelsOut(Struct):
 
     data: list[ModelOut]
     object: Literal["list"] = "list"
+
+
+class ModifiedFileOut(Struct):
+    """
+    A file to upload in place of a document.
+    """
+
+    filename: str
+    path: str
+    stale_file_id: str
 
 
 class MomentOut(Struct):
@@ -2062,6 +2200,39 @@ class SufficiencyOut(Struct):
     """
     What judges of earlier answers to the same question leave of it, in (0, 1].
     """
+
+
+class SyncDiffOut(Struct):
+    """
+    What brings the knowledge base in step with the source.
+    """
+
+    added: list[AddedFileOut]
+    deleted: list[DeletedFileOut]
+    """
+    Documents that a cleanup deletes, or moves to another path.
+    """
+    directory_map: dict[str, str]
+    """
+    Path of each directory -> its id.
+    """
+    ignored: list[IgnoredFileOut]
+    """
+    Files that make no document, and why.
+    """
+    mkdir: list[str]
+    """
+    Empty: directories need not be made.
+    """
+    modified: list[ModifiedFileOut]
+    """
+    Files to upload in place of documents. What was learned of unchanged sentences stays.
+    """
+    rmdir: list[str]
+    """
+    Empty: directories need not be removed.
+    """
+    unmodified_count: int
 
 
 class TenantRemoval(Struct):

@@ -146,6 +146,17 @@ class CitedSentence(TypedDict):
     sentence_id: int | str
 
 
+FileId: TypeAlias = str
+
+
+class CleanupIn(TypedDict):
+    """
+    Files that a comparison named as stale or deleted.
+    """
+
+    file_ids: list[FileId]
+
+
 CompareIn = TypedDict(
     "CompareIn",
     {
@@ -231,6 +242,15 @@ class CountIn(TypedDict):
     """
     A graph of its own; null: the collection's.
     """
+
+
+class DirectoryIn(TypedDict):
+    """
+    A directory to name.
+    """
+
+    name: str
+    parent_id: NotRequired[str | None]
 
 
 Reader: TypeAlias = str
@@ -502,6 +522,22 @@ class ListedDocumentIn(TypedDict):
     Who may read it. Null: everyone who may query the collection. Empty: nobody but `admin`. Absent: they are not compared.
     """
     source: str
+
+
+class ManifestEntryIn(TypedDict):
+    """
+    A file that the source has.
+    """
+
+    checksum: str
+    """
+    Another one after each change.
+    """
+    filename: str
+    path: NotRequired[str]
+    """
+    Of its directory; empty: none.
+    """
 
 
 EarlierFolder: TypeAlias = str
@@ -1010,6 +1046,14 @@ class StopIn(TypedDict):
     """
     Sufficiency from which on a session stops; by default 0.9, for 'published' 0.5.
     """
+
+
+class SyncManifestIn(TypedDict):
+    """
+    All files that the source has.
+    """
+
+    manifest: list[ManifestEntryIn]
 
 
 class TextDocument(TypedDict):

@@ -1,80 +1,34 @@
 """Documents: files that the service converts into passages."""
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response, status
-from pydantic import Field, ValidationError
-from starlette.concurrency import run_in_threadpool
 
 from engram.api.body_reading import Route, receive_whole
-from engram.api.client_presence import CLIENT_LEFT
-from engram.api.corpus.passage_bodies import Lines, Mistakes, pieces, reason
-from engram.api.corpus.schemas import DocumentIn, DocumentSource, PassageIn
+from engram.api.corpus.schemas import DocumentSource
 from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, build_opener, needs
-from engram.api.jobs.routes import build_accepted
-from engram.api.jobs.schemas import AcceptedJob
 from engram.api.operations import operation
-from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, EncoderName, Storable
-from engram.api.work_threads import WorkThreads
-from engram.context.errors import (
-    InvalidRequestError,
-    UnsupportedMediaTypeError,
-)
+from engram.context.errors import InvalidRequestError, UnsupportedMediaTypeError
 from engram.core.auth.access_keys import INGEST
-from engram.services.corpus.passage_intake import PassageReception
+from engram.wings.importing.api.file_ingest import AcceptedDocument, ReceivedFile, ingest_file
 from engram.wings.importing.conversion import chunks
-from engram.wings.importing.conversion.documents import Conversion
 from engram.wings.importing.conversion.folder import escape_name
 from engram.wings.importing.conversion.formats import find_kind
 from engram.wings.importing.parts import ImportingServices
-from engram.wings.importing.services.document_conversion import DocumentsService
 
 router = APIRouter(tags=["passages"], route_class=Route)
 
 BINARY_TYPE = "application/octet-stream"
 NAME_CHARACTERS = 400
 """Passage ids begin with the name and end at 512 characters."""
-MOST_CONVERSIONS = 2
-CONVERSION_THREADS = WorkThreads("engram-documents", MOST_CONVERSIONS)
-"""Documents that a process converts at once; each takes a processor and up to ``ConversionLimits.memory_bytes``."""
 BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {BINARY_TYPE: {"schema": {"type": "string", "format": "binary", "minLength": 1}}},
     }
 }
-
-
-class AcceptedDocument(AcceptedJob):
-    """A document that was converted, and the job that ingests its passages."""
-
-    source: str = Field(
-        description="The document's name, which its passages cite as `metadata.source`; their ids begin with it."
-    )
-    passages: int = Field(description="Passages made of it.")
-    notes: list[str] = Field(
-        description="How it was read and what was left out, with its place: an encoding, hidden sheets."
-    )
-
-
-@dataclass(frozen=True)
-class _File:
-    """A file that was sent.
-
-    Attributes:
-        kind: the ending that says how it is read.
-        size, overlap: how it is cut.
-    """
-
-    source: str
-    kind: str
-    data: bytes
-    size: int
-    overlap: int
 
 
 @router.post(
@@ -130,49 +84,5 @@ async def post_documents(
     most = documents.limits.file_bytes
     data = await receive_whole(request, most, f"Documents end at {most} bytes.")
     reception = app.corpus.ingest.receive(replace(opening, encoder=encoder), key)
-    file = _File(source, find_kind(name), data, size, overlap)
-    try:
-        conversion = await CONVERSION_THREADS.do(
-            holder(request.scope), _stage_passages, documents, reception, file, request.scope[CLIENT_LEFT]
-        )
-    except BaseException:
-        await run_in_threadpool(reception.abort)
-        raise
-    job = build_accepted(await run_in_threadpool(reception.finish), reception.collection, response)
-    return AcceptedDocument(
-        **job.model_dump(), source=source, passages=len(conversion.passages), notes=list(conversion.notes)
-    )
-
-
-def _stage_passages(
-    documents: DocumentsService, reception: PassageReception, file: _File, client_left: Callable[[], bool]
-) -> Conversion:
-    """Convert a document, then stage its passages; given up once the client leaves while it is converted."""
-    conversion = documents.convert(
-        file.source,
-        file.data,
-        kind=file.kind,
-        size=file.size,
-        overlap=file.overlap,
-        client_left=client_left,
-    )
-    described = [DocumentIn.model_validate(conversion.describe(file.source, file.data)).body()]
-    reception.digest(json.dumps([file.source, file.kind, file.size, file.overlap]).encode())
-    reception.digest(file.data)
-    lines, errors = _check_passages(file.source, conversion)
-    for piece in pieces(lines):
-        reception.add(piece, errors, described)
-        errors, described = [], []
-    return conversion
-
-
-def _check_passages(source: str, conversion: Conversion) -> tuple[Lines, Mistakes]:
-    """The passages by their numbers, and what is wrong with those that cannot be ingested."""
-    lines: Lines = []
-    errors: Mistakes = []
-    for number, passage in enumerate(conversion.passages, 1):
-        try:
-            lines.append((number, PassageIn.model_validate(passage.as_json(source)).body()))
-        except ValidationError as error:
-            errors.append((number, reason(error, "passage")))
-    return lines, errors
+    file = ReceivedFile(source, find_kind(name), data, size, overlap)
+    return await ingest_file(request, response, documents, reception, file)

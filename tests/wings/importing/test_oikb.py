@@ -1,0 +1,453 @@
+"""Sources synchronised by the real oikb: its client, its order of requests and its connectors."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import boto3
+import httpx
+import pytest
+from moto.server import ThreadedMotoServer
+from oikb.client import OikbClient
+from oikb.connectors import BaseConnector
+from oikb.connectors.filesystem import FilesystemConnector
+from oikb.connectors.github import GitHubConnector
+from oikb.connectors.s3 import S3Connector
+from oikb.sync import SyncResult, run_sync
+
+from engram.composition.container import Application
+from engram.runtime.api_process import create_app
+from engram.services.auth.access_key_service import AccessKeyRequest
+from engram.services.auth.scope import LOCAL
+from engram.wings.importing.conversion.documents import Conversion
+from engram.wings.importing.conversion.formats import convert
+from engram.wings.importing.services.document_conversion import DocumentsService
+from engram.wings.importing.services.file_tokens import FileToken
+from tests.api.conftest import Variant
+from tests.conftest import Ingest
+from tests.support import state
+from tests.support.live_server import LiveServer
+from tests.support.processes import eventually
+from tests.support.strict_client import TestClient
+from tests.wings.importing.test_learning_follows import assert_sound, passages, taught, teach
+
+FILES = {
+    "travel/trains.md": "# Trains\n\nTake the train to Basel.\n",
+    "food.txt": "Lunch is at noon.\n",
+    "pay.md": "# Pay\n\nPay day is the first. Bonuses come in May.\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def converted_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Convert files in the test's own process: one for each file takes a second."""
+
+    def convert_here(
+        service: DocumentsService, source: str, data: bytes, *, client_left: object, **how: Any
+    ) -> Conversion:
+        return convert(source, data, limits=service.limits, **how)
+
+    monkeypatch.setattr(DocumentsService, "convert", convert_here)
+
+
+@pytest.fixture
+def client(service: str) -> Iterator[OikbClient]:
+    with OikbClient(service, "none") as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of three files, one in a directory."""
+    folder = tmp_path / "handbook"
+    write(folder, FILES)
+    return folder
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def run_jobs(application: Application) -> None:
+    while application.jobs.runner.run_ready():
+        pass
+
+
+def sync(application: Application, client: OikbClient, source: Path | BaseConnector, collection: str) -> SyncResult:
+    """Run the tool once, then the jobs that its uploads made."""
+    connector = FilesystemConnector(source) if isinstance(source, Path) else source
+    result = run_sync(client, connector, collection, quiet=True)
+    run_jobs(application)
+    return result
+
+
+def counts(result: SyncResult) -> tuple[int, int, int, int]:
+    """Added, modified, deleted and unmodified files of a run without errors."""
+    assert not result.errors
+    return result.added, result.modified, result.deleted, result.unmodified
+
+
+def sources(application: Application, collection: str) -> list[str]:
+    return sorted(row["source"] for row in state.rows(application, collection, "document"))
+
+
+def texts(application: Application, collection: str) -> dict[str, str]:
+    """External id -> text of the passages, in the order of the ids."""
+    return dict(sorted(passages(application, collection).items()))
+
+
+def test_a_folder_is_followed(application: Application, client: OikbClient, folder: Path, collection: str) -> None:
+    assert counts(sync(application, client, folder, collection)) == (3, 0, 0, 0)
+    assert sources(application, collection) == ["oikb/food.txt", "oikb/pay.md", "oikb/travel/trains.md"]
+    teach(application, collection, "Take the train to Basel.", "Pay day is the first.")
+    write(folder, {"pay.md": FILES["pay.md"].replace("May", "June"), "rail/trains.md": FILES["travel/trains.md"]})
+    (folder / "travel" / "trains.md").unlink()
+    (folder / "food.txt").unlink()
+    assert counts(sync(application, client, folder, collection)) == (0, 1, 2, 0)  # a move is shown as a deletion
+    assert texts(application, collection) == {
+        "oikb/pay.md#1": "Pay day is the first. Bonuses come in June.",
+        "oikb/rail/trains.md#1": "Take the train to Basel.",
+    }
+    assert taught(application, collection) == ["Pay day is the first.", "Take the train to Basel."]
+    assert_sound(application, collection)
+    assert counts(sync(application, client, folder, collection)) == (0, 0, 0, 2)
+
+
+def test_a_file_with_another_name_is_read_again_and_keeps_what_was_learned(
+    application: Application, client: OikbClient, folder: Path, collection: str
+) -> None:
+    sync(application, client, folder, collection)
+    teach(application, collection, "Lunch is at noon.")
+    (folder / "food.txt").rename(folder / "meals.txt")
+    assert counts(sync(application, client, folder, collection)) == (0, 1, 0, 2)
+    (document,) = (row for row in state.rows(application, collection, "document") if row["title"] == "meals")
+    assert document["source"] == "oikb/meals.txt"
+    assert taught(application, collection) == ["Lunch is at noon."]
+    assert len(sources(application, collection)) == 3
+    assert_sound(application, collection)
+
+
+def test_a_renamed_file_is_asked_for_again_if_the_run_ended_before_its_upload(
+    application: Application, client: OikbClient, folder: Path, collection: str
+) -> None:
+    sync(application, client, folder, collection)
+    (folder / "food.txt").rename(folder / "meals.txt")
+    manifest = [entry.to_dict() for entry in FilesystemConnector(folder).build_manifest()]
+    (modified,) = client.sync_diff(collection, manifest)["modified"]
+    client.sync_cleanup(collection, [modified["stale_file_id"]])
+    assert "oikb/meals.txt" in sources(application, collection)
+    assert counts(sync(application, client, folder, collection)) == (0, 1, 0, 2)
+    assert counts(sync(application, client, folder, collection)) == (0, 0, 0, 3)
+
+
+def test_what_jobs_have_yet_to_write_is_not_sent_again(
+    application: Application, client: OikbClient, folder: Path, collection: str, http: TestClient
+) -> None:
+    run_sync(client, FilesystemConnector(folder), collection, quiet=True)
+    again = run_sync(client, FilesystemConnector(folder), collection, quiet=True)
+    assert counts(again) == (0, 0, 0, 3)
+    sent = client.upload_file(b"Supper is at six.\n", "supper.txt", collection, "s1")
+    status = f"/api/v1/files/{sent['id']}/process/status"
+    assert http.get(status).json() == {"status": "pending", "error": None}
+    refused = http.post(f"/api/v1/knowledge/{collection}/reset")
+    assert (refused.status_code, refused.json()["detail"][:7]) == (409, "4 files")
+    run_jobs(application)
+    assert http.get(status).json() == {"status": "completed", "error": None}
+    assert [one["filename"] for one in client.list_kb_files(collection)] == [
+        "food.txt", "pay.md", "supper.txt", "travel/trains.md"
+    ]  # fmt: skip
+
+
+def test_a_failed_job_is_told_and_its_file_sent_again(
+    application: Application, client: OikbClient, collection: str, folder: Path, http: TestClient
+) -> None:
+    sent = client.upload_file(b"Lunch is at noon.\n", "food.txt", collection, "other")
+    http.delete(sent["status_url"]).raise_for_status()
+    status = http.get(f"/api/v1/files/{sent['id']}/process/status").json()
+    assert status == {"status": "failed", "error": "The job was cancelled."}
+    assert counts(sync(application, client, folder, collection)) == (3, 0, 0, 0)
+
+
+def test_other_documents_stay(
+    application: Application, client: OikbClient, folder: Path, collection: str, http: TestClient, ingest: Ingest
+) -> None:
+    def put(name: str) -> None:
+        where = {"name": name, "collection": collection}
+        kind = {"content-type": "application/octet-stream"}
+        http.post("/documents", params=where, content=b"By hand.\n", headers=kind).raise_for_status()
+
+    put("food.txt")
+    put("oikb/pay.md")
+    run_jobs(application)
+    ingest({"id": "loose", "text": "A passage of no document."})
+    assert counts(sync(application, client, folder, collection)) == (2, 0, 0, 0)
+    assert texts(application, collection)["oikb/pay.md#1"] == "By hand."
+    forged = FileToken(collection, "food.txt", hashlib.sha256(b"By hand.\n").hexdigest()).write()
+    assert client.sync_cleanup(collection, [forged])["files"] == 0
+    with pytest.raises(httpx.HTTPStatusError, match="409"):
+        client.upload_file(b"Mine.\n", "pay.md", collection, "p")
+    client.reset_kb(collection)
+    assert sources(application, collection) == ["food.txt", "oikb/pay.md"]
+    assert "loose" in texts(application, collection)
+
+
+def test_a_document_that_changed_since_the_comparison_is_not_deleted(
+    application: Application, client: OikbClient, folder: Path, collection: str
+) -> None:
+    sync(application, client, folder, collection)
+    kept = [entry.to_dict() for entry in FilesystemConnector(folder).build_manifest() if entry.filename != "pay.md"]
+    (stale,) = client.sync_diff(collection, kept)["deleted"]
+    write(folder, {"pay.md": "# Pay\n\nPay day is the second.\n"})
+    assert counts(sync(application, client, folder, collection)) == (0, 1, 0, 2)
+    assert client.sync_cleanup(collection, [stale["file_id"]])["files"] == 0
+    assert "oikb/pay.md" in sources(application, collection)
+
+
+def test_what_cannot_be_read_is_told(
+    application: Application, client: OikbClient, folder: Path, collection: str
+) -> None:
+    write(folder, {"broken.json": '{"a": ', "logo.png": "PNG", "empty.txt": ""})
+    result = sync(application, client, folder, collection)
+    (error,) = result.errors or []
+    assert error.startswith("broken.json: Client error '422")
+    assert "oikb/broken.json is no JSON" in error
+    assert result.warnings == ["empty.txt: empty content, skipping"]
+    assert result.added == 3
+    assert len(sources(application, collection)) == 3
+
+
+@pytest.mark.parametrize(
+    "name", ['a "b".txt', "Übung.txt", "a;b=c.txt", "back\\slash.txt", "50%22.txt", "a\nb.txt", " x .txt"]
+)
+def test_a_name_is_the_same_in_a_manifest_and_in_an_upload(
+    application: Application, client: OikbClient, tmp_path: Path, collection: str, name: str
+) -> None:
+    write(tmp_path / "names", {f"{name} folder/{name}": "Lunch is at noon.\n"})
+    assert counts(sync(application, client, tmp_path / "names", collection)) == (1, 0, 0, 0)
+    assert counts(sync(application, client, tmp_path / "names", collection)) == (0, 0, 0, 1)
+
+
+def test_two_runs_at_once_bring_everything_once(
+    application: Application, service: str, folder: Path, collection: str
+) -> None:
+    def run() -> None:
+        with OikbClient(service, "none") as client:
+            results.append(run_sync(client, FilesystemConnector(folder), collection, quiet=True, concurrency=3))
+
+    for change in ({}, {"food.txt": "Lunch is at one.\n", "new.txt": "New.\n"}):
+        write(folder, change)
+        results: list[SyncResult] = []
+        runs = [threading.Thread(target=run) for _ in range(2)]
+        for one in runs:
+            one.start()
+        for one in runs:
+            one.join()
+        assert [result.errors for result in results] == [[], []]
+        run_jobs(application)
+    assert len(texts(application, collection)) == 4
+    assert_sound(application, collection)
+
+
+def test_a_killed_run_is_made_up_for_by_the_next(
+    application: Application, client: OikbClient, service: str, tmp_path: Path, collection: str
+) -> None:
+    folder = tmp_path / "handbook"
+    write(folder, {f"{n}/page.md": f"# Page {n}\n\nPage {n} is read.\n" for n in range(8)})
+    sync(application, client, folder, collection)
+    teach(application, collection, "Page 7 is read.")
+    write(folder, {f"{n}/page.md": f"# Page {n}\n\nPage {n} is changed.\n" for n in range(4)})
+    (folder / "7").rename(folder / "moved")
+    (folder / "6" / "page.md").unlink()
+    command = [sys.executable, "-c", "from oikb.cli import cli; cli()", "sync", str(folder), "--kb-id", collection]
+    environment = os.environ | {"OPEN_WEBUI_URL": service, "OPEN_WEBUI_API_KEY": "none", "NO_PROXY": "*"}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as killed:
+        eventually(lambda: _count_open_jobs(application, collection) or killed.poll() is not None)
+        killed.kill()
+    run_jobs(application)
+    assert sync(application, client, folder, collection).errors == []
+    expected = f"{collection}-fresh"
+    sync(application, client, folder, expected)
+    assert texts(application, collection) == texts(application, expected)
+    assert taught(application, collection) == ["Page 7 is read."]
+    assert_sound(application, collection)
+
+
+def _count_open_jobs(application: Application, collection: str) -> int:
+    return sum(row["status"] in ("queued", "running") for row in state.rows(application, collection, "job"))
+
+
+Keyed = Callable[[dict[str, list[str]]], OikbClient]
+
+
+@pytest.fixture
+def keyed(variant: Variant) -> Iterator[Keyed]:
+    """Clients with keys of these scopes, of a service that needs keys."""
+    guarded = variant(access="keys")
+    made: list[OikbClient] = []
+    with LiveServer(create_app(guarded)) as server:
+
+        def make(scopes: dict[str, list[str]]) -> OikbClient:
+            key = guarded.auth.access_keys.make(LOCAL, AccessKeyRequest(name="sync", scopes=scopes)).key
+            made.append(OikbClient(server.url, key))
+            return made[-1]
+
+        yield make
+        for one in made:
+            one.close()
+
+
+def test_it_takes_the_scope_ingest(
+    application: Application, keyed: Keyed, folder: Path, collection: str, http: TestClient
+) -> None:
+    connector = FilesystemConnector(folder)
+    with pytest.raises(httpx.HTTPStatusError, match="403"):
+        run_sync(keyed({collection: ["read", "query"]}), connector, collection, quiet=True)
+    with pytest.raises(httpx.HTTPStatusError, match="404"):
+        run_sync(keyed({"other": ["ingest"]}), connector, collection, quiet=True)
+    writer = keyed({collection: ["admin"]})  # sees what has readers
+    assert counts(sync(application, writer, folder, collection)) == (3, 0, 0, 0)
+    where = {"collection": collection}
+    changed = http.patch("/documents/oikb/pay.md", params=where, json={"readers": ["group:hr"]})
+    assert changed.raise_for_status().json()["changed"] == 1
+    write(folder, {"pay.md": "# Pay\n\nPay day is the second.\n", "new.txt": "New.\n"})
+    assert counts(sync(application, writer, folder, collection)) == (1, 1, 0, 2)
+    readers = {row["id"]: row["readers"] for row in state.rows(application, collection, "reader_set")}
+    found = {
+        row["external_id"]: readers.get(row["reader_set_id"])
+        for row in state.rows(application, collection, "passage")
+    }
+    assert found == {
+        "oikb/food.txt#1": None,
+        "oikb/new.txt#1": [],  # nobody said who may read it, and documents have readers
+        "oikb/pay.md#1": ["group:hr"],
+        "oikb/travel/trains.md#1": None,
+    }
+    assert counts(sync(application, writer, folder, collection)) == (0, 0, 0, 4)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "detail"),
+    [
+        ("sync/diff", {"manifest": [{"filename": "a.md", "path": ""}]}, "manifest.0.checksum: Field required"),
+        ("sync/cleanup", {"file_ids": ["?"]}, "'?' is no id of a file that this service gave."),
+        ("dirs/create", {"name": "a", "parent_id": "?"}, "'?' is no id of a directory that this service gave."),
+    ],
+)
+def test_bad_bodies_are_refused(http: TestClient, curie: str, path: str, body: Any, detail: str) -> None:
+    answer = http.post(f"/api/v1/knowledge/{curie}/{path}", json=body)
+    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
+
+
+@pytest.mark.parametrize(
+    ("form", "detail"),
+    [
+        ({"metadata": "{"}, "metadata: it is not JSON: unexpected end of data: line 1 column 2 (char 1)."),
+        ({"metadata": '{"file_hash": "a"}'}, "knowledge_id: Field required"),
+        ({}, "The form takes a file `file` with a name, and a field `metadata`."),
+    ],
+)
+def test_bad_forms_are_refused(http: TestClient, form: dict[str, str], detail: str) -> None:
+    headers = {"authorization": "Bearer none"}
+    answer = http.post("/api/v1/files/", files={"file": ("a.txt", b"A.")}, data=form, headers=headers)
+    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
+
+
+def test_a_directory_is_named_before_files_are_put_there(
+    application: Application, client: OikbClient, collection: str
+) -> None:
+    outer = client.create_directory(collection, "travel")
+    inner = client.create_directory(collection, "rail", outer["id"])
+    client.upload_file(b"Lunch is at noon.\n", "food.txt", collection, "f", directory_id=inner["id"])
+    run_jobs(application)
+    assert sources(application, collection) == ["oikb/travel/rail/food.txt"]
+    assert client.get_kb(collection)["name"] == collection
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A bucket of S3 with three objects."""
+    server = ThreadedMotoServer(port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    settings = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "none",
+        "AWS_SECRET_ACCESS_KEY": "none",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    made = boto3.resource("s3").create_bucket(Bucket="handbook")
+    for name, text in FILES.items():
+        made.put_object(Key=f"docs/{name}", Body=text.encode())
+    yield made
+    server.stop()
+
+
+def test_s3(application: Application, client: OikbClient, collection: str, bucket: Any) -> None:
+    assert counts(sync(application, client, S3Connector("handbook", "docs"), collection)) == (3, 0, 0, 0)
+    teach(application, collection, "Take the train to Basel.")
+    bucket.put_object(Key="docs/rail/trains.md", Body=FILES["travel/trains.md"].encode())
+    bucket.Object("docs/travel/trains.md").delete()
+    bucket.put_object(Key="docs/food.txt", Body=b"Lunch is at one.\n")
+    assert counts(sync(application, client, S3Connector("handbook", "docs"), collection)) == (0, 1, 1, 1)
+    assert taught(application, collection) == ["Take the train to Basel."]
+    assert sources(application, collection) == ["oikb/food.txt", "oikb/pay.md", "oikb/rail/trains.md"]
+
+
+class GitHub(BaseHTTPRequestHandler):
+    """Answers the routes of GitHub's API that the connector asks, over ``files``."""
+
+    files: Mapping[str, str] = {}
+
+    def do_GET(self) -> None:
+        path = unquote(urlsplit(self.path).path).removeprefix("/repos/acme/handbook")
+        if not path:
+            body = b'{"default_branch": "main"}'
+        elif path == "/git/trees/main":
+            body = json.dumps({"tree": [self._describe(name, text) for name, text in self.files.items()]}).encode()
+        else:
+            body = self.files[path.removeprefix("/contents/")].encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    @staticmethod
+    def _describe(name: str, text: str) -> dict[str, Any]:
+        data = text.encode()
+        blob = hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        return {"path": name, "type": "blob", "sha": blob, "size": len(data)}
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def test_github(application: Application, client: OikbClient, collection: str) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), GitHub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def connect(files: Mapping[str, str]) -> GitHubConnector:
+        GitHub.files = files
+        connector = GitHubConnector("acme", "handbook", token="none")
+        vars(connector)["_http"].base_url = f"http://127.0.0.1:{server.server_address[1]}"
+        return connector
+
+    code = {"main.py": "print()\n"}  # no document
+    assert counts(sync(application, client, connect(FILES | code), collection)) == (3, 0, 0, 0)
+    after = {"travel/trains.md": FILES["travel/trains.md"], "pay.md": "# Pay\n\nPay day is the second.\n"}
+    assert counts(sync(application, client, connect(after | code), collection)) == (0, 1, 1, 1)
+    assert sources(application, collection) == ["oikb/pay.md", "oikb/travel/trains.md"]
+    server.shutdown()
+    server.server_close()
