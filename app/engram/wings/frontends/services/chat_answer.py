@@ -9,7 +9,7 @@ from engram.context.errors import LlmError
 from engram.core.auth.access_keys import LLM
 from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.text.temporal import time_constraint
-from engram.providers.language import content_terms
+from engram.providers.language import content_terms, detect_language
 from engram.providers.llm import Llm
 from engram.services.answers.worded_answer import AnswerService, Citation, WordedAnswer
 from engram.services.encoders.encoder import Encoder
@@ -43,10 +43,11 @@ class ChatAnswer:
     """An answer in a chat.
 
     ``quotes``: what answers where no model was asked, the best first; empty if the collection has no answer. None:
-    a model was asked.
+    a model was asked. ``language``: of the question, else of a collection that has one only; None: unknown.
     """
 
     worded: WordedAnswer
+    language: str | None
     quotes: Sequence[Quotation] | None = None
 
 
@@ -88,10 +89,12 @@ class ChatService:
                 warnings = (*warnings, Fallback("not-restated", "No language model is configured."))
             return self._quote(query, warnings)
         query.scope.need(LLM, "An answer in words")
+        language = _find_language(query)
         query, shortened = self._questions.fit(query)
         question, not_restated = _restate(self._llm, query.text, earlier)
         worded = self._answers.answer(replace(query, text=question))
-        return ChatAnswer(replace(worded, warnings=(*warnings, *shortened, *not_restated, *worded.warnings)))
+        warnings = (*warnings, *shortened, *not_restated, *worded.warnings)
+        return ChatAnswer(replace(worded, warnings=warnings), language)
 
     def _quote(self, query: Query, warnings: Warnings) -> ChatAnswer:
         """Quote what answers; nothing where the answer is withheld or the quotes probably do not hold it.
@@ -113,7 +116,7 @@ class ChatService:
         ]
         warnings = (*warnings, *retrieval.warnings)
         worded = WordedAnswer("", reaches and bool(quotes), cited, retrieval, warnings)
-        return ChatAnswer(worded, quotes)
+        return ChatAnswer(worded, _find_language(query), quotes)
 
     def _choose_quotes(self, collection: Collection, retrieval: Answer) -> Quotations:
         sentences = [one.sentence_id for passage in retrieval.passages for one in passage.sentences]
@@ -131,6 +134,12 @@ class ChatService:
             for language in {passage.language for passage in retrieval.passages}
         }
         return quote(retrieval, by_language, similarities, time_constraint(retrieval.query))
+
+
+def _find_language(query: Query) -> str | None:
+    """Return the language of a question, else that of a collection that has one only."""
+    languages = query.scope.collection.languages
+    return detect_language(query.text) or (next(iter(languages)) if len(languages) == 1 else None)
 
 
 def _restate(llm: Llm, question: str, earlier: Sequence[ChatTurn]) -> tuple[str, tuple[Fallback, ...]]:
