@@ -260,7 +260,7 @@ def _format_key(key: "Key") -> dict[str, Any]:
 def _cells(key: "Key") -> tuple[str, ...]:
     allowed = "; ".join(f"{where}: {' '.join(scopes)}" for where, scopes in key.scopes.items())
     expires = "-" if key.expires_at is None else key.expires_at.isoformat(timespec="seconds")
-    state = "counts" if key.revoked_at is None else "revoked"
+    state = "valid" if key.revoked_at is None else "revoked"
     return str(key.id), key.name, key.judge, key.hint, allowed, expires, state
 
 
