@@ -43,7 +43,7 @@ class ChatAnswer:
     """An answer in a chat.
 
     ``quotes``: what answers where no model was asked, the best first; empty if the collection has no answer. None:
-    a model was asked. ``language``: of the question, else of a collection that has one only; None: unknown.
+    a model was asked. ``language``: of the question, else of all shown passages; None: unknown.
     """
 
     worded: WordedAnswer
@@ -89,12 +89,11 @@ class ChatService:
                 warnings = (*warnings, Fallback("not-restated", "No language model is configured."))
             return self._quote(query, warnings)
         query.scope.need(LLM, "An answer in words")
-        language = _find_language(query)
         query, shortened = self._questions.fit(query)
         question, not_restated = _restate(self._llm, query.text, earlier)
         worded = self._answers.answer(replace(query, text=question))
         warnings = (*warnings, *shortened, *not_restated, *worded.warnings)
-        return ChatAnswer(replace(worded, warnings=warnings), language)
+        return ChatAnswer(replace(worded, warnings=warnings), _find_language(query.text, worded.retrieval))
 
     def _quote(self, query: Query, warnings: Warnings) -> ChatAnswer:
         """Quote what answers; nothing where the answer is withheld or the quotes probably do not hold it.
@@ -116,7 +115,7 @@ class ChatService:
         ]
         warnings = (*warnings, *retrieval.warnings)
         worded = WordedAnswer("", reaches and bool(quotes), cited, retrieval, warnings)
-        return ChatAnswer(worded, _find_language(query), quotes)
+        return ChatAnswer(worded, _find_language(query.text, retrieval), quotes)
 
     def _choose_quotes(self, collection: Collection, retrieval: Answer) -> Quotations:
         sentences = [one.sentence_id for passage in retrieval.passages for one in passage.sentences]
@@ -136,10 +135,10 @@ class ChatService:
         return quote(retrieval, by_language, similarities, time_constraint(retrieval.query))
 
 
-def _find_language(query: Query) -> str | None:
-    """Return the language of a question, else that of a collection that has one only."""
-    languages = query.scope.collection.languages
-    return detect_language(query.text) or (next(iter(languages)) if len(languages) == 1 else None)
+def _find_language(question: str, retrieval: Answer) -> str | None:
+    """Return the language of a question, else the one that all shown passages have."""
+    languages = {passage.language for passage in retrieval.passages}
+    return detect_language(question) or (languages.pop() if len(languages) == 1 else None)
 
 
 def _restate(llm: Llm, question: str, earlier: Sequence[ChatTurn]) -> tuple[str, tuple[Fallback, ...]]:
