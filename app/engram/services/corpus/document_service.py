@@ -7,7 +7,7 @@ from datetime import date
 import structlog
 
 from engram.context import tenancy
-from engram.context.errors import InvalidRequestError, NameTakenError, NotFoundError
+from engram.context.errors import ConflictError, InvalidRequestError, NameTakenError, NotFoundError
 from engram.core.auth.access_keys import INGEST
 from engram.core.text.document_manifest import ListedDocument, Steps, compare_documents
 from engram.core.text.document_versions import closes_circle
@@ -115,12 +115,15 @@ class DocumentService:
     def change(self, scope: Scope, source: str, change: DocumentChange) -> int:
         """Change the source, folder, readers, date or successor of a document in one transaction.
 
+        A caller who sees a part of it cannot change its source, date or successor, which are those of the rest too.
+
         Returns:
             How many of its passages that the caller sees had other readers before.
 
         Raises:
             NotFoundError: there is no such document or successor, or the collection was deleted meanwhile.
             InvalidRequestError: it would replace itself, or a document that replaces it.
+            ConflictError: the change concerns passages that the caller does not see.
             NameTakenError: another document has the new source, or another passage an id that begins with it.
         """
         target = scope.collection
@@ -129,7 +132,10 @@ class DocumentService:
             if change.replaced_by is not None:
                 self._check_seen(reader, scope, change.replaced_by)
             document = documents.find_ids(reader, target.id, [source])[source]
-            seen = documents.list_passages(reader, target.id, document) if change.sets_readers else []
+            seen = documents.list_passages(reader, target.id, document)
+        is_renamed = change.source not in (None, source)
+        if is_renamed or change.sets_date or change.sets_successor:
+            self._check_seen_whole(scope, source, document, len(seen))
         with tenancy.allow_all_readers(), self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
                 raise collections.build_gone_error(target.name)
@@ -176,6 +182,12 @@ class DocumentService:
         with tenancy.allow_all_readers(), self._database.read() as reader:
             held = documents.count_passages(reader, scope.collection.id, list(counts))
         return {document for document, count in counts.items() if held.get(document) != count}
+
+    def _check_seen_whole(self, scope: Scope, source: str, document: int, seen: int) -> None:
+        if self._find_seen_in_part(scope, {document: seen}):
+            raise ConflictError(
+                f"You do not see all of {source!r}. Its source, date and successor are changed by who does."
+            )
 
     @staticmethod
     def _check_seen(reader: Reader, scope: Scope, source: str) -> None:
