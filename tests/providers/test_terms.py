@@ -27,7 +27,11 @@ from engram.providers.language.lexical_terms import MAX_TERM_CHARACTERS
         ("Henry V's aunt", ["henri", "v", "aunt"]),
         ("vitamin K or vitamin A", ["A", "vitamin", "k", "vitamin"]),
         ("a vitamin of type 2", ["vitamin", "type", "2"]),
-        ("version 3.3, section 4.2.1.", ["3.3", "4.2.1", "version", "3", "3", "section", "4", "2", "1"]),
+        ("version 3.3, section 4.2.1.", ["3.3", "4.2.1", "version", "section"]),
+        (
+            "p < 0.05 (e.g. in step 7.10) by the U.S. and group 5",
+            ["0.05", "7.10", "p", "05", "step", "10", "group", "5"],
+        ),
         ("C++, C# and C", ["c++", "c#", "c"]),
         ("Notepad++ adds 1+1", ["notepad++", "notepad", "add", "1", "1"]),
         ("pass\N{ZERO WIDTH SPACE}word trans\N{SOFT HYPHEN}former", ["password", "transform"]),

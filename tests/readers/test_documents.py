@@ -122,3 +122,21 @@ def test_who_sees_a_part_of_a_document_changes_nothing_of_the_rest(
     assert staff.patch("/documents/plan.md", json={"source": "new.md"}, **where).status_code == 200
     assert see(staff) == {"new.md#1", "new.md#2"}
     assert admin.delete("/documents/new.md", **where).status_code == 204
+
+
+def test_the_readers_of_documents_are_listed_for_who_may_import(
+    keyed: Application, admin: TestClient, client: Client
+) -> None:
+    replace_document(
+        keyed,
+        admin,
+        {"id": "plan.md#1", "text": "The plan of the merger is known to all.", "readers": None},
+        {"id": "plan.md#2", "text": "The plan of the merger is in the safe.", "readers": ["group:hr"]},
+        {"id": "plan.md#3", "text": "The key of the safe is under the mat.", "readers": []},
+    )
+    lists = []
+    for who in (admin, client(scopes=["ingest", "read"]), client("group:hr", scopes=["read"])):
+        [listed] = who.get("/documents", params={"collection": "plans"}).json()["documents"]
+        lists.append(listed["readers"])
+    assert lists == [[[], ["group:hr"], None], [None], []]
+    assert admin.delete("/documents/plan.md", params={"collection": "plans"}).status_code == 204

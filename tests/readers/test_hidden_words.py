@@ -16,10 +16,14 @@ GUESSED = "garden goldfish office salary dismissal merger"
 
 
 def ask(client: TestClient, collection: str, question: str, strategy: str) -> dict[str, Any]:
-    answer = client.post(
-        "/query",
-        json={"collection": collection, "query": question, "arm": {"strategy": strategy}, "include": ["trace"]},
-    ).raise_for_status().json()
+    answer = (
+        client.post(
+            "/query",
+            json={"collection": collection, "query": question, "arm": {"strategy": strategy}, "include": ["trace"]},
+        )
+        .raise_for_status()
+        .json()
+    )
     scores = {passage["passage_id"]: passage["score"] for passage in answer["passages"]}
     trace = answer["trace"]
     return {
@@ -45,7 +49,11 @@ def test_hidden_passages_do_not_tell_their_language(put: Put, client: Client, st
     staff, collection = client("group:staff"), f"languages-{strategy}"
     before = ask(staff, collection, "Wo ist der garden?", strategy)
     hidden = [
-        {"id": f"geheim-{n}", "text": f"Der Garten ist im Sommer für alle Besucher geöffnet, Tag {n}.", "readers": []}
+        {
+            "id": f"geheim-{n}",
+            "text": f"Der Garten ist im Sommer für alle Besucher geöffnet, Tag {n}.",
+            "readers": [],
+        }
         for n in range(4)
     ]
     put(collection, *hidden)

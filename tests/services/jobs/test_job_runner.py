@@ -193,7 +193,10 @@ class TestTries:
     @pytest.mark.parametrize(
         ("failure", "shown"),
         [
-            (psycopg.errors.UndefinedFunction("function secret() of 10.0.0.7"), "UndefinedFunction: the log says more."),
+            (
+                psycopg.errors.UndefinedFunction("function secret() of 10.0.0.7"),
+                "UndefinedFunction: the log says more.",
+            ),
             (
                 StatementGivenUpError("Postgres: words of its own", public_detail="Postgres gave up."),
                 "StatementGivenUpError: Postgres gave up.",

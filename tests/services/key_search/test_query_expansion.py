@@ -32,7 +32,9 @@ LIMITS = GraphLimits(hub_limit=100, candidate_limit=100)
 @pytest.fixture
 def plain(application: Application) -> ExpansionService:
     """The service without an endpoint."""
-    return ExpansionService(application.database, VisibleLanguages(application.database), application.models.encoder, LIMITS, None)
+    return ExpansionService(
+        application.database, VisibleLanguages(application.database), application.models.encoder, LIMITS, None
+    )
 
 
 class ExpansionServices:

@@ -183,7 +183,9 @@ class TestChangedPassages:
     NEW_TEXT = "Warsaw was rebuilt after the war. Warsaw lies on the Vistula."
 
     @pytest.fixture(params=["edited", "deleted and written again"])
-    def changed(self, request: pytest.FixtureRequest, application: Application, curie: str, ingest: Ingest) -> Query:
+    def changed(
+        self, request: pytest.FixtureRequest, application: Application, curie: str, ingest: Ingest
+    ) -> Query:
         """A query that showed Warsaw's earlier text."""
         scope = application.auth.access.scope(curie)
         query = Query(text="Where does Warsaw lie?", scope=scope, top_k=10)

@@ -215,7 +215,10 @@ def test_without_a_model_a_question_that_nothing_answers_is_told_so_unless_the_c
 @pytest.mark.parametrize(
     ("question", "sentence"),
     [
-        ("Welchen Reifendruck braucht das Fahrrad vom Typ 4711?", "Dazu finde ich in dieser Sammlung keine Antwort."),
+        (
+            "Welchen Reifendruck braucht das Fahrrad vom Typ 4711?",
+            "Dazu finde ich in dieser Sammlung keine Antwort.",
+        ),
         ("¿Qué presión necesitan los neumáticos de la bicicleta?", "No encuentro ninguna respuesta"),
         ("Quelle pression faut-il dans les pneus de la bicyclette ?", "Je ne trouve pas de réponse"),
         ("自行车轮胎需要多大的气压？", "在此资料集中没有找到答案。"),

@@ -42,7 +42,6 @@ from engram.storage.passage_keys import key_credits
 from engram.storage.retrieval import episodes
 from engram.storage.retrieval.episodes import (
     COLLAPSED_KEY,
-    NAME_DIGEST,
     TEXT_DIGEST,
     StoredEpisode,
     TracedEpisode,

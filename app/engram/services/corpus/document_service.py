@@ -62,12 +62,12 @@ class DocumentService:
         """Documents in the order of their sources, those after ``after`` whose source begins with ``prefix``.
 
         What is known of a file as a whole, its hash for one, is shown to those who see all of its passages. The
-        folder is a path of the importer's machine, and is shown to those who may import.
+        folder is a path of the importer's machine; it and the readers are shown to those who may import.
         """
         with self._database.read() as reader:
             page = documents.page(reader, scope.collection.id, after, limit, prefix)
         if not scope.is_allowed(INGEST):
-            page = [replace(one, folder=None) for one in page]
+            page = [replace(one, folder=None, readers=[]) for one in page]
         in_part = self._find_seen_in_part(scope, {one.id: one.passages for one in page})
         return [replace(one, digest=None, pages=None, notes=[]) if one.id in in_part else one for one in page]
 

@@ -342,7 +342,9 @@ def _find_changed(
 
 
 def _build_changed_error(name: str) -> ConflictError:
-    return ConflictError(f"Passage {name!r} has another text now than this answer showed. Ask again, and judge that.")
+    return ConflictError(
+        f"Passage {name!r} has another text now than this answer showed. Ask again, and judge that."
+    )
 
 
 def _list_nearest_sentences(

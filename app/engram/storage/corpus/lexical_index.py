@@ -27,7 +27,7 @@ POSTINGS = 10_000
 LOOKED_UP = 16
 """Times as many passages as are wanted whose other terms are looked up."""
 COUNTED = 1_000
-"""Passages with a term up to which those that a caller sees are counted. Counts of commoner terms are rounded up."""
+"""Passages with a term up to which those that a caller sees are counted. Larger counts are rounded up."""
 ROUNDED_BY = 1.25
 """Ratio of neighbouring rounded numbers: one hidden passage hardly ever moves one."""
 _HAS_READERS = "(SELECT EXISTS (SELECT FROM reader_set WHERE collection_id = %(collection)s))"

@@ -269,7 +269,10 @@ class ShownTexts:
 def load_shown_texts(reader: Reader, collection_id: int, episode: UUID) -> ShownTexts:
     """Return the texts of the passages that an answer showed."""
     row = reader.row(
-        "SELECT shown, answer -> 'passages' AS hits FROM episode WHERE collection_id = %(collection)s AND id = %(id)s",
+        """
+        SELECT shown, answer -> 'passages' AS hits FROM episode
+        WHERE collection_id = %(collection)s AND id = %(id)s
+        """,
         {"collection": collection_id, "id": episode},
     )
     hits = [] if row is None else list(zip(row.shown, row.hits, strict=True))

@@ -224,7 +224,9 @@ def _content(answer: ChatAnswer) -> str:
         return f"{phrases.quotation}\n\n{quotes}\n\n{_list_sources([one.passage.source for one in answer.quotes])}"
     if answer.quotes is not None:
         nearest = list(dict.fromkeys(passage.source for passage in worded.retrieval.passages[:NEAREST]))
-        return f"{phrases.no_answer} {phrases.nearest}\n\n{_list_sources(nearest)}" if nearest else phrases.no_answer
+        return (
+            f"{phrases.no_answer} {phrases.nearest}\n\n{_list_sources(nearest)}" if nearest else phrases.no_answer
+        )
     if worded.text:
         return _add_sources(worded.text, [(cited.source, cited.text) for cited in worded.citations])
     if any(warning.type == "not-answered" for warning in worded.warnings):

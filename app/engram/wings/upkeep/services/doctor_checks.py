@@ -218,7 +218,12 @@ class DoctorService:
             foreign_collections = collections.list_of_other_encoders(reader, encoder.fingerprints, 4)
         if foreign_collections:
             named = ", ".join(f"{other.name} ({other.encoder_model})" for other in foreign_collections[:3])
-            yield CheckResult("collections", "warning", f"need encoders that do not run here: {named}", "run their encoder, or engram collection reembed")
+            yield CheckResult(
+                "collections",
+                "warning",
+                f"need encoders that do not run here: {named}",
+                "run their encoder, or engram collection reembed",
+            )
         else:
             yield CheckResult("collections", "ok", "all of encoders that run here")
 
