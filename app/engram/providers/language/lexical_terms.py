@@ -237,7 +237,7 @@ def _keep_sign(signed: re.Match[str], words: list[str]) -> str:
 
 
 def _is_tied(text: str, start: int, end: int) -> bool:
-    """Whether an apostrophe or a dot ties a letter or digit to a word, as in "Henry's", "l'école", "e.g." and "0.05".
+    """Whether an apostrophe or a dot ties a letter or digit to a word, as in "Henry's", "l'école" and "e.g.".
 
     Such a piece says little by itself: as a term it cost SciFact .002 of nDCG@10.
     """
