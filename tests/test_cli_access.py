@@ -1,6 +1,7 @@
 """Access keys from the command line, which makes the first one straight on the database."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -71,3 +72,25 @@ def test_only_what_is_on_loopback_needs_no_key(host: str, alone: bool) -> None:
 @pytest.mark.parametrize("command", [("audit",), ("ask", "Who?"), ("query", "Who?")])
 def test_commands_send_the_access_key(cli: Cli, command: tuple[str, ...]) -> None:
     assert "Unauthorized" in cli.fails(*command, ENGRAM_ACCESS_KEY="engram_" + "a" * 43)
+
+
+def test_what_a_person_may_read_is_shown_with_the_reason(
+    cli: Cli, env: dict[str, str], collection: str, tmp_path: Path
+) -> None:
+    readers = {"pay": ["group:hr"], "plan": ["user:ana"], "safe": [], "hours": None}
+    lines = tmp_path / "passages.jsonl"
+    lines.write_text(
+        "\n".join(
+            json.dumps({"id": f"{name}#1", "document": name, "text": f"About {name}.", "readers": names})
+            for name, names in readers.items()
+        )
+    )
+    assert cli("ingest", str(lines), "-c", collection).returncode == 0
+    made = cli("access", "create-key", "viewer", "--scope", "admin", **env).stdout.strip()
+    shown = cli("access", "person", "ana", "--group", "staff", "-c", collection, "--json", ENGRAM_ACCESS_KEY=made)
+    assert json.loads(shown.stdout)["documents"] == [
+        {"document": "hours", "seen": "yes", "why": "everyone reads it"},
+        {"document": "pay", "seen": "no", "why": "it is read by group:hr"},
+        {"document": "plan", "seen": "yes", "why": "user:ana is among its readers"},
+        {"document": "safe", "seen": "no", "why": "it is read by nobody"},
+    ]

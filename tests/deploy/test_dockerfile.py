@@ -98,6 +98,7 @@ def test_everything_installed_is_copied() -> None:
         "sbom.json",
         "README.md",
         "LICENSE",
+        "NOTICE",
         "app",
         "migrations",
     }

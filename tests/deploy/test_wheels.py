@@ -21,7 +21,7 @@ PACKAGES = {
 }
 
 
-READ = ("pyproject.toml", "LICENSE", "README.md", "app", "migrations", "tests", "src")
+READ = ("pyproject.toml", "LICENSE", "NOTICE", "README.md", "app", "migrations", "tests", "src")
 """What a build of any of the packages reads, and `tests`, which no wheel may take."""
 
 
@@ -54,7 +54,8 @@ def test_a_wheel_has_its_types(folder: str, package: str, tmp_path: Path) -> Non
             on_disk = [path for path in source.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
             wanted = {f"{target}{path.relative_to(source)}" for path in on_disk if "egg-info" not in str(path)}
             assert wanted - files == set(), "package-data in pyproject.toml leaves them out"
-        assert any("licenses/LICENSE" in name for name in files)
+        for name in ("LICENSE", "NOTICE"):
+            assert any(f"licenses/{name}" in file for file in files)
 
 
 def test_every_package_is_built() -> None:

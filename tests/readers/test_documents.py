@@ -103,3 +103,40 @@ def test_who_sees_a_part_of_a_document_deletes_that_part(
     assert (see(staff), list_documents(staff)) == ({"plan.md#2"}, [("plan.md", 1)])
     assert staff.delete("/documents/plan.md", **where).status_code == 204
     assert list_documents(admin) == []
+
+
+def test_who_sees_a_part_of_a_document_changes_nothing_of_the_rest(
+    keyed: Application, admin: TestClient, client: Client
+) -> None:
+    replace_document(
+        keyed,
+        admin,
+        {"id": "plan.md#1", "text": "The plan of the merger is known to all.", "readers": None},
+        {"id": "plan.md#2", "text": "The plan of the merger is in the safe.", "readers": ["group:hr"]},
+    )
+    where = {"params": {"collection": "plans"}}
+    mover, staff = (client(*names, scopes=["ingest", "read", "query"]) for names in ((), ("group:hr",)))
+    for change in ({"source": "other.md"}, {"valid_from": "2024-01-01"}, {"replaced_by": None}):
+        refused = mover.patch("/documents/plan.md", json=change, **where)
+        assert refused.status_code == 409, change
+    assert staff.patch("/documents/plan.md", json={"source": "new.md"}, **where).status_code == 200
+    assert see(staff) == {"new.md#1", "new.md#2"}
+    assert admin.delete("/documents/new.md", **where).status_code == 204
+
+
+def test_the_readers_of_documents_are_listed_for_who_may_import(
+    keyed: Application, admin: TestClient, client: Client
+) -> None:
+    replace_document(
+        keyed,
+        admin,
+        {"id": "plan.md#1", "text": "The plan of the merger is known to all.", "readers": None},
+        {"id": "plan.md#2", "text": "The plan of the merger is in the safe.", "readers": ["group:hr"]},
+        {"id": "plan.md#3", "text": "The key of the safe is under the mat.", "readers": []},
+    )
+    lists = []
+    for who in (admin, client(scopes=["ingest", "read"]), client("group:hr", scopes=["read"])):
+        [listed] = who.get("/documents", params={"collection": "plans"}).json()["documents"]
+        lists.append(listed["readers"])
+    assert lists == [[[], ["group:hr"], None], [None], []]
+    assert admin.delete("/documents/plan.md", params={"collection": "plans"}).status_code == 204

@@ -87,7 +87,7 @@ def test_an_answer_has_the_passages_that_it_had_without_the_hidden_ones(
     for who, name in ((ana.client, f"all-{strategy}"), (admin, f"seen-{strategy}")):
         answer = who.post("/query", json=body | {"collection": name}).json()
         shown = {one["passage_id"]: one["score"] for one in answer["passages"]}
-        found.append(shown if strategy == "dense" else set(shown))  # word statistics are of all passages
+        found.append(shown if strategy == "dense" else set(shown))  # the profile goes by shares of all passages
     assert found[0] == found[1]
     assert len(found[0]) == sum(map(ana.sees, readers.values()))
 

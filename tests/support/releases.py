@@ -18,7 +18,7 @@ from tests.support.forks import ROOT
 
 VARIABLE = "OTHER_REVISIONS"
 TAGS = "v[0-9]*"
-SOURCES = ("pyproject.toml", "LICENSE", "README.md", "app", "migrations", "clients/python")
+SOURCES = ("pyproject.toml", "LICENSE", "NOTICE", "README.md", "app", "migrations", "clients/python")
 PACKAGES = (".", "clients/python")
 
 

@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
 from engram.core.ranking.weight_beliefs import PriorIdentity
+from engram.core.text.text_digests import digest_text
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.plan import create_query_id
 from engram.services.verdict.receipt import Receipt
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections
+from engram.storage.corpus import passages as passage_rows
 from engram.storage.database import Database
 from engram.storage.learning import learned_weights as weights
 from engram.storage.learning.learned_weights import LearnedWeights
-from engram.storage.retrieval.episodes import EpisodeRow
+from engram.storage.retrieval.episodes import NAME_DIGEST, TEXT_DIGEST, EpisodeRow
 from tests.support.threads import ThreadPoolExecutor
 
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")
@@ -148,6 +150,11 @@ def list_sentence_ids(application: Application, name: str) -> list[int]:
 def add_episode(application: Application, name: str, question: str, *of: Any, **more: Any) -> UUID:
     """A kept episode, see ``episode``."""
     row = episode(application, question, *of, **more)
+    with application.database.read() as reader:
+        shown = passage_rows.load_by_id(reader, collection_id(application, name), row.shown)
+    for passage, hit in zip(row.shown, row.answer["passages"], strict=True):
+        hit[NAME_DIGEST] = digest_text(shown[passage].external_id)
+        hit[TEXT_DIGEST] = digest_text(shown[passage].text)
     application.answers.question.store_episode(collection_id(application, name), row)
     return row.id
 

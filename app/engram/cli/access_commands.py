@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engram.cli.http_client import ClientError, build_path
+from engram.cli.http_client import Client, ClientError, build_path
 from engram.cli.terminal import (
     RUN,
     CollectionOption,
@@ -30,7 +30,9 @@ access = typer.Typer(no_args_is_help=True, help="Access keys and tenants.")
 cli.add_typer(access, name="access", rich_help_panel=RUN)
 
 TenantOption = Annotated[str, typer.Option("--tenant", help="Whose it is; made if it is not there.")]
-HEADINGS = ("id", "name", "judge", "ends in", "scopes", "expires", "state")
+HEADINGS = ("id", "name", "judge", "reads as", "ends in", "scopes", "expires", "state")
+PAGE = 1_000
+"""Documents that are asked for at a time."""
 QUOTAS = (
     "passages", "queries", "verdicts", "llm_tokens", "jobs", "judges", "collections", "keys", "sessions", "facts",
 )  # fmt: skip
@@ -111,7 +113,7 @@ def list_keys(
     elif not keys:
         say(f"{tenant}: no keys")
     else:
-        say_table([HEADINGS, *map(_cells, keys)], "><<<<<<")
+        say_table([HEADINGS, *map(_cells, keys)], "><<<<<<<")
 
 
 @access.command("rotate")
@@ -164,6 +166,64 @@ def explain_access(
         say_json(told)
     else:
         say(f"{passage_id}: {'seen' if told['visible'] else 'not seen'}. {told['reason']}")
+
+
+@access.command("person")
+def show_person(
+    name: Annotated[str, typer.Argument(help="The person, as ana or user:ana.")],
+    groups: Annotated[
+        list[str] | None, typer.Option("--group", help="A group that the person is in, as hr. Repeatable.")
+    ] = None,
+    collection: CollectionOption = "default",
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show which documents somebody may read, and why. Takes a key with admin."""
+    asked = [_name_reader("user", name), *(_name_reader("group", group) for group in groups or ())]
+    with open_client(url) as client:
+        documents = [
+            {"document": one["source"], **_explain_document(one["readers"], asked)}
+            for one in _list_documents(client, collection)
+        ]
+    if as_json:
+        say_json({"collection": collection, "asked": asked, "documents": documents})
+    elif not documents:
+        say(f"{collection}: no documents")
+    else:
+        say_table(
+            [("document", "seen", "why"), *((one["document"], one["seen"], one["why"]) for one in documents)], "<<<"
+        )
+
+
+def _name_reader(kind: str, name: str) -> str:
+    return name if name.startswith(("user:", "group:")) else f"{kind}:{name}"
+
+
+def _list_documents(client: Client, collection: str) -> Iterator[dict[str, Any]]:
+    after: str | None = None
+    while True:
+        where = {"collection": collection, "after": after, "limit": PAGE}
+        page = client.send("GET", "/documents", params=where)
+        yield from page["documents"]
+        after = page["next_after"]
+        if after is None:
+            return
+
+
+def _explain_document(readers: Sequence[list[str] | None], asked: Sequence[str]) -> dict[str, str]:
+    """Say whether a document is seen by who is these among the readers, and why.
+
+    Args:
+        readers: each list of readers that passages of it have; None in it: everyone.
+    """
+    seen = [one is None or bool(set(one) & set(asked)) for one in readers]
+    matched = [name for name in asked if any(name in one for one in readers if one is not None)]
+    reasons = ["everyone reads it"] if None in readers else []
+    reasons += [f"{name} is among its readers" for name in matched]
+    if not all(seen):
+        lists = [one for one, is_seen in zip(readers, seen, strict=True) if not is_seen and one is not None]
+        reasons += [f"{'the rest' if any(seen) else 'it'} is read by {', '.join(one) or 'nobody'}" for one in lists]
+    return {"seen": "yes" if all(seen) else "in part" if any(seen) else "no", "why": "; ".join(reasons)}
 
 
 @access.command("tenants")
@@ -260,8 +320,10 @@ def _format_key(key: "Key") -> dict[str, Any]:
 def _cells(key: "Key") -> tuple[str, ...]:
     allowed = "; ".join(f"{where}: {' '.join(scopes)}" for where, scopes in key.scopes.items())
     expires = "-" if key.expires_at is None else key.expires_at.isoformat(timespec="seconds")
-    state = "counts" if key.revoked_at is None else "revoked"
-    return str(key.id), key.name, key.judge, key.hint, allowed, expires, state
+    state = "valid" if key.revoked_at is None else "revoked"
+    reads_as = ", ".join(key.reads_as) or "-"
+    judge = f"{key.judge} (trusted)" if key.trusted else key.judge
+    return str(key.id), key.name, judge, reads_as, key.hint, allowed, expires, state
 
 
 def _quota_cells(quotas: dict[str, int | None]) -> list[str]:

@@ -10,7 +10,7 @@ from engram.cli.http_client import Client, build_path
 from engram.cli.service_commands import service_command
 from engram.cli.terminal import CollectionOption, say, say_table
 
-HEADINGS = ("document", "passages", "pages", "imported", "notes")
+HEADINGS = ("document", "passages", "pages", "imported", "readers", "notes")
 
 
 @document_group.command("list")
@@ -27,7 +27,7 @@ def list_documents(
     page = client.send("GET", "/documents", params=where)
     yield page
     if page["documents"]:
-        say_table([HEADINGS, *map(_cells, page["documents"])], "<>><<")
+        say_table([HEADINGS, *map(_cells, page["documents"])], "<>><<<")
     if page["next_after"] is not None:
         say(f"more: engram document list -c {collection} --after {page['next_after']}")
 
@@ -50,4 +50,6 @@ def delete_documents(
 def _cells(document: dict[str, Any]) -> tuple[str, ...]:
     pages = "" if document["pages"] is None else str(document["pages"])
     imported = document["imported_at"][:19].replace("T", " ")
-    return document["source"], str(document["passages"]), pages, imported, "; ".join(document["notes"])
+    readers = " / ".join("everyone" if one is None else ", ".join(one) or "nobody" for one in document["readers"])
+    notes = "; ".join(document["notes"])
+    return document["source"], str(document["passages"]), pages, imported, readers, notes

@@ -85,6 +85,6 @@ def _cells(judge: dict[str, Any]) -> list[str]:
     values = ("-" if judge["constants"][name] is None else f"{judge['constants'][name]:g}" for name in FIELDS)
     stars = ("*" if name in judge["set"] else "" for name in FIELDS)
     counts = (str(judge[status]) for status in ("applied", "pending", "parked", "revoked"))
-    weight = "trusted" if "trusted" in judge["set"] else f"{judge['standing']['weight']:.2f}"
+    weight = "trusted" if judge["trusted"] else f"{judge['standing']['weight']:.2f}"
     cells = (value + star for value, star in zip(values, stars, strict=True))
     return [judge["judge"], *counts, *cells, weight]

@@ -262,3 +262,15 @@ class ConfigurationError(EngramError):
 def is_out_of_reach(error: Exception) -> bool:
     """Whether a server is away, so that the work itself is not to blame and trying again counts as no try."""
     return isinstance(error, UnavailableError) and not isinstance(error, StatementGivenUpError)
+
+
+_DRIVERS = ("psycopg", "sqlalchemy", "redis", "httpx")
+"""Packages whose errors have the words of a server, or addresses and users."""
+
+
+def describe_publicly(error: Exception) -> str:
+    """Describe a failure for callers of the API, without the words of a server or driver; the log has these."""
+    if isinstance(error, EngramError):
+        return f"{type(error).__name__}: {error.public_detail}"
+    is_of_server = type(error).__module__.partition(".")[0] in _DRIVERS
+    return f"{type(error).__name__}: " + ("the log says more." if is_of_server else str(error))

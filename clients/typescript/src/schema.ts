@@ -3705,6 +3705,11 @@ export interface components {
              */
             passages: number;
             /**
+             * Readers
+             * @description Each list of readers that passages of it have, for who may import: null is everyone, an empty list nobody but `admin`. None: not for you to see.
+             */
+            readers: (string[] | null)[];
+            /**
              * Replaced By
              * @description Source of the document that replaces it; null: none, or none that you may read.
              */
@@ -3888,6 +3893,11 @@ export interface components {
              * @default false
              */
             shadow?: boolean;
+            /**
+             * Shown Texts
+             * @description Which text each passage had when it was shown.
+             */
+            shown_texts: components["schemas"]["ShownTextOut"][];
             /**
              * Stop Reason
              * @enum {string}
@@ -5741,6 +5751,11 @@ export interface components {
              */
             set: string[];
             standing: components["schemas"]["StandingOut"];
+            /**
+             * Trusted
+             * @description Whether its verdicts count in full, whatever its standing: by its settings, or by the key that its latest verdict came with.
+             */
+            trusted: boolean;
         };
         /**
          * JudgesOut
@@ -6063,7 +6078,7 @@ export interface components {
         LiftOut: {
             /**
              * Arms
-             * @description The experiment's in its order, then former ones that were asked by name, then what was given to none. That last one was not drawn by chance if callers chose arms themselves.
+             * @description The experiment's in its order, then former ones that were asked by name, then queries without an arm. That last one was not drawn by chance if callers chose arms themselves.
              */
             arms: components["schemas"]["ArmLiftOut"][];
             /**
@@ -6342,7 +6357,7 @@ export interface components {
          */
         MetadataConditionIn: {
             /** Conditions */
-            conditions: components["schemas"]["ConditionIn"][];
+            conditions?: components["schemas"]["ConditionIn"][] | null;
             /**
              * Logical Operator
              * @default and
@@ -8952,6 +8967,24 @@ export interface components {
             next_before: string | null;
             /** Sessions */
             sessions: components["schemas"]["ListedSessionOut"][];
+        };
+        /**
+         * ShownTextOut
+         * @description The text of a passage that an answer showed.
+         */
+        ShownTextOut: {
+            /**
+             * Changed
+             * @description Whether the passage has another text now. Then verdicts on this answer cannot name it.
+             */
+            changed: boolean;
+            /** Passage Id */
+            passage_id: string;
+            /**
+             * Sha256
+             * @description Of the text in UTF-8, as hexadecimal digits.
+             */
+            sha256: string;
         };
         /**
          * SideOut

@@ -72,10 +72,22 @@ function Make({ act }: { act: Act }) {
   const [where, setWhere] = useState("*");
   const [scopes, setScopes] = useState<readonly Scope[]>(["query", "judge"]);
   const [days, setDays] = useState("90");
+  const [principals, setPrincipals] = useState("");
+  const [trusted, setTrusted] = useState(false);
   const make = (event: Event) => {
     event.preventDefault();
     void act(() =>
-      read(engram.api.POST("/access/keys", { body: { name, scopes: { [where]: [...scopes] }, days: days ? Number(days) : null } })),
+      read(
+        engram.api.POST("/access/keys", {
+          body: {
+            name,
+            scopes: { [where]: [...scopes] },
+            days: days ? Number(days) : null,
+            principals: principals.split(",").map((one) => one.trim()).filter(Boolean),
+            trusted,
+          },
+        }),
+      ),
     );
   };
   const toggle = (scope: Scope) => setScopes(scopes.includes(scope) ? scopes.filter((one) => one !== scope) : [...scopes, scope]);
@@ -100,6 +112,10 @@ function Make({ act }: { act: Act }) {
             <span>Valid for days (empty: no end)</span>
             <input type="number" min={1} value={days} onInput={(event) => setDays(event.currentTarget.value)} />
           </label>
+          <label class="field">
+            <span>Reads as, among the readers of passages</span>
+            <input value={principals} placeholder="user:ana, group:hr" onInput={(event) => setPrincipals(event.currentTarget.value)} />
+          </label>
         </div>
         <fieldset class="scopes">
           <legend class="label">Scopes</legend>
@@ -112,6 +128,12 @@ function Make({ act }: { act: Act }) {
             </label>
           ))}
         </fieldset>
+        <label class="check">
+          <input type="checkbox" checked={trusted} onChange={() => setTrusted(!trusted)} />
+          <span>
+            trusted <span class="quiet">its verdicts count in full from the first on</span>
+          </span>
+        </label>
         <div>
           <button class="main" disabled={name.trim() === "" || scopes.length === 0}>
             Make key
@@ -136,6 +158,7 @@ function List({ keys, act }: { keys: readonly Schemas["AccessKeyOut"][]; act: Ac
           { title: "Ends in", class: "code", cell: (one) => `…${one.ends_in}` },
           { title: "Scopes", cell: (one) => <May of={one.scopes} /> },
           { title: "Judge", cell: (one) => <>{one.judge} {one.trusted && <span class="badge good">trusted</span>}</> },
+          { title: "Reads as", cell: (one) => one.principals.join(", ") },
           { title: "Valid until", class: "when", cell: (one) => (one.revoked_at ? <span class="badge">revoked</span> : one.expires_at ? moment(one.expires_at) : "for ever") },
           {
             title: "Actions",

@@ -29,7 +29,7 @@ export function JudgesPart() {
                   { title: "Judge", heads: true, cell: (one) => one.judge },
                   { title: "Verdicts", class: "number", cell: (one) => <Given of={one} /> },
                   { title: "Agreement", term: "agreement", class: "figure when", cell: ({ standing }) => <Agreement of={standing} /> },
-                  { title: "Weight", term: "standing", class: "measure", cell: ({ standing }) => <Weight of={standing.weight} /> },
+                  { title: "Weight", term: "standing", class: "measure", cell: (one) => (one.trusted ? "trusted" : <Weight of={one.standing.weight} />) },
                   { title: "Caps", class: "caps", cell: (one) => <Caps of={one} /> },
                   {
                     title: "Noise + / −",

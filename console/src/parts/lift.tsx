@@ -45,7 +45,7 @@ export function LiftPart() {
                 rows={data.arms}
                 by={(arm) => arm.arm ?? ""}
                 columns={[
-                  { title: "Arm", heads: true, cell: (arm) => arm.arm ?? <span class="quiet">given to none</span> },
+                  { title: "Arm", heads: true, cell: (arm) => arm.arm ?? <span class="quiet">no arm</span> },
                   { title: "Queries", class: "number", cell: (arm) => <>{arm.queries} <span class="quiet">{counted(arm.judged, "judged", "judged")}</span></> },
                   ...FIGURES.map(([name, title, share]) => ({ title, cell: (arm: Schemas["ArmLiftOut"]) => <Mean of={arm[name]} share={share} /> })),
                   { title: "Median", class: "number", cell: (arm) => (arm.median_total_ms === null ? "" : `${Math.round(arm.median_total_ms)} ms`) },

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import uuid4
 
+import psycopg
 import pytest
 import structlog
 
@@ -188,6 +189,27 @@ class TestTries:
         bench.queue()
         bench.runner(give_up).run_ready()
         assert (bench.row["status"], bench.row["attempts"]) == ("queued", 1)
+
+    @pytest.mark.parametrize(
+        ("failure", "shown"),
+        [
+            (
+                psycopg.errors.UndefinedFunction("function secret() of 10.0.0.7"),
+                "UndefinedFunction: the log says more.",
+            ),
+            (
+                StatementGivenUpError("Postgres: words of its own", public_detail="Postgres gave up."),
+                "StatementGivenUpError: Postgres gave up.",
+            ),
+        ],
+    )
+    def test_a_job_does_not_tell_the_words_of_a_server(self, bench: Bench, failure: Exception, shown: str) -> None:
+        def fail(_: Work) -> None:
+            raise failure
+
+        bench.queue()
+        bench.runner(fail).run_ready()
+        assert bench.row["error"] == shown
 
     def test_a_handler_that_returns_before_the_end_is_one_that_fails(self, bench: Bench) -> None:
         bench.queue()

@@ -17,6 +17,7 @@ from engram.core.passage_keys.expansion import Method
 from engram.providers.language import terms
 from engram.providers.llm import Llm
 from engram.services.key_search.query_expansion import KEY_TERMS, ExpansionService
+from engram.services.question.visible_languages import VisibleLanguages
 from engram.storage.corpus import collections, lexical_index
 from engram.storage.retrieval.query_focus import GraphLimits
 from tests.conftest import CURIE, Ingest, Scoped
@@ -31,7 +32,9 @@ LIMITS = GraphLimits(hub_limit=100, candidate_limit=100)
 @pytest.fixture
 def plain(application: Application) -> ExpansionService:
     """The service without an endpoint."""
-    return ExpansionService(application.database, application.models.encoder, LIMITS, None)
+    return ExpansionService(
+        application.database, VisibleLanguages(application.database), application.models.encoder, LIMITS, None
+    )
 
 
 class ExpansionServices:
@@ -54,7 +57,7 @@ class ExpansionServices:
         llm = self._open.enter_context(
             Llm(base_url=self.server.base_url, api_key=None, model="small", max_attempts=1)
         )
-        return ExpansionService(database, self._application.models.encoder, LIMITS, llm)
+        return ExpansionService(database, VisibleLanguages(database), self._application.models.encoder, LIMITS, llm)
 
     def close(self) -> None:
         self._open.close()

@@ -6,7 +6,9 @@ import pytest
 
 from engram.composition.container import Application
 from engram.composition.parts.learning_services import APPLY_ATTEMPTS
-from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
+from engram.context.errors import ConflictError, IdempotencyConflictError, InvalidRequestError, NotFoundError
+from engram.core.filter.logged_verdict import LoggedVerdict
+from engram.services.question.query import Query
 from engram.services.verdict.receipt import Receipt
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.feedback_log import audit_rows
@@ -173,6 +175,61 @@ class TestSentenceReferences:
     def test_an_unknown_query_is_refused(self, application: Application, curie: str) -> None:
         with pytest.raises(NotFoundError, match="no query"):
             state.judge(application, curie, uuid.uuid4())
+
+
+class TestChangedPassages:
+    """Verdicts on an answer whose passages got another text since."""
+
+    NEW_TEXT = "Warsaw was rebuilt after the war. Warsaw lies on the Vistula."
+
+    @pytest.fixture(params=["edited", "deleted and written again"])
+    def changed(
+        self, request: pytest.FixtureRequest, application: Application, curie: str, ingest: Ingest
+    ) -> Query:
+        """A query that showed Warsaw's earlier text."""
+        scope = application.auth.access.scope(curie)
+        query = Query(text="Where does Warsaw lie?", scope=scope, top_k=10)
+        self.query_id = application.answers.question.serve(query).query_id
+        if request.param != "edited":
+            application.corpus.ingest.delete_passage(scope, "warsaw")
+        ingest({"id": "warsaw", "title": "Warsaw", "text": self.NEW_TEXT}, into=curie)
+        return query
+
+    def accept(self, application: Application, verdict: Verdict) -> LoggedVerdict:
+        event = application.learning.verdicts.accept(verdict, uuid.uuid4().hex).event.id
+        return application.learning.verdicts.read(verdict.scope, event).event.verdict
+
+    def build_verdict(self, query: Query, **named: object) -> Verdict:
+        return Verdict(query_id=self.query_id, scope=query.scope, judge="j", **named)  # type: ignore[arg-type]
+
+    def test_a_passage_that_was_not_shown_so_is_refused(self, application: Application, changed: Query) -> None:
+        cited: list[dict[str, object]] = [
+            {"supporting_passages": ("warsaw",)},
+            {"rating": "up", "cited": (NamedSentence(passage_id="warsaw"),)},
+            {"supporting": (NamedSentence(passage_id="warsaw", text="Warsaw was rebuilt after the war in 1953."),)},
+        ]
+        for named in cited:
+            with pytest.raises(ConflictError, match="'warsaw' has another text now"):
+                application.learning.verdicts.accept(self.build_verdict(changed, **named), uuid.uuid4().hex)
+
+    def test_a_sentence_that_was_kept_can_be_named(self, application: Application, changed: Query) -> None:
+        name = NamedSentence(passage_id="warsaw", text="Warsaw lies on the Vistula.")
+        verdict = self.build_verdict(changed, supporting=(name,))
+        kept = state.sentences(application, changed.scope.collection.name, "warsaw")["Warsaw lies on the Vistula."]
+        assert self.accept(application, verdict).supports == (kept,)
+
+    def test_a_thumb_spares_it(self, application: Application, changed: Query) -> None:
+        verdict = self.build_verdict(changed, rating="up")
+        likely = {one.sentence_id for one in self.accept(application, verdict).likely}
+        new = state.sentences(application, changed.scope.collection.name, "warsaw").values()
+        assert likely
+        assert not likely & set(new)
+
+    def test_the_stored_answer_tells_which_text_it_showed(self, application: Application, changed: Query) -> None:
+        answer = application.answers.episodes.read(changed.scope, self.query_id).answer
+        is_changed = {shown["passage_id"]: shown["changed"] for shown in answer["shown_texts"]}
+        assert not is_changed.pop("curie")
+        assert is_changed.get("warsaw", True)  # left out where its row is gone
 
 
 class TestInapplicableEvents:

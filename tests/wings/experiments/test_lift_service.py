@@ -48,7 +48,11 @@ def add_query(
         shown=[ids[name] for name in passages],
         hops=hops,
         total_ms=total_ms,
-        answer={"passages": [{"score": 1.0, "sentences": []} for _ in passages]},
+        answer={
+            "passages": [
+                {"score": 1.0, "sentences": [], "name_digest": name, "text_digest": ""} for name in passages
+            ]
+        },
         trace={"time_constraint": None, "entities": [], "recalled": [], "hops": [], "passages": None},
         arm=arm,
     )

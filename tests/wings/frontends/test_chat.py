@@ -212,6 +212,28 @@ def test_without_a_model_a_question_that_nothing_answers_is_told_so_unless_the_c
     assert grounds["sufficient"] is is_quoted
 
 
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        (
+            "Welchen Reifendruck braucht das Fahrrad vom Typ 4711?",
+            "Dazu finde ich in dieser Sammlung keine Antwort.",
+        ),
+        ("¿Qué presión necesitan los neumáticos de la bicicleta?", "No encuentro ninguna respuesta"),
+        ("Quelle pression faut-il dans les pneus de la bicyclette ?", "Je ne trouve pas de réponse"),
+        ("自行车轮胎需要多大的气压？", "在此资料集中没有找到答案。"),
+        ("Jakie ciśnienie powinno być w oponach tego roweru?", "I find no answer to that in this collection."),
+    ],
+)
+def test_sentences_around_an_answer_are_in_the_language_of_the_question(
+    plain: openai.OpenAI, curie: str, question: str, sentence: str
+) -> None:
+    done = plain.chat.completions.create(
+        model=curie, messages=[{"role": "user", "content": question}], extra_body={"min_sufficiency": 1.0}
+    )
+    assert (done.choices[0].message.content or "").startswith(sentence)
+
+
 def test_of_a_pasted_log_the_beginning_and_the_end_are_read(plain: openai.OpenAI, curie: str) -> None:
     log = f"{QUESTION}\n" + "connection reset by peer\n" * 20_000
     done = plain.chat.completions.create(model=curie, messages=[{"role": "user", "content": log}])

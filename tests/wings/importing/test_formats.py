@@ -1,12 +1,16 @@
 """Files of each kind, as people have them, become blocks below headings."""
 
+import json
+from pathlib import Path
+
 import pytest
 
-from engram.wings.importing.conversion import markdown, pages, prose, tables
+from engram.wings.importing.conversion import captions, formats, markdown, notebooks, pages, prose, tables
 from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 
 LIMITS = ConversionLimits()
+FILES = Path(__file__).with_name("files")
 
 PAGE = """<!doctype html><html><head><title>Rivers of Europe</title><script>var x = "no text";</script></head>
 <body><nav><a href="/">Home</a></nav><main><h1>Rivers of Europe</h1><p>The Danube passes <b>ten</b>
@@ -116,3 +120,71 @@ def test_a_row_with_a_text_and_no_title_has_none() -> None:
     assert (row.id, row.title, row.metadata["river"]) == ("towns.csv#7", "", "Rhine")
     (row,) = tables.table("towns.csv", b"town,river\nBasel,Rhine\n", LIMITS).passages
     assert (row.title, row.text) == ("Basel", "town: Basel | river: Rhine")
+
+
+CAPTIONS = """WEBVTT - Meeting
+
+NOTE
+Made by a machine.
+
+1
+00:00:01.000 --> 00:00:04.000 align:start
+<v Ana>The budget is &lt;b&gt; 4,200 crowns</v>
+
+2
+00:00:04.000 --> 00:00:06.500
+<v Ana>for <i>the</i> year.</v>
+
+00:00:06.500 --> 00:00:08.000
+<v Bo>Agreed.</v>
+"""
+
+
+def test_captions_are_running_text_by_voices() -> None:
+    read = captions.captions("meeting.vtt", CAPTIONS.encode(), LIMITS)
+    assert [block.text for block in read.blocks] == [
+        "Ana: The budget is <b> 4,200 crowns for the year.",
+        "Bo: Agreed.",
+    ]
+
+
+def test_captions_of_subrip_lose_times_numbers_and_repetitions() -> None:
+    given = (
+        "1\r\n00:00:01,000 --> 00:00:02,000\r\n{\\an8}Warm up\r\nthe oven.\r\n\r\n"
+        "2\r\n00:00:02,000 --> 00:00:03,000\r\nthe oven.\r\nBake 20 minutes.\r\n"
+    )
+    read = captions.captions("cake.srt", given.encode("utf-8-sig"), LIMITS)
+    assert [block.text for block in read.blocks] == ["Warm up the oven. Bake 20 minutes."]
+
+
+def test_a_notebook_has_texts_code_and_printed_output() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Rivers\n", "\n", "The Rhine is **long**."]},
+        {
+            "cell_type": "code",
+            "source": "print(length)",
+            "outputs": [
+                {"output_type": "stream", "text": ["1230\n"]},
+                {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "<Figure>"}},
+                {"output_type": "error", "ename": "NameError", "evalue": "no width"},
+            ],
+        },
+    ]
+    read = notebooks.notebook("rivers.ipynb", json.dumps({"nbformat": 4, "cells": cells}).encode(), LIMITS)
+    assert (read.title, read.format) == ("Rivers", "notebook")
+    assert [block.text for block in read.blocks] == [
+        "The Rhine is long.", "print(length)", "1230", "<Figure>", "NameError: no width",
+    ]  # fmt: skip
+    assert read.notes == ("rivers.ipynb: left out pictures of outputs: 1",)
+    with pytest.raises(UnreadableError, match="no notebook"):
+        notebooks.notebook("old.ipynb", b'{"worksheets": []}', LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("handbook.docx", ".docm"), ("deck.pptx", ".pptm"), ("offices.xlsx", ".xlsm")]
+)
+def test_office_files_with_macros_are_read_like_those_without(name: str, kind: str) -> None:
+    data = (FILES / name).read_bytes()
+    plain, with_macros = (formats.convert(name, data, kind=one) for one in (None, kind))
+    assert [passage.text for passage in with_macros.passages] == [passage.text for passage in plain.passages]
+    assert with_macros.differences == plain.differences == ()

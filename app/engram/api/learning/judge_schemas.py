@@ -86,6 +86,10 @@ class JudgeOut(ResponseModel):
     revoked: int
     set: list[str] = Field(description="Names of the settings that were set for this judge.")
     constants: ConstantsOut
+    trusted: bool = Field(
+        description="Whether its verdicts count in full, whatever its standing: by its settings, or by the key "
+        "that its latest verdict came with."
+    )
     standing: StandingOut
 
     @classmethod

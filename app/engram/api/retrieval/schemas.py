@@ -475,6 +475,16 @@ class QueryExpansionOut(ResponseModel):
     text: str
 
 
+class ShownTextOut(ResponseModel):
+    """The text of a passage that an answer showed."""
+
+    passage_id: str
+    sha256: str = Field(description="Of the text in UTF-8, as hexadecimal digits.")
+    changed: bool = Field(
+        description="Whether the passage has another text now. Then verdicts on this answer cannot name it."
+    )
+
+
 class EpisodeOut(QueryOut):
     """An answered query, read again, with its trace."""
 
@@ -484,6 +494,7 @@ class EpisodeOut(QueryOut):
     filter: dict[str, Any] | None = Field(default=None, description="What passages' metadata had to meet.")
     judged: int = Field(description="Feedback events accepted for it.")
     created_at: datetime
+    shown_texts: list[ShownTextOut] = Field(description="Which text each passage had when it was shown.")
 
 
 class TracedQueryOut(ResponseModel):

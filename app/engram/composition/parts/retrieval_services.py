@@ -14,6 +14,7 @@ from engram.services.question.plan import QueryPlanner
 from engram.services.question.question_spreads import QuestionSpreads
 from engram.services.question.reranking import PassageReranker
 from engram.services.question.search import RetrievalService
+from engram.services.question.visible_languages import VisibleLanguages
 from engram.storage.database import Database
 
 SUFFICIENCY_THRESHOLD = 0.97
@@ -34,11 +35,17 @@ class RetrievalServices:
     hooks: Hooks
 
     @locked_property
+    def languages(self) -> VisibleLanguages:
+        """Languages of passages, as callers see them."""
+        return VisibleLanguages(self.database)
+
+    @locked_property
     def planner(self) -> QueryPlanner:
         """Analysis and embedding of questions."""
         settings, models = self.settings, self.models
         return QueryPlanner(
             self.database,
+            self.languages,
             models.encoder,
             models.language,
             models.limits,
@@ -100,4 +107,4 @@ class RetrievalServices:
     def expand(self) -> ExpansionService:
         """Expansion of questions."""
         models = self.models
-        return ExpansionService(self.database, models.encoder, models.limits, models.llm)
+        return ExpansionService(self.database, self.languages, models.encoder, models.limits, models.llm)

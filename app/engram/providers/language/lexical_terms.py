@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 from itertools import pairwise
 
 import Stemmer
@@ -27,7 +28,7 @@ from engram.providers.language.language_detection import detect_language
 from engram.providers.language.name_rules import load_function_words
 from engram.providers.language.name_words import FUNCTION_WORDS
 
-ANALYSER = 2
+ANALYSER = 3
 """Which analysis a passage's stored terms come from. Raise it with whatever gives other terms for the same text."""
 MAX_TERM_CHARACTERS = 64
 """Longer words are cut, here and in questions alike; their key would not fit an index page."""
@@ -48,6 +49,23 @@ _UNACCENTED = frozenset({"en", "id"})
 _TWO_LETTERS_I = frozenset({"tr", "az"})
 """Languages in which I with a dot and without are two letters."""
 _LOWER_I = str.maketrans({"İ": "i", "I": "ı"})
+_CHINESE = frozenset({"zh", "yue"})
+_PERSIAN = str.maketrans({"ك": "ک", "ي": "ی", "ى": "ی"})
+"""Letters that Arabic keyboards write for those of Persian."""
+_STROKES = str.maketrans(
+    {"ı": "i", "ł": "l", "ø": "o", "đ": "d", "ħ": "h", "ŧ": "t", "ð": "d", "þ": "th", "œ": "oe", "æ": "ae"}
+)
+"""Latin letters whose stroke or joint is no accent of Unicode's, but is left out like one."""
+_INVISIBLE = re.compile("[\u00ad\u0640\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+"""Soft hyphens, joiners, direction marks, and the stroke that lengthens Arabic words: no part of a word."""
+_NOT_ASCII_DIGIT = re.compile(r"(?![0-9])\d")
+_APOSTROPHES = frozenset(("'", "\u2019", "\u02bc"))
+_DOTTED = re.compile(r"(?<![\w.])\d+(?:\.\d+)+(?!\w)")
+"""A version, a section or a decimal: "4.2.10" is a term, and so is "10" beside it."""
+_SIGNED = re.compile(r"(?<!\w)([^\W\d_]\w*)(\+\+|[+#])(?!\w)")
+"""A word whose sign tells it from others: C++, C#, F#."""
+_LETTER_A = re.compile(r"(?<=[a-z] )A(?= [a-z]|[.,;:?!)]|\s*$)")
+"""The letter where English writes its article small: vitamin A."""
 _FUNCTION_WORDS = {"en": FUNCTION_WORDS}
 # Thai and Lao, Burmese, Khmer, Kana and Han, Hangul.
 _UNSPACED = (
@@ -70,7 +88,7 @@ _local = threading.local()
 
 
 def terms(text: str, language: str) -> list[str]:
-    """Terms of ``text`` in order, repetitions included; function words and single letters of words go.
+    """Terms of ``text`` repetitions included; function words go, and letters and digits tied to a word.
 
     Case does not count, nor does how a character is composed, nor do accents of Latin, Greek and Cyrillic: "Café"
     and "cafes" give the same term.
@@ -177,23 +195,74 @@ def surface_words(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _split_words(text: str, language: str) -> list[str]:
-    """Split a text into case-folded words and pairs of letters."""
+    """Split a text into case-folded words, single letters and digits, dotted numbers, and pairs of letters."""
     composed = normalise_characters("NFKC", text)
+    if language == "fa":  # it writes compounds and endings behind a non-joiner, a space, or nothing
+        composed = composed.replace("\u200c", " ")
+    composed = _INVISIBLE.sub("", composed)
+    labels = ["A"] * len(_LETTER_A.findall(composed)) if language == "en" else []
     if language in _TWO_LETTERS_I:
         composed = composed.translate(_LOWER_I)
     folded = composed.casefold()
     if not folded.isascii():
-        folded = _POINTS.sub("", normalise_characters("NFC", folded))
-    words = _WORD.findall(folded)
-    if _IS_UNSPACED.search(folded) is None:
-        return [word for word in words if len(word) > 1]
-    return [piece for word in words for run in _SCRIPT_RUN.findall(word) for piece in _split_run(run)]
+        folded = _fold_script(folded, language)
+    words = labels + _DOTTED.findall(folded)
+    if "+" in folded or "#" in folded:
+        folded = _SIGNED.sub(lambda signed: _keep_sign(signed, words), folded)
+    is_unspaced = _IS_UNSPACED.search(folded) is not None
+    for match in _WORD.finditer(folded):
+        word = match[0]
+        if len(word) == 1 and _is_tied(folded, match.start(), match.end()):
+            continue
+        if is_unspaced:
+            words += [piece for run in _SCRIPT_RUN.findall(word) for piece in _split_run(run)]
+        else:
+            words.append(word)
+    return words
+
+
+def _fold_script(text: str, language: str) -> str:
+    """Return a text with ASCII digits, without vowel points, and with one form of each letter of its language."""
+    text = _NOT_ASCII_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
+    text = _POINTS.sub("", normalise_characters("NFC", text))
+    if language in _CHINESE:
+        return text.translate(_load_simplified())
+    return text.translate(_PERSIAN) if language == "fa" else text
+
+
+def _keep_sign(signed: re.Match[str], words: list[str]) -> str:
+    """Add a word with its sign to ``words``; of one letter, the letter alone is then no term: C++ is not C."""
+    words.append(signed[0])
+    return " " if len(signed[1]) == 1 else signed[1] + " "
+
+
+def _is_tied(text: str, start: int, end: int) -> bool:
+    """Whether an apostrophe or a dot ties a letter or digit to a word, as in "Henry's", "l'école" and "e.g.".
+
+    Such a piece says little by itself: as a term it cost SciFact .002 of nDCG@10.
+    """
+    if text[max(start - 1, 0) : start] == "." and text[max(start - 2, 0) : start - 1].isalnum():
+        return True
+    if text[end : end + 1] == "." and text[end + 1 : end + 2].isalnum():
+        return True
+    before = start > 1 and text[start - 1] in _APOSTROPHES and text[start - 2].isalnum()
+    following = text[end + 1 : end + 3]
+    after = text[end : end + 1] in _APOSTROPHES and len(following) == 2 and following.isalnum()
+    return before or after
+
+
+@lru_cache(maxsize=1)
+def _load_simplified() -> dict[int, str]:
+    """Return the simplified character of each traditional one of Chinese, as ``str.translate`` takes them."""
+    table = files("engram.providers.language").joinpath("simplified_characters.txt").read_text("utf-8")
+    pairs = (pair for line in table.splitlines() if not line.startswith("#") for pair in line.split())
+    return {ord(pair[0]): pair[1] for pair in pairs}
 
 
 def _split_run(run: str) -> list[str]:
     """Split a run of one script into a word, or letters and their pairs; a letter's marks are part of it."""
     if _IS_UNSPACED.match(run) is None:
-        return [run] if len(run) > 1 else []
+        return [run]
     letters = _LETTER.findall(run)
     if len(letters) == 1:
         return letters
@@ -228,7 +297,7 @@ def _fold_accents(word: str) -> str:
         elif is_folded:
             continue
         kept.append(character)
-    return unicodedata.normalize("NFC", "".join(kept))
+    return unicodedata.normalize("NFC", "".join(kept)).translate(_STROKES)
 
 
 def _stemmer(language: str) -> "Stemmer.Stemmer | None":

@@ -5,6 +5,8 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import lru_cache
 from math import inf
 from typing import Any, Protocol, Self, TypeVar
@@ -22,6 +24,8 @@ from engram.providers.llm.reply_json import collect_texts, drop_thoughts
 from engram.providers.llm.response_format import EndpointOptions
 from engram.telemetry import metrics, stages
 
+GRACE_SECONDS = 0.05
+"""How much longer than its time a try is waited for, which ends by itself unless headers come slowly."""
 MAX_RESPONSE_BYTES = 2**20
 """Longest response body that is read, in bytes; the replies asked for are some hundred bytes long."""
 
@@ -310,17 +314,33 @@ class Llm:
             reraise=True,
         )
         try:
-            return retrying(self._try_once, json.dumps(request).encode("ascii"), ends)
+            return retrying(self._try_bounded, json.dumps(request).encode("ascii"), ends)
         except _TransientError as error:
             tries = retrying.statistics["attempt_number"]
             raise LlmError(f"{error} ({tries} {'try' if tries == 1 else 'tries'}).") from error
 
-    def _try_once(self, content: bytes, ends: float) -> tuple[int, bytes]:
-        # httpx bounds the wait for each piece; an endpoint that sends blanks while it thinks never hits that.
-        began = time.monotonic()
-        seconds = min(self._timeout_seconds, ends - began)
+    def _try_bounded(self, content: bytes, ends: float) -> tuple[int, bytes]:
+        """One try, given up in time whatever the connection does: headers may come a byte at a time."""
+        seconds = min(self._timeout_seconds, ends - time.monotonic())
         if seconds <= 0.0:
             raise LlmError("There is no time left for a call of the LLM endpoint.")
+        attempt: Future[tuple[int, bytes]] = Future()
+
+        def run() -> None:
+            try:
+                attempt.set_result(self._try_once(content, seconds))
+            except Exception as error:  # noqa: BLE001 - handed to whoever waits
+                attempt.set_exception(error)
+
+        threading.Thread(target=run, name="llm-call", daemon=True).start()
+        try:
+            return attempt.result(timeout=seconds + GRACE_SECONDS)
+        except FutureTimeoutError as error:
+            raise _TransientError(f"The LLM endpoint did not answer within {seconds:.3g} s") from error
+
+    def _try_once(self, content: bytes, seconds: float) -> tuple[int, bytes]:
+        # httpx bounds the wait for each piece; an endpoint that sends blanks while it thinks never hits that.
+        began = time.monotonic()
         body = bytearray()
         address = f"{self._base_url}/chat/completions"
         try:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from engram.core.auth.access_keys import AUDIT
+from engram.core.text.text_digests import digest_text
 from engram.services.auth.scope import Scope
 from engram.services.question.episode import drop_fields
 from engram.services.question.key_explainer import KeyExplainer
@@ -39,7 +40,12 @@ from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import judged_queries
 from engram.storage.learning import question_supports
 from engram.storage.retrieval import episodes
-from engram.storage.retrieval.episodes import COLLAPSED_KEY, StoredEpisode, TracedEpisode
+from engram.storage.retrieval.episodes import (
+    COLLAPSED_KEY,
+    TEXT_DIGEST,
+    StoredEpisode,
+    TracedEpisode,
+)
 
 MOST_QUERIES = 1_000
 """Queries of one trace that are listed, at most."""
@@ -140,6 +146,7 @@ class AnswerReading:
             "hops": episode.hops,
             "filter": episode.filter,
             "collection": self._collection.name,
+            "shown_texts": self._list_shown_texts(),
             "passages": [
                 self._hit(self._passages[passage], hit, explored=passage in episode.explored)
                 for passage, hit in zip(episode.shown, stored_answer["passages"], strict=True)
@@ -179,6 +186,18 @@ class AnswerReading:
                 influences=self._read_causes(SufficiencyInfluence, sufficiency_row["influences"]),
             ),
         )
+
+    def _list_shown_texts(self) -> list[dict[str, Any]]:
+        """List the texts that were shown, as digests, of the passages that there still are."""
+        return [
+            {
+                "passage_id": passage.external_id,
+                "sha256": hit[TEXT_DIGEST],
+                "changed": hit[TEXT_DIGEST] != digest_text(passage.text),
+            }
+            for row_id, hit in zip(self._episode.shown, self._episode.answer["passages"], strict=True)
+            if (passage := self._passages.get(row_id)) is not None
+        ]
 
     def _hit(self, passage: StoredPassage, hit: Mapping[str, Any], *, explored: bool) -> dict[str, Any]:
         """Return a passage of the answer with its current text; deleted sentences and duplicates are left out."""

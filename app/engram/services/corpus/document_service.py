@@ -7,7 +7,7 @@ from datetime import date
 import structlog
 
 from engram.context import tenancy
-from engram.context.errors import InvalidRequestError, NameTakenError, NotFoundError
+from engram.context.errors import ConflictError, InvalidRequestError, NameTakenError, NotFoundError
 from engram.core.auth.access_keys import INGEST
 from engram.core.text.document_manifest import ListedDocument, Steps, compare_documents
 from engram.core.text.document_versions import closes_circle
@@ -64,12 +64,12 @@ class DocumentService:
         """Documents in the order of their sources, those after ``after`` whose source begins with ``prefix``.
 
         What is known of a file as a whole, its hash for one, is shown to those who see all of its passages. The
-        folder is a path of the importer's machine, and is shown to those who may import.
+        folder is a path of the importer's machine; it and the readers are shown to those who may import.
         """
         with self._database.read() as reader:
             page = documents.page(reader, scope.collection.id, after, limit, prefix)
         if not scope.is_allowed(INGEST):
-            page = [replace(one, folder=None) for one in page]
+            page = [replace(one, folder=None, readers=[]) for one in page]
         in_part = self._find_seen_in_part(scope, {one.id: one.passages for one in page})
         return [replace(one, digest=None, pages=None, notes=[]) if one.id in in_part else one for one in page]
 
@@ -117,12 +117,15 @@ class DocumentService:
     def change(self, scope: Scope, source: str, change: DocumentChange) -> int:
         """Change the source, folder, readers, date or successor of a document in one transaction.
 
+        A caller who sees a part of it cannot change its source, date or successor, which are those of the rest too.
+
         Returns:
             How many of its passages that the caller sees had other readers before.
 
         Raises:
             NotFoundError: there is no such document or successor, or the collection was deleted meanwhile.
             InvalidRequestError: it would replace itself, or a document that replaces it.
+            ConflictError: the change concerns passages that the caller does not see.
             NameTakenError: another document has the new source, or another passage an id that begins with it.
         """
         target = scope.collection
@@ -131,7 +134,10 @@ class DocumentService:
             if change.replaced_by is not None:
                 self._check_seen(reader, scope, change.replaced_by)
             document = documents.find_ids(reader, target.id, [source])[source]
-            seen = documents.list_passages(reader, target.id, document) if change.sets_readers else []
+            seen = documents.list_passages(reader, target.id, document)
+        is_renamed = change.source not in (None, source)
+        if is_renamed or change.sets_date or change.sets_successor:
+            self._check_seen_whole(scope, source, document, len(seen))
         with tenancy.allow_all_readers(), self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
                 raise collections.build_gone_error(target.name)
@@ -180,6 +186,12 @@ class DocumentService:
         with tenancy.allow_all_readers(), self._database.read() as reader:
             held = documents.count_passages(reader, scope.collection.id, list(counts))
         return {document for document, count in counts.items() if held.get(document) != count}
+
+    def _check_seen_whole(self, scope: Scope, source: str, document: int, seen: int) -> None:
+        if self._find_seen_in_part(scope, {document: seen}):
+            raise ConflictError(
+                f"You do not see all of {source!r}. Its source, date and successor are changed by who does."
+            )
 
     @staticmethod
     def _check_seen(reader: Reader, scope: Scope, source: str) -> None:

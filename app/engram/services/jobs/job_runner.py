@@ -24,6 +24,7 @@ from engram.context.errors import (
     LlmError,
     NameTakenError,
     UnavailableError,
+    describe_publicly,
     is_out_of_reach,
 )
 from engram.services.jobs.work import ClaimLostError, JobHandler, JobKind, Work
@@ -144,7 +145,7 @@ class Runner:
         # The endpoint may come back, and another worker may run the collection's encoder.
         except (LlmError, EmbeddingSpaceMismatchError, EmbeddingUnavailableError) as error:
             log.warning("job waits for what it needs", job_id=str(job.id), error=error.detail)
-            self._put_back(work, after_seconds=WAIT_SECONDS, error=error.detail)
+            self._put_back(work, after_seconds=WAIT_SECONDS, error=error.public_detail)
             return False
         except Exception as error:
             if is_out_of_reach(error):
@@ -180,8 +181,8 @@ class Runner:
     def _record_failure(self, work: Work, handler: JobHandler, error: Exception) -> bool:
         """Count a failed try; return whether it was the last."""
         if isinstance(error, NameTakenError):
-            return self._end(work, handler, "failed", error.detail)
-        job, reason = work.job, f"{type(error).__name__}: {error}"
+            return self._end(work, handler, "failed", error.public_detail)
+        job, reason = work.job, describe_publicly(error)
         with self._database.read() as reader:
             before = job_claims.attempts(reader, job)
         if before is None:

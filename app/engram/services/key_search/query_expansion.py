@@ -16,6 +16,7 @@ from engram.services.auth.scope import Scope
 from engram.services.encoders.encoder import Encoder
 from engram.services.question.candidates import search_by_keys
 from engram.services.question.query import Fallback
+from engram.services.question.visible_languages import VisibleLanguages
 from engram.storage.corpus import current_vectors, lexical_index, passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage
@@ -31,8 +32,16 @@ DIVER_ROUNDS = 2
 class ExpansionService:
     """Widens questions; leaves no episode."""
 
-    def __init__(self, database: Database, encoder: Encoder, limits: GraphLimits, llm: Llm | None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        languages: VisibleLanguages,
+        encoder: Encoder,
+        limits: GraphLimits,
+        llm: Llm | None,
+    ) -> None:
         self._database = database
+        self._languages = languages
         self._encoder = encoder
         self._limits = limits
         self._llm = llm
@@ -62,17 +71,18 @@ class ExpansionService:
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
         self._encoder.check_question(question)
+        collection = self._languages.restrict(scope.collection)
         needing = [method for method in methods if method != "prf"]
         if needing:
             self._endpoint(*needing)
-        feedback = self._feedback(scope.collection, question, feedback_passages)
+        feedback = self._feedback(collection, question, feedback_passages)
         units: list[Expansion] = []
         for method in methods:
             try:
                 if method == "prf":
-                    texts = self._key_terms(scope.collection, question, feedback)
+                    texts = self._key_terms(collection, question, feedback)
                 elif method == "diver":
-                    texts = self._refine_question(scope.collection, question, feedback, feedback_passages)
+                    texts = self._refine_question(collection, question, feedback, feedback_passages)
                 else:
                     texts = self._endpoint(method).expand(method, question)
             except LlmError as error:

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from engram.core.ranking import sufficiency
 from engram.core.ranking.reranking import RerankedFeatures
+from engram.core.text.text_digests import digest_text
 from engram.services.question.answer import Answer, PassageAnswer
 from engram.services.question.query import SessionPart
 from engram.services.question.ranking import PassageRanking
 from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import Cause, HopTrace, PassageTrace, Trace
 from engram.services.question.walk import WalkHop
-from engram.storage.retrieval.episodes import COLLAPSED_KEY, EpisodeRow
+from engram.storage.retrieval.episodes import COLLAPSED_KEY, NAME_DIGEST, TEXT_DIGEST, EpisodeRow
 
 
 def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
@@ -116,6 +117,8 @@ def _passage(hit: PassageAnswer) -> dict[str, Any]:
     """Return a stored passage like ``shown`` has it in the same place."""
     duplicates = [duplicate.id for duplicate in hit.duplicates]
     return ({"duplicates": duplicates} if duplicates else {}) | {
+        NAME_DIGEST: digest_text(hit.passage_id),
+        TEXT_DIGEST: digest_text(hit.text),
         "score": hit.score,
         "sentences": [
             {"sentence_id": sentence.sentence_id, "score": sentence.score, "hops": list(sentence.hops)}

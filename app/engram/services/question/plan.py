@@ -24,6 +24,7 @@ from engram.providers.ranking_prior import RankingPrior
 from engram.services.encoders.encoder import Encoder
 from engram.services.question.caches import CachedGraph, NearestLookup
 from engram.services.question.query import Fallback, HopStopRule, Query, SessionPart, Strategy
+from engram.services.question.visible_languages import VisibleLanguages
 from engram.storage.corpus import reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
@@ -140,6 +141,7 @@ class QueryPlanner:
     """
 
     database: Database
+    languages: VisibleLanguages
     encoder: Encoder
     language: Language
     limits: GraphLimits
@@ -163,6 +165,8 @@ class QueryPlanner:
             LlmNotConfiguredError: ``stop_rule`` is "llm" and no endpoint is configured.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
+        seen = self.languages.restrict(query.scope.collection)
+        query = replace(query, scope=replace(query.scope, collection=seen))
         self.encoder.check(query.scope.collection)
         self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
         query_id, profile = query.id or create_query_id(), profile or PROFILES[query.profile]

@@ -13,6 +13,7 @@ from engram.context.errors import (
     EmbeddingSpaceMismatchError,
     EmbeddingUnavailableError,
     UnavailableError,
+    describe_publicly,
     is_out_of_reach,
 )
 from engram.core.filter.constants import FilterConstants
@@ -146,10 +147,10 @@ class VerdictLearner:
             if len(events) > 1:
                 return sum(self.apply(collection_id, [event], wait=wait) for event in sorted(events))
             if isinstance(error, (EmbeddingSpaceMismatchError, EmbeddingUnavailableError)):
-                self._leave(collection_id, events[0], error.detail)
+                self._leave(collection_id, events[0], error.public_detail)
                 return 0
             log.exception("event not applied", event_id=events[0])
-            self._note_failure(collection_id, events[0], f"{type(error).__name__}: {error}")
+            self._note_failure(collection_id, events[0], describe_publicly(error))
             return 0
 
     def apply_overdue(self, age_seconds: float, limit: int) -> int:

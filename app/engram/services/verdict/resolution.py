@@ -9,10 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 
-from engram.context.errors import InvalidRequestError
+from engram.context.errors import ConflictError, InvalidRequestError
 from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY, LikelySupport, LoggedVerdict
 from engram.core.filter.ratings import RATED_PASSAGES, Rating, RatingMeaning, find_meaning
 from engram.core.text.headings import find_headings
+from engram.core.text.text_digests import digest_text
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import passages
 from engram.storage.corpus.passages import StoredSentence
@@ -35,7 +36,8 @@ class _Names:
         twins: sentence of a left-out passage -> the passage that stands for it, and the same sentences there.
         nearest: passage that helped as a whole -> its sentences, the nearest to the question first and headings
             last; none where the question's vector is not comparable with theirs.
-        top_passages: the first passages of a rated answer, best first.
+        top_passages: the first passages of a rated answer, best first; none whose text changed since.
+        changed: passages whose text is another than the answer showed.
     """
 
     sentences: Collection[int]
@@ -45,6 +47,7 @@ class _Names:
     twins: Mapping[int, tuple[int, Sequence[int]]] = field(default_factory=dict)
     nearest: Mapping[int, Sequence[int]] = field(default_factory=dict)
     top_passages: Sequence[int] = ()
+    changed: Collection[int] = frozenset()
 
     def list_sentences(self, named: Sequence[NamedSentence]) -> list[int]:
         """Return the ids of the named sentences, in order.
@@ -70,7 +73,11 @@ class _Names:
             passage = self.passages.get(one.passage_id or "")
             if passage is None:
                 raise InvalidRequestError(f"There is no passage {one.passage_id!r} in this collection.")
-            matching = _find_matching(one.text or "", self.texts.get(passage, ()))
+            matching = _find_matching(
+                one.text or "", self.texts.get(passage, ()), allows_parts=passage not in self.changed
+            )
+            if not matching and passage in self.changed:
+                raise _build_changed_error(one.passage_id or "")
             if not matching:
                 raise InvalidRequestError(f"Passage {one.passage_id!r} has no sentence {one.text!r}.")
             probabilities |= {
@@ -83,12 +90,17 @@ class _Names:
 
         Raises:
             InvalidRequestError: one of them does not exist.
+            ConflictError: the text of one changed since it was shown.
         """
         unknown = sorted(set(named) - self.passages.keys())
         if unknown:
             raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
-        ids = {self.passages[name] for name in named}
-        return sorted({self.stand_in_by_passage.get(passage, passage) for passage in ids})
+        ids = {name: self.passages[name] for name in named}
+        shown = {name: self.stand_in_by_passage.get(passage, passage) for name, passage in ids.items()}
+        for name, passage in sorted(shown.items()):
+            if passage in self.changed or ids[name] in self.changed:
+                raise _build_changed_error(name)
+        return sorted(set(shown.values()))
 
     def list_shown(self, sentences: Sequence[int]) -> list[int]:
         """Return the sentences as the shown passages have them, in id order."""
@@ -276,6 +288,10 @@ def _look_up_names(reader: Reader, verdict: Verdict) -> _Names:
     if verdict.rating is not None:
         answers = episodes.load_answered(reader, collection_id, [verdict.query_id])
         top_passages = [passage for answer in answers.values() for passage in answer.shown[:RATED_PASSAGES]]
+    changed = _find_changed(
+        reader, verdict, passage_ids, {*top_passages, *stand_in_by_passage, *stand_in_by_passage.values()}
+    )
+    top_passages = [passage for passage in top_passages if passage not in changed]
     sentences: dict[int, list[StoredSentence]] = {}
     for sentence in passages.list_sentences(
         reader,
@@ -295,7 +311,40 @@ def _look_up_names(reader: Reader, verdict: Verdict) -> _Names:
         if name in passage_ids
     }
     nearest = _list_nearest_sentences(reader, verdict, {*helpful, *top_passages}, sentences)
-    return _Names(by_id.keys(), passage_ids, texts, stand_in_by_passage, twins, nearest, top_passages)
+    return _Names(by_id.keys(), passage_ids, texts, stand_in_by_passage, twins, nearest, top_passages, changed)
+
+
+def _find_changed(
+    reader: Reader, verdict: Verdict, passage_ids: Mapping[str, int], others: Collection[int]
+) -> frozenset[int]:
+    """Find the passages whose text is another than the answer showed, of those named and some others.
+
+    A passage that was deleted, and written again under its id, is compared too.
+
+    Args:
+        passage_ids: external id -> passage, of the named ones.
+    """
+    named = {*passage_ids.values(), *others}
+    if not named:
+        return frozenset()
+    collection_id = verdict.scope.collection.id
+    shown = episodes.load_shown_texts(reader, collection_id, verdict.query_id)
+    stored = passages.load_by_id(reader, collection_id, named)
+    digests = {
+        passage: shown.by_row.get(passage) or shown.by_name.get(digest_text(one.external_id))
+        for passage, one in stored.items()
+    }
+    return frozenset(
+        passage
+        for passage, digest in digests.items()
+        if digest is not None and digest != digest_text(stored[passage].text)
+    )
+
+
+def _build_changed_error(name: str) -> ConflictError:
+    return ConflictError(
+        f"Passage {name!r} has another text now than this answer showed. Ask again, and judge that."
+    )
 
 
 def _list_nearest_sentences(
@@ -318,15 +367,18 @@ def _list_nearest_sentences(
     return {passage: sorted(own, key=headings.__contains__) for passage, own in nearest.items()}
 
 
-def _find_matching(text: str, sentences: Sequence[tuple[int, str]]) -> list[int]:
+def _find_matching(text: str, sentences: Sequence[tuple[int, str]], *, allows_parts: bool = True) -> list[int]:
     """Return the sentences whose words are those of ``text``.
 
     Without any, return those that contain the text or that it contains, for a judge that splits differently. The
     contained one must have ``MIN_OVERLAP`` characters.
+
+    Args:
+        allows_parts: whether sentences with other words beside count.
     """
     plain_text = _normalise_words(text)
     exact = [sentence for sentence, plain in sentences if plain == plain_text]
-    if exact or not plain_text:
+    if exact or not plain_text or not allows_parts:
         return exact
     return [
         sentence

@@ -46,6 +46,7 @@ class StoredDocument:
         replaced_by: source of the document that replaces it; None: none that the caller sees.
         replaced_origin: what tells so.
         replaces: sources of the documents that it replaces.
+        readers: each list of readers that passages of it have; None in it: everyone.
     """
 
     id: int
@@ -62,6 +63,7 @@ class StoredDocument:
     replaced_by: str | None = None
     replaced_origin: str | None = None
     replaces: list[str] = field(default_factory=list)
+    readers: list[list[str] | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,14 @@ def page(
                 SELECT e.source FROM document e
                 WHERE e.collection_id = d.collection_id AND e.replaced_by = d.id AND {build_visible_condition("e")}
                 ORDER BY e.source
-            ) AS replaces
+            ) AS replaces,
+            (
+                SELECT coalesce(jsonb_agg(to_jsonb(s.readers) ORDER BY s.readers), '[]') FROM (
+                    SELECT DISTINCT p.reader_set_id FROM passage p
+                    WHERE p.collection_id = d.collection_id AND p.document_id = d.id
+                ) AS held
+                LEFT JOIN reader_set s ON s.collection_id = d.collection_id AND s.id = held.reader_set_id
+            ) AS readers
         FROM document d
         WHERE d.collection_id = %(collection)s AND d.source > %(after)s AND starts_with(d.source, %(prefix)s)
           AND {build_visible_condition()}

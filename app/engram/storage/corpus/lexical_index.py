@@ -26,6 +26,11 @@ POSTINGS = 10_000
 """Postings that a search scans at most, unless the rarest term alone has more: some milliseconds."""
 LOOKED_UP = 16
 """Times as many passages as are wanted whose other terms are looked up."""
+COUNTED = 1_000
+"""Passages with a term up to which those that a caller sees are counted. Larger counts are rounded up."""
+ROUNDED_BY = 1.25
+"""Ratio of neighbouring rounded numbers: one hidden passage hardly ever moves one."""
+_HAS_READERS = "(SELECT EXISTS (SELECT FROM reader_set WHERE collection_id = %(collection)s))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +46,49 @@ class TermCounts:
         return float(np.float32(sum(self.frequencies.values())))
 
 
+def _round_up(number: str) -> str:
+    """Return SQL that rounds a number > 0 up to a power of ``ROUNDED_BY``, and to a whole number."""
+    return f"ceil(power({ROUNDED_BY}::float8, ceil(ln(greatest({number}, 1)::float8) / ln({ROUNDED_BY}::float8))))"
+
+
+def _count_visible(stored: str) -> str:
+    """Return SQL for the passages with a ``lexical_term term`` that the caller sees; of common terms, roughly all.
+
+    A count of all passages would tell which words hidden ones have.
+    """
+    return f"""
+        CASE WHEN NOT {_HAS_READERS} THEN {stored}::float8
+             WHEN {stored} > {COUNTED} THEN {_round_up(stored)}
+             ELSE (SELECT count(*) FROM lexical_posting seen
+                   WHERE seen.collection_id = %(collection)s AND seen.term_id = term.id)::float8 END
+    """
+
+
+def _count_visible_passages() -> str:
+    """Return SQL for the passages of a ``collection`` that the caller sees; of many, roughly all."""
+    return f"""
+        CASE WHEN NOT {_HAS_READERS} THEN passage_count::float8
+             WHEN passage_count > {COUNTED} THEN {_round_up("passage_count")}
+             ELSE (SELECT count(*) FROM passage seen WHERE seen.collection_id = %(collection)s)::float8 END
+    """
+
+
+def _measure_visible_length(stored: str) -> str:
+    """Return SQL for the mean length of the passages that the caller sees; of many, roughly that of all."""
+    return f"""
+        CASE WHEN NOT {_HAS_READERS} THEN {stored}
+             WHEN passage_count > {COUNTED} THEN {_round_up(stored)}
+             ELSE (SELECT avg(seen.length::float8) FROM lexical_passage seen
+                   WHERE seen.collection_id = %(collection)s) END
+    """
+
+
 # MATERIALIZED: what is the same for all postings of a term is computed once, not for each of them.
 # A term that only evolved keys have is no lexical_term: no passage's base key holds it.
 _QUESTION = """
     corpus AS (
-        SELECT passage_count AS passages, %(k1)s::float8 * (1 - %(b)s::float8) AS base,
-               %(k1)s::float8 * %(b)s::float8 * passage_count / nullif(lexical_length, 0) AS slope
+        SELECT {passages} AS passages, %(k1)s::float8 * (1 - %(b)s::float8) AS base,
+               %(k1)s::float8 * %(b)s::float8 / nullif({length}, 0) AS slope
         FROM collection WHERE id = %(collection)s
     ), asked AS MATERIALIZED (
         SELECT term.id, asked.place, {columns} corpus.base, corpus.slope,
@@ -97,22 +139,31 @@ def search(
     """
     best = build_word_search(condition=condition, evolved=evolved)
     rows = reader.rows(
-        f"WITH {question(evolved=evolved)} {best}",
+        f"WITH {question(reader, evolved=evolved)} {best}",
         parameters(collection, weights, limit=limit, **values),
     )
     return {row.passage_id: row.score for row in rows}
 
 
-def question(*, evolved: bool) -> str:
+def question(reader: Reader, *, evolved: bool) -> str:
     """Return SQL for the tables ``corpus`` and ``asked``: the question's terms with their places and weights.
 
+    How rare a term is goes by what the caller sees; see ``_count_visible``.
+
     Args:
+        reader: that the statement is for.
         evolved: with those that no base key has.
     """
+    held = "coalesce(term.passage_count, 0)" if evolved else "term.passage_count"
+    terms = join_by_index("lexical_term term", "term.term = asked.term", outer=evolved)
+    passages, length = "passage_count", "lexical_length / nullif(passage_count, 0)"
+    if reader.reader_sets is not None:
+        is_there = "true" if evolved else "held.passages > 0"
+        terms += f" JOIN LATERAL (SELECT {_count_visible(held)} AS passages OFFSET 0) AS held ON {is_there}"
+        held = "held.passages"
+        passages, length = _count_visible_passages(), _measure_visible_length(length)
     return _QUESTION.format(
-        columns="asked.term," if evolved else "",
-        terms=join_by_index("lexical_term term", "term.term = asked.term", outer=evolved),
-        held="coalesce(term.passage_count, 0)" if evolved else "term.passage_count",
+        columns="asked.term," if evolved else "", terms=terms, held=held, passages=passages, length=length
     )
 
 
@@ -189,19 +240,26 @@ def term_rows(
 
 
 def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
-    """All passages of the collection, and term -> those that hold it, of one moment; unknown terms are absent."""
+    """All passages of the collection, and term -> those that hold it, of one moment; unknown terms are absent.
+
+    To a caller who does not see all, both are as in ``question``.
+    """
+    passages, holding = "collection.passage_count", "term.passage_count"
+    if reader.reader_sets is not None:
+        passages = _count_visible_passages()
+        holding = _count_visible(holding)
     rows = reader.rows(
         f"""
-        SELECT collection.passage_count AS passages, held.term, held.passage_count AS holding
+        SELECT ({passages})::bigint AS passages, held.term, held.holding::bigint AS holding
         FROM collection LEFT JOIN LATERAL (
-            SELECT term.term, term.passage_count
+            SELECT term.term, {holding} AS holding
             FROM {id_rows("terms", "text")} {join_by_index("lexical_term term", "term.term = wanted.id")}
         ) AS held ON true
         WHERE collection.id = %(collection)s
         """,
         {"collection": collection.id, "terms": list(terms)},
     )
-    return (rows[0].passages if rows else 0), {row.term: row.holding for row in rows if row.term is not None}
+    return (rows[0].passages if rows else 0), {row.term: row.holding for row in rows if row.holding}
 
 
 def index(writer: Writer, collection_id: int, passages: Sequence[TermCounts], analyser: int) -> float:

@@ -150,6 +150,30 @@ def list_of_siblings(reader: Reader, collection_id: int, external_id: str, sourc
     return [tuple(row.readers) for row in rows]
 
 
+def find_bound_version(reader: Reader, collection_id: int) -> str | None:
+    """Return the version of what callers see of a collection; None if all of them see all of it."""
+    version: str | None = reader.scalar(
+        """
+        SELECT keys_version::text FROM collection c WHERE c.id = %(collection)s
+            AND EXISTS (SELECT FROM reader_set WHERE collection_id = c.id)
+        """,
+        {"collection": collection_id},
+    )
+    return version
+
+
+def count_languages(reader: Reader, collection_id: int) -> dict[str, int]:
+    """Language -> passages of it that the caller sees, most first."""
+    rows = reader.rows(
+        """
+        SELECT language, count(*) AS passages FROM passage
+        WHERE collection_id = %(collection)s GROUP BY 1 ORDER BY 2 DESC, 1
+        """,
+        {"collection": collection_id},
+    )
+    return {row.language: row.passages for row in rows}
+
+
 def describe_visible(reader: Reader, collection: Collection) -> Collection:
     """The collection with the counts of what the caller sees of it, to be shown."""
     if tenancy.get_visibility().readers is None or not is_bound(reader, collection.id):

@@ -85,7 +85,11 @@ def delete(writer: Writer, collection_id: int, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class KnownJudge:
-    """A judge as the log knows it: its verdicts by status, and what is set for it."""
+    """A judge as the log knows it: its verdicts by status, and what is set for it.
+
+    Attributes:
+        trusted_by_key: whether its latest verdict came with access that makes it count in full.
+    """
 
     name: str
     pending: int
@@ -93,6 +97,12 @@ class KnownJudge:
     parked: int
     revoked: int
     settings: JudgeSettings
+    trusted_by_key: bool = False
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it counts in full: so it is set for it, or its key says so."""
+        return bool(self.settings.trusted) or self.trusted_by_key
 
 
 _COUNTS = """
@@ -103,9 +113,15 @@ _COUNTS = """
                count(*) FILTER (WHERE status = 'revoked') AS revoked
         FROM feedback_event WHERE collection_id = %(collection)s AND judge = known.name
     ) AS counted
+    LEFT JOIN LATERAL (
+        SELECT trusted AS trusted_by_key FROM feedback_event
+        WHERE collection_id = %(collection)s AND judge = known.name ORDER BY received_at DESC LIMIT 1
+    ) AS latest ON true
     LEFT JOIN judge ON judge.collection_id = %(collection)s AND judge.name = known.name
 """
-_JUDGE_COLUMNS = f"known.name, counted.pending, counted.applied, counted.parked, counted.revoked, {_COLUMNS}"
+_JUDGE_COLUMNS = f"""
+    known.name, counted.pending, counted.applied, counted.parked, counted.revoked, latest.trusted_by_key, {_COLUMNS}
+"""
 
 
 def load_judge(reader: Reader, collection_id: int, name: str) -> KnownJudge:
@@ -153,6 +169,7 @@ def _build_judge(row: Any) -> KnownJudge:
         parked=row.parked,
         revoked=row.revoked,
         settings=_settings(row),
+        trusted_by_key=bool(row.trusted_by_key),
     )
 
 

@@ -100,6 +100,8 @@ class StoredEpisode:
 
 COLLAPSED_KEY = "collapsed"
 """Of an answer: passage that was left out as a duplicate -> the one that stood for it. Absent if there is none."""
+NAME_DIGEST, TEXT_DIGEST = "name_digest", "text_digest"
+"""Of a shown passage in an answer: digests of its external id and of its text, see ``core.text.text_digests``."""
 SUFFICIENCY = "sufficiency"
 """Key in an answer: probability that its first five passages hold all evidence; null where features do not rank."""
 _WITHOUT_DISK_WAIT = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
@@ -249,6 +251,35 @@ def load_stand_ins(reader: Reader, collection_id: int, episode: UUID) -> dict[in
     )
     stand_ins = {} if row is None or row.held is None else row.held
     return {int(duplicate): passage for duplicate, passage in stand_ins.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTexts:
+    """Texts that an answer showed, as digests.
+
+    Attributes:
+        by_row: passage -> digest of its text.
+        by_name: digest of the external id -> digest of the text.
+    """
+
+    by_row: Mapping[int, str]
+    by_name: Mapping[str, str]
+
+
+def load_shown_texts(reader: Reader, collection_id: int, episode: UUID) -> ShownTexts:
+    """Return the texts of the passages that an answer showed."""
+    row = reader.row(
+        """
+        SELECT shown, answer -> 'passages' AS hits FROM episode
+        WHERE collection_id = %(collection)s AND id = %(id)s
+        """,
+        {"collection": collection_id, "id": episode},
+    )
+    hits = [] if row is None else list(zip(row.shown, row.hits, strict=True))
+    return ShownTexts(
+        {passage: hit[TEXT_DIGEST] for passage, hit in hits},
+        {hit[NAME_DIGEST]: hit[TEXT_DIGEST] for _, hit in hits},
+    )
 
 
 def find_nearest_sentences(

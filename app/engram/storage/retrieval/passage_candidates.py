@@ -83,7 +83,7 @@ def find(
     worded = "ARRAY(SELECT passage_id FROM worded UNION SELECT unnest(%(ids)s::bigint[]))"
     row = reader.row(
         f"""
-        WITH {lexical_index.question(evolved=focus.evolved)},
+        WITH {lexical_index.question(reader, evolved=focus.evolved)},
         worded AS MATERIALIZED ({best_by_words}),
         nearest AS MATERIALIZED ({passages_by_key.build_nearest_query(focus, "%(nearest)s")}),
         keyed AS MATERIALIZED ({passages_by_key.build_query_with_given(focus, worded)}),

@@ -417,6 +417,10 @@ class DocumentOut(Struct):
     """
     How many passages are made of it.
     """
+    readers: list[list[str] | None]
+    """
+    Each list of readers that passages of it have, for who may import: null is everyone, an empty list nobody but `admin`. None: not for you to see.
+    """
     replaced_by: str | None
     """
     Source of the document that replaces it; null: none, or none that you may read.
@@ -2040,6 +2044,22 @@ class SessionsOut(Struct):
     sessions: list[ListedSessionOut]
 
 
+class ShownTextOut(Struct):
+    """
+    The text of a passage that an answer showed.
+    """
+
+    changed: bool
+    """
+    Whether the passage has another text now. Then verdicts on this answer cannot name it.
+    """
+    passage_id: str
+    sha256: str
+    """
+    Of the text in UTF-8, as hexadecimal digits.
+    """
+
+
 class SourceOut(Struct):
     """
     A verdict behind a unit of a passage's expansion memory.
@@ -3007,6 +3027,10 @@ class JudgeOut(Struct):
     Names of the settings that were set for this judge.
     """
     standing: StandingOut
+    trusted: bool
+    """
+    Whether its verdicts count in full, whatever its standing: by its settings, or by the key that its latest verdict came with.
+    """
 
 
 class JudgesOut(Struct):
@@ -3117,7 +3141,7 @@ class LiftOut(Struct):
 
     arms: list[ArmLiftOut]
     """
-    The experiment's in its order, then former ones that were asked by name, then what was given to none. That last one was not drawn by chance if callers chose arms themselves.
+    The experiment's in its order, then former ones that were asked by name, then queries without an arm. That last one was not drawn by chance if callers chose arms themselves.
     """
     baseline: str | None
     """
@@ -3626,6 +3650,10 @@ class EpisodeOut(Struct):
     profile: Literal["paper", "default"]
     query: str
     query_id: str
+    shown_texts: list[ShownTextOut]
+    """
+    Which text each passage had when it was shown.
+    """
     stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
     stop_rule: Literal["none", "coverage", "learned", "llm"]
     timings: TimingsOut

@@ -580,7 +580,7 @@ class MetadataConditionIn(TypedDict):
     Conditions on the metadata of passages.
     """
 
-    conditions: list[ConditionIn]
+    conditions: NotRequired[list[ConditionIn] | None]
     logical_operator: NotRequired[Literal["and", "or"]]
 
 

@@ -70,7 +70,7 @@ class LiftOut(ResponseModel):
     baseline: str | None = Field(description="The arm that the others are compared with; null: there is no arm.")
     arms: list[ArmLiftOut] = Field(
         description=(
-            "The experiment's in its order, then former ones that were asked by name, then what was given to none. "
+            "The experiment's in its order, then former ones that were asked by name, then queries without an arm. "
             "That last one was not drawn by chance if callers chose arms themselves."
         )
     )

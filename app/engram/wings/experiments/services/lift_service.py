@@ -45,7 +45,7 @@ class ArmLift:
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """The arms of a collection: its experiment's in order, former ones by name, and what was given to none last."""
+    """The arms of a collection: its experiment's in order, former ones by name, and queries without an arm last."""
 
     collection: str
     since: datetime | None

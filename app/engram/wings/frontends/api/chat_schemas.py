@@ -12,18 +12,15 @@ from engram.api.schemas import AskedFor, CollectionName, Storable, TraceId
 from engram.services.auth.scope import Scope
 from engram.services.question.passage_source import PassageSource
 from engram.services.question.query import Fallback, Query
+from engram.wings.frontends.api.chat_phrases import find_phrases
 from engram.wings.frontends.services.chat_answer import ChatAnswer, ChatTurn
 
 MAX_MESSAGES = 500
 MAX_CONTENT = 4_000_000
 """Characters of a message; a body ends at 4 MiB anyway."""
 SPEAKER_ROLES = ("user", "assistant")
-NO_ANSWER_TEXT = "I find no answer to that in this collection."
-NEAREST_HEADING = "The nearest passages are in:"
 NEAREST = 3
 """Passages that are named where none answers."""
-QUOTATION_HEADING = "The collection says:"
-UNWORDED = "The language model gave no answer. What was found:"
 
 
 class ContentPart(BaseModel):
@@ -221,12 +218,15 @@ class ModelsOut(BaseModel):
 def _content(answer: ChatAnswer) -> str:
     """The answer with its sources; without one, what was found or that there is nothing."""
     worded = answer.worded
+    phrases = find_phrases(answer.language)
     if answer.quotes:
         quotes = "\n".join(f'"{one.text}" [{number}]' for number, one in enumerate(answer.quotes, 1))
-        return f"{QUOTATION_HEADING}\n\n{quotes}\n\n{_list_sources([one.passage.source for one in answer.quotes])}"
+        return f"{phrases.quotation}\n\n{quotes}\n\n{_list_sources([one.passage.source for one in answer.quotes])}"
     if answer.quotes is not None:
         nearest = list(dict.fromkeys(passage.source for passage in worded.retrieval.passages[:NEAREST]))
-        return f"{NO_ANSWER_TEXT} {NEAREST_HEADING}\n\n{_list_sources(nearest)}" if nearest else NO_ANSWER_TEXT
+        return (
+            f"{phrases.no_answer} {phrases.nearest}\n\n{_list_sources(nearest)}" if nearest else phrases.no_answer
+        )
     if worded.text:
         return _add_sources(worded.text, [(cited.source, cited.text) for cited in worded.citations])
     if any(warning.type == "not-answered" for warning in worded.warnings):
@@ -235,8 +235,8 @@ def _content(answer: ChatAnswer) -> str:
             for passage in worded.retrieval.passages
             for sentence in passage.sentences
         ]
-        return _add_sources(UNWORDED, texts) if texts else NO_ANSWER_TEXT
-    return NO_ANSWER_TEXT
+        return _add_sources(phrases.unworded, texts) if texts else phrases.no_answer
+    return phrases.no_answer
 
 
 def _format_source(source: PassageSource) -> str:

@@ -1,5 +1,6 @@
 """Dify's external knowledge API on the wire."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
@@ -55,6 +56,9 @@ WITHOUT_VALUE = frozenset({"empty", "not empty", "null", "not null"})
 SEVERAL_VALUES = frozenset({"in", "not in"})
 TEXT_OPERATORS = frozenset({"contains", "not contains", "start with", "end with"})
 NUMBER_OPERATORS = frozenset({">", "<", "≥", "≤"})
+TIME_OPERATORS = frozenset({"before", "after"})
+LATEST_SECONDS = 253_402_300_799
+"""The end of the year 9999, as Unix time."""
 
 
 class ConditionIn(BaseModel):
@@ -89,24 +93,32 @@ class ConditionIn(BaseModel):
     def filter(self) -> dict[str, Any]:
         """The condition as a query's filter."""
         operator = POSITIVE[self.comparison_operator]
-        value: Any = True
+        compared: list[Any] = [True]
         if operator != "$present":
             values = self._list_compared_values()
-            value = values if operator == "$in" else values[0]
+            compared = [values] if operator == "$in" else values
         names = self.name if isinstance(self.name, list) else [self.name]
-        of_names = [{name: {operator: value}} for name in names]
-        positive = of_names[0] if len(of_names) == 1 else {"$or": of_names}
+        alternatives = [{name: {operator: value}} for name in names for value in compared]
+        positive = alternatives[0] if len(alternatives) == 1 else {"$or": alternatives}
         return {"$not": positive} if self.comparison_operator in NEGATIVE_OPERATORS else positive
 
     def _values(self) -> list[Scalar]:
+        """The values as they were sent; of several in one text, which Dify divides by commas, each."""
         if self.value is None:
             return []
+        if isinstance(self.value, str) and self.comparison_operator in SEVERAL_VALUES:
+            return [part.strip() for part in self.value.split(",") if part.strip()]
         return list(self.value) if isinstance(self.value, list) else [self.value]
 
     def _list_compared_values(self) -> list[Scalar]:
-        """The values, each also as a number where it is written as one: Dify sends most values as texts."""
+        """The values, each also as a number where it is written as one: Dify sends most values as texts.
+
+        A time, which Dify sends in seconds, is compared with numbers and with dates.
+        """
         if self.comparison_operator in NUMBER_OPERATORS:
             return [number for value in self._values() if (number := parse_number(value)) is not None]
+        if self.comparison_operator in TIME_OPERATORS:
+            return _list_readings_of_time(self._values()[0])
         if POSITIVE[self.comparison_operator] != "$in":
             return self._values()
         numbers = [
@@ -119,13 +131,23 @@ class ConditionIn(BaseModel):
         return [*self._values(), *numbers]
 
 
+def _list_readings_of_time(value: Scalar) -> list[Scalar]:
+    """Return a number of seconds and the instant that it is in Unix time; a text that is no number as it is."""
+    seconds = parse_number(value)
+    if seconds is None:
+        return [value]
+    if not 0 <= seconds <= LATEST_SECONDS:
+        return [seconds]
+    return [seconds, datetime.fromtimestamp(seconds, UTC).isoformat()]
+
+
 class MetadataConditionIn(BaseModel):
     """Conditions on the metadata of passages."""
 
     model_config = ConfigDict(extra="ignore")
 
     logical_operator: Literal["and", "or"] = "and"
-    conditions: list[ConditionIn] = Field(max_length=MAX_CONDITIONS)
+    conditions: Annotated[list[ConditionIn], Field(max_length=MAX_CONDITIONS)] | None = None
 
     def filter(self) -> dict[str, Any] | None:
         """All of them, or any, as a query's filter; None if there is none."""

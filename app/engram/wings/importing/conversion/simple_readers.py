@@ -76,12 +76,17 @@ class PlainText:
     whole: str | None
 
 
+_WITH_MACROS = {".docm": ".docx", ".pptm": ".pptx", ".xlsm": ".xlsx"}
+"""Kinds that have the parts of another kind, and macros, which are not read."""
+
+
 def read_plainly(source: str, kind: str, data: bytes, pages: Sequence[str]) -> PlainText | None:
     """Read a file that its own reader read already; None for kinds without a second reader.
 
     Args:
         pages: text of the pages of a PDF, as pdfium gives it.
     """
+    kind = _WITH_MACROS.get(kind, kind)
     if kind == ".pdf":
         return _join_pages(pages)
     if kind in _PARTS:

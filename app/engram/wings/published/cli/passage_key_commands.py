@@ -120,7 +120,7 @@ def _format_generation(generation: int) -> str:
 
 
 def _cells(generation: dict[str, Any], serving: int) -> tuple[str, ...]:
-    state = "serves" if generation["number"] == serving else "counts" if generation["active"] else "rolled back"
+    state = "serves" if generation["number"] == serving else "active" if generation["active"] else "rolled back"
     numbers = (
         generation["number"],
         generation["parent"],

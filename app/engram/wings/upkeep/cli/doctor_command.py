@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from engram.composition.container import Application
     from engram.wings.upkeep.services.doctor_checks import CheckResult
 
-SIGNS = {"ok": "ok", "warning": "look", "wrong": "WRONG"}
+SIGNS = {"ok": "ok", "warning": "warn", "wrong": "WRONG"}
 
 
 @cli.command(rich_help_panel=RUN)

@@ -218,7 +218,12 @@ class DoctorService:
             foreign_collections = collections.list_of_other_encoders(reader, encoder.fingerprints, 4)
         if foreign_collections:
             named = ", ".join(f"{other.name} ({other.encoder_model})" for other in foreign_collections[:3])
-            yield CheckResult("collections", "warning", f"of other encoders: {named}", "run those for them")
+            yield CheckResult(
+                "collections",
+                "warning",
+                f"need encoders that do not run here: {named}",
+                "run their encoder, or engram collection reembed",
+            )
         else:
             yield CheckResult("collections", "ok", "all of encoders that run here")
 
@@ -270,7 +275,7 @@ class DoctorService:
             waiting, counts = backlog(reader), gauge_queries.counts(reader)
         workers = self._stream.workers()
         if workers:
-            yield CheckResult("workers", "ok", f"{workers} at work")
+            yield CheckResult("workers", "ok", f"{_count(workers, 'worker')} at work")
         elif workers == 0:
             yield CheckResult(
                 "workers", "wrong", "none has beaten lately", "engram worker; nothing is learned meanwhile"
@@ -279,9 +284,9 @@ class DoctorService:
         if late > LATE_SECONDS:
             yield CheckResult("backlog", "wrong", f"the oldest waits for {late:.0f} s", "start more workers")
         else:
-            yield CheckResult("backlog", "ok", f"{counts.pending} verdicts wait")
+            yield CheckResult("backlog", "ok", f"{_count(counts.pending, 'verdict')} waiting")
         if counts.parked:
-            yield CheckResult("parked", "warning", f"{counts.parked} verdicts", "engram parked list")
+            yield CheckResult("parked", "warning", _count(counts.parked, "verdict"), "engram parked list")
 
     def _indexes(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:
@@ -373,6 +378,10 @@ def numbers(version: str) -> tuple[int, ...]:
 def _compute_clock_distance(server_time: float, before: float, after: float) -> float:
     """Return the least distance of a clock from ours, given our readings before and after."""
     return max(0.0, before - server_time, server_time - after)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _milliseconds(seconds: float) -> str:
