@@ -1,7 +1,7 @@
 WITH
     corpus AS (
         SELECT passage_count AS passages, %(k1)s::float8 * (1 - %(b)s::float8) AS base,
-               %(k1)s::float8 * %(b)s::float8 * passage_count / nullif(lexical_length, 0) AS slope
+               %(k1)s::float8 * %(b)s::float8 / nullif(lexical_length / nullif(passage_count, 0), 0) AS slope
         FROM collection WHERE id = %(collection)s
     ), asked AS MATERIALIZED (
         SELECT term.id, asked.place,  corpus.base, corpus.slope,

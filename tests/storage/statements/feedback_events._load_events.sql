@@ -7,8 +7,7 @@ SELECT event.id, event.judge, event.trusted, to_char(event.received_at AT TIME Z
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, judge, trusted, received_at, query_id FROM feedback_event
-            WHERE collection_id = %(collection)s AND id = wanted.id AND status IS NOT DISTINCT FROM 'pending'
-            FOR UPDATE SKIP LOCKED
+            WHERE collection_id = %(collection)s AND id = wanted.id AND status IS NOT DISTINCT FROM 'pending' FOR UPDATE SKIP LOCKED
         ) AS event
         INNER JOIN LATERAL (
             SELECT judged.* FROM judged_query judged WHERE judged.collection_id = %(collection)s AND judged.id = event.query_id OFFSET 0
