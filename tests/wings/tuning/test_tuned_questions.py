@@ -28,7 +28,8 @@ def scope(application: Application, curie: str) -> Scope:
 
 def ask(application: Application, scope: Scope, **more: str) -> RetrievalResult:
     retrieve = application.retrieval.retrieve
-    return retrieve.find(retrieve.plan(Query(text=QUESTION, scope=scope, **more)))  # type: ignore[arg-type]
+    asked = {"strategy": "hybrid"} | more
+    return retrieve.find(retrieve.plan(Query(text=QUESTION, scope=scope, **asked)))  # type: ignore[arg-type]
 
 
 def test_the_serving_generation_reads_questions_for_passages_alone(
@@ -51,12 +52,12 @@ def test_the_serving_generation_reads_questions_for_passages_alone(
         ({"strategy": "dense"}, True),
         ({"strategy": "hybrid"}, True),
         ({"strategy": "dense", "profile": "paper"}, True),
-        ({"profile": "paper"}, False),
+        ({"strategy": "graph"}, False),
+        ({"strategy": "graph", "profile": "paper"}, False),
         ({"memory": "off"}, False),
-        ({"memory": "off", "strategy": "hybrid"}, False),
     ],
 )
-def test_strategies_and_profiles_that_read_it(
+def test_strategies_that_read_it(
     application: Application, scope: Scope, judged: list[int], tune: Tune, asked: dict[str, str], reads: bool
 ) -> None:
     tune(scope, options=STRONG)

@@ -14,14 +14,11 @@ class Policy:
         sentence_memories: whether sentences are weighed by their memories (GAM-RAG, Eq. 4).
         evolved_keys: whether a graph search finds passages by evolved keys (ERM). Strategies that search by keys
             alone always do.
-        taught_questions: whether passages are compared with the question as verdicts taught the encoder to read it.
-            Strategies that search by keys alone always do.
         gated: weight what is learned by its certainty. False, for the evaluation only: all of it counts in full.
     """
 
     sentence_memories: bool = True
     evolved_keys: bool = True
-    taught_questions: bool = False
     gated: bool = True
 
 
@@ -88,7 +85,7 @@ DEFAULT = Profile(
     by_features=True,
     ranked_sentences=100,
     ranked_passages=50,
-    policy=Policy(sentence_memories=False, evolved_keys=False, taught_questions=True),
+    policy=Policy(sentence_memories=False, evolved_keys=False),
     recalls=True,
     credits_supported=True,
     collapses=True,

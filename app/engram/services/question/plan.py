@@ -190,7 +190,7 @@ class QueryPlanner:
         with stage("embed"):
             vectors, beside = self.encoder.embed_both(query.scope.collection, questions, compared)
         policy = _choose_policy(query.strategy, profile)
-        generation = self._choose_generation(query, policy, question_generation)
+        generation = self._choose_generation(query, question_generation)
         focus = Focus(
             query.scope.collection,
             vectors[0],
@@ -256,9 +256,12 @@ class QueryPlanner:
             embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
 
-    def _choose_generation(self, query: Query, policy: Policy, given: int | None) -> int | None:
-        """Return the generation of the taught question encoder to embed by; None if it is not asked."""
-        if self.question_encoder is None or query.memory != "read" or not policy.taught_questions:
+    def _choose_generation(self, query: Query, given: int | None) -> int | None:
+        """Return the generation of the taught question encoder to embed by; None if it is not asked.
+
+        The ranking of strategy ``graph`` is fitted to the encoder as it is.
+        """
+        if self.question_encoder is None or query.memory != "read" or query.strategy == "graph":
             return None
         return self.question_encoder.find_generation(query.scope.collection.id) if given is None else given
 
@@ -343,9 +346,7 @@ def _gaps(vectors: Vector) -> Sequence[Vector]:
 
 def _choose_policy(strategy: Strategy, profile: Profile) -> Policy:
     """The profile's policy. A search by keys alone has nothing else to learn by, so it reads all that keys have."""
-    return (
-        profile.policy if strategy == "graph" else replace(profile.policy, evolved_keys=True, taught_questions=True)
-    )
+    return profile.policy if strategy == "graph" else replace(profile.policy, evolved_keys=True)
 
 
 def _days(constraint: str | None, strategy: Strategy, profile: Profile) -> tuple[TimeExpression, ...]:
