@@ -1,12 +1,12 @@
 """Access keys from the command line, which makes the first one straight on the database."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from engram.config.settings import is_loopback
 from engram.core.auth.access_keys import is_key
+from tests.conftest import Ingest
 from tests.support.command import Cli
 
 
@@ -75,17 +75,11 @@ def test_commands_send_the_access_key(cli: Cli, command: tuple[str, ...]) -> Non
 
 
 def test_what_a_person_may_read_is_shown_with_the_reason(
-    cli: Cli, env: dict[str, str], collection: str, tmp_path: Path
+    cli: Cli, env: dict[str, str], ingest: Ingest, collection: str
 ) -> None:
     readers = {"pay": ["group:hr"], "plan": ["user:ana"], "safe": [], "hours": None}
-    lines = tmp_path / "passages.jsonl"
-    lines.write_text(
-        "\n".join(
-            json.dumps({"id": f"{name}#1", "document": name, "text": f"About {name}.", "readers": names})
-            for name, names in readers.items()
-        )
-    )
-    assert cli("ingest", str(lines), "-c", collection).returncode == 0
+    passages = ({"id": f"{name}#1", "document": name, "readers": names} for name, names in readers.items())
+    ingest(*(passage | {"text": f"About {passage['document']}."} for passage in passages), into=collection)
     made = cli("access", "create-key", "viewer", "--scope", "admin", **env).stdout.strip()
     shown = cli("access", "person", "ana", "--group", "staff", "-c", collection, "--json", ENGRAM_ACCESS_KEY=made)
     assert json.loads(shown.stdout)["documents"] == [
