@@ -64,6 +64,7 @@ WHOLE_COLLECTIONS = {
     "stored_outcomes.beliefs": "a verification asks for all beliefs",
     "stored_outcomes.list_left_behind": "a verification looks for what should not be there",
     "revocations.begin": "a job revokes all verdicts that match",
+    "key_generations.delete_all": "all that was learned is forgotten",
     "key_generations.go_to": "evolutions are few, and a rollback says of each whether it counts",
     "key_generations.open_next": "evolutions are few, and the next one has the next number",
     "key_generations.page": "evolutions are few, and listed",

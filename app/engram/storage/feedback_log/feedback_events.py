@@ -219,7 +219,7 @@ def load_applied(reader: Reader, collection_id: int, events: Sequence[int]) -> l
     Raises:
         ValueError: a verdict is of a version that is not known here.
     """
-    return _load_events(reader, collection_id, events, "status = 'applied'")
+    return _load_events(reader, collection_id, events, "status IS NOT DISTINCT FROM 'applied' OFFSET 0")
 
 
 def _load_events(reader: Reader, collection_id: int, events: Sequence[int], condition: str) -> list[PendingEvent]:
