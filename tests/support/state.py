@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from engram.composition.container import Application
 from engram.core.ranking import sufficiency
 from engram.core.ranking.weight_beliefs import PriorIdentity
-from engram.core.text.text_digests import digest_text
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.plan import create_query_id
 from engram.services.verdict.receipt import Receipt
@@ -23,7 +22,7 @@ from engram.storage.corpus import passages as passage_rows
 from engram.storage.database import Database
 from engram.storage.learning import learned_weights as weights
 from engram.storage.learning.learned_weights import LearnedWeights
-from engram.storage.retrieval.episodes import NAME_DIGEST, TEXT_DIGEST, EpisodeRow
+from engram.storage.retrieval.episodes import NAME_DIGEST, TEXT_DIGEST, EpisodeRow, digest_text
 from tests.support.threads import ThreadPoolExecutor
 
 GRAPH = ("passage", "sentence", "entity", "entity_sentence", "time_expression")

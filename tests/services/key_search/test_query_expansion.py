@@ -17,7 +17,7 @@ from engram.core.passage_keys.expansion import Method
 from engram.providers.language import terms
 from engram.providers.llm import Llm
 from engram.services.key_search.query_expansion import KEY_TERMS, ExpansionService
-from engram.services.question.visible_languages import VisibleLanguages
+from engram.services.question.caches import VisibleLanguages
 from engram.storage.corpus import collections, lexical_index
 from engram.storage.retrieval.query_focus import GraphLimits
 from tests.conftest import CURIE, Ingest, Scoped

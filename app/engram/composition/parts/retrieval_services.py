@@ -8,13 +8,12 @@ from engram.composition.models import Models
 from engram.config.settings import Settings
 from engram.services.key_search.dense_search import DenseService
 from engram.services.key_search.query_expansion import ExpansionService
-from engram.services.question.caches import GraphCache, PassageKeyCache
+from engram.services.question.caches import GraphCache, PassageKeyCache, VisibleLanguages
 from engram.services.question.level_measurement import LevelMeasurement
 from engram.services.question.plan import QueryPlanner
 from engram.services.question.question_spreads import QuestionSpreads
 from engram.services.question.reranking import PassageReranker
 from engram.services.question.search import RetrievalService
-from engram.services.question.visible_languages import VisibleLanguages
 from engram.storage.database import Database
 
 SUFFICIENCY_THRESHOLD = 0.97

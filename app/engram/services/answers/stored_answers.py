@@ -11,7 +11,6 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from engram.core.auth.access_keys import AUDIT
-from engram.core.text.text_digests import digest_text
 from engram.services.auth.scope import Scope
 from engram.services.question.episode import drop_fields
 from engram.services.question.key_explainer import KeyExplainer
@@ -45,6 +44,7 @@ from engram.storage.retrieval.episodes import (
     TEXT_DIGEST,
     StoredEpisode,
     TracedEpisode,
+    digest_text,
 )
 
 MOST_QUERIES = 1_000

@@ -14,9 +14,9 @@ from engram.providers.language import question_terms, surface_words, terms
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
 from engram.services.encoders.encoder import Encoder
+from engram.services.question.caches import VisibleLanguages
 from engram.services.question.candidates import search_by_keys
 from engram.services.question.query import Fallback
-from engram.services.question.visible_languages import VisibleLanguages
 from engram.storage.corpus import current_vectors, lexical_index, passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage

@@ -1,7 +1,7 @@
 """What a process keeps of collections between questions: passages' keys, and what it has read of their graphs."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
@@ -10,10 +10,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.context import tenancy
 from engram.core.ranking import duplicates, exact_search
-from engram.storage.corpus import lexical_index
+from engram.storage.corpus import lexical_index, reader_sets
+from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
-from engram.storage.database import Reader
+from engram.storage.database import Database, Reader
 from engram.storage.retrieval import complementarity_links, graph_hops, passages_by_key
 from engram.storage.retrieval.complementarity_links import NamedEntity
 from engram.storage.retrieval.graph_hops import SelectedSentence
@@ -42,6 +44,8 @@ MOST_GRAPHS = 200
 """Graphs that a process keeps; one collection has several where its readers differ."""
 MOST_COLLECTIONS = 1_000
 """Collections of which it is remembered how often they were asked."""
+MOST_CALLERS = 1_000
+"""Callers of collections whose languages are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,3 +265,36 @@ class GraphCache:
                 _, (_, earliest) = self._held.popitem(last=False)
                 size -= earliest.bytes
         return graph
+
+
+class VisibleLanguages:
+    """Counts passages by language for callers who do not see all. Safe to share between threads.
+
+    How a question is read depends on these counts. Those of all passages would tell the languages of hidden ones.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = Lock()
+        self._counts: OrderedDict[Hashable, tuple[str, Mapping[str, int]]] = OrderedDict()
+
+    def restrict(self, collection: Collection) -> Collection:
+        """Return the collection with the languages that the caller sees."""
+        readers = tenancy.get_visibility().readers
+        if readers is None:
+            return collection
+        caller = collection.id, readers
+        with self._database.read() as reader:
+            version = reader_sets.find_bound_version(reader, collection.id)
+            if version is None:
+                return collection
+            with self._lock:
+                known = self._counts.get(caller)
+            if known is None or known[0] != version:
+                known = version, reader_sets.count_languages(reader, collection.id)
+        with self._lock:
+            self._counts[caller] = known
+            self._counts.move_to_end(caller)
+            if len(self._counts) > MOST_CALLERS:
+                self._counts.popitem(last=False)
+        return replace(collection, languages=known[1])

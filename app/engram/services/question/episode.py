@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from engram.core.ranking import sufficiency
 from engram.core.ranking.reranking import RerankedFeatures
-from engram.core.text.text_digests import digest_text
 from engram.services.question.answer import Answer, PassageAnswer
 from engram.services.question.query import SessionPart
 from engram.services.question.ranking import PassageRanking
 from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import Cause, HopTrace, PassageTrace, Trace
 from engram.services.question.walk import WalkHop
-from engram.storage.retrieval.episodes import COLLAPSED_KEY, NAME_DIGEST, TEXT_DIGEST, EpisodeRow
+from engram.storage.retrieval.episodes import COLLAPSED_KEY, NAME_DIGEST, TEXT_DIGEST, EpisodeRow, digest_text
 
 
 def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:

@@ -22,9 +22,8 @@ from engram.providers.language import Language, QuestionAnalysis, normalise_enti
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.encoders.encoder import Encoder
-from engram.services.question.caches import CachedGraph, NearestLookup
+from engram.services.question.caches import CachedGraph, NearestLookup, VisibleLanguages
 from engram.services.question.query import Fallback, HopStopRule, Query, SessionPart, Strategy
-from engram.services.question.visible_languages import VisibleLanguages
 from engram.storage.corpus import reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader

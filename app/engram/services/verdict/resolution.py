@@ -13,7 +13,6 @@ from engram.context.errors import ConflictError, InvalidRequestError
 from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY, LikelySupport, LoggedVerdict
 from engram.core.filter.ratings import RATED_PASSAGES, Rating, RatingMeaning, find_meaning
 from engram.core.text.headings import find_headings
-from engram.core.text.text_digests import digest_text
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import passages
 from engram.storage.corpus.passages import StoredSentence
@@ -331,13 +330,13 @@ def _find_changed(
     shown = episodes.load_shown_texts(reader, collection_id, verdict.query_id)
     stored = passages.load_by_id(reader, collection_id, named)
     digests = {
-        passage: shown.by_row.get(passage) or shown.by_name.get(digest_text(one.external_id))
+        passage: shown.by_row.get(passage) or shown.by_name.get(episodes.digest_text(one.external_id))
         for passage, one in stored.items()
     }
     return frozenset(
         passage
         for passage, digest in digests.items()
-        if digest is not None and digest != digest_text(stored[passage].text)
+        if digest is not None and digest != episodes.digest_text(stored[passage].text)
     )
 
 

@@ -3,6 +3,7 @@
 What an answer said is read again from the corpus: a text that was deleted is in no answer any more.
 """
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -101,12 +102,17 @@ class StoredEpisode:
 COLLAPSED_KEY = "collapsed"
 """Of an answer: passage that was left out as a duplicate -> the one that stood for it. Absent if there is none."""
 NAME_DIGEST, TEXT_DIGEST = "name_digest", "text_digest"
-"""Of a shown passage in an answer: digests of its external id and of its text, see ``core.text.text_digests``."""
+"""Of a shown passage in an answer: digests of its external id and of its text, see ``digest_text``."""
 SUFFICIENCY = "sufficiency"
 """Key in an answer: probability that its first five passages hold all evidence; null where features do not rank."""
 _WITHOUT_DISK_WAIT = "AND set_config('synchronous_commit', 'off', true) IS NOT NULL"
 """Of a statement that writes: its transaction does not wait for the disk. In it, since to say so before is one more
 statement of each query."""
+
+
+def digest_text(text: str) -> str:
+    """Return the SHA-256 of a text in UTF-8, as hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: bool = True) -> None:
