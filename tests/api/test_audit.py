@@ -45,7 +45,7 @@ def test_a_setting_that_was_changed_is_recorded(http: TestClient, curie: str) ->
         ("DELETE", "/feedback/1?collection=no-such-one", None, 404),
         ("POST", "/feedback/revoke", {"collection": 1}, 422),
         ("PUT", "/collections/x/judges/y", {"daily_share": "\x00"}, 422),
-        ("POST", "/collections/x/rollback", {"generation": -1}, 422),
+        ("PATCH", "/collections/x", {"serving": 1}, 422),
     ],
 )
 def test_a_try_that_failed_is_recorded(http: TestClient, method: str, path: str, body: object, status: int) -> None:

@@ -35,6 +35,7 @@ def test_judge_settings_are_shown(name: str, http: TestClient, curie: str) -> No
         "revoked": 0,
         "set": list(OWN_SETTINGS),
         "constants": OWN_SETTINGS,
+        "trusted": False,
         "standing": put.json()["standing"],
     }
     assert http.get(f"/collections/{curie}/judges").json()["judges"] == [put.json()]

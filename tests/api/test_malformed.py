@@ -210,7 +210,7 @@ BODY_CASES = [
         [case for case in SERVING_CASES if case[0].startswith(OF_A_WING)],
         marks=pytest.mark.wing("experiments"),
     ),
-    *group_cases(ROLLBACK, BODIES[ROLLBACK], ROLLBACK_CASES),
+    *group_cases(ROLLBACK, {"generation": 0}, ROLLBACK_CASES, marks=pytest.mark.wing("published")),
 ]
 
 

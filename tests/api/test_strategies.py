@@ -32,6 +32,8 @@ def test_an_answer_and_its_episode_name_their_strategy(http: TestClient, curie: 
     assert episode.pop("created_at")
     assert episode.pop("expansions") == []
     assert episode.pop("filter") is None
+    shown = [(one["passage_id"], one["changed"]) for one in episode.pop("shown_texts")]
+    assert shown == [(hit["passage_id"], False) for hit in answer["passages"]]
     assert episode == answer
 
 

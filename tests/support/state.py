@@ -149,12 +149,13 @@ def list_sentence_ids(application: Application, name: str) -> list[int]:
 def add_episode(application: Application, name: str, question: str, *of: Any, **more: Any) -> UUID:
     """A kept episode, see ``episode``."""
     row = episode(application, question, *of, **more)
+    target = collection_id(application, name)
     with application.database.read() as reader:
-        shown = passage_rows.load_by_id(reader, collection_id(application, name), row.shown)
+        shown = passage_rows.load_by_id(reader, target, row.shown)
     for passage, hit in zip(row.shown, row.answer["passages"], strict=True):
         hit[NAME_DIGEST] = digest_text(shown[passage].external_id)
         hit[TEXT_DIGEST] = digest_text(shown[passage].text)
-    application.answers.question.store_episode(collection_id(application, name), row)
+    application.answers.question.store_episode(target, row)
     return row.id
 
 

@@ -233,6 +233,7 @@ class TestCollections:
         assert abs(estimate_sufficiency(application, towns) - before[0]) > 1e-3
         assert list_scores(application, towns) == scores, "no verdict moves how passages are ranked"
 
+    @pytest.mark.wing("published")
     def test_sums_of_another_prior_are_not_mixed_with_these(
         self, application: Application, addresses: Servers, towns: str
     ) -> None:
@@ -240,8 +241,8 @@ class TestCollections:
         turned = WeightBelief(-ours.sufficiency.mean, 2.0 * ours.sufficiency.precision)
         other = replace(ours, sufficiency_name="another", sufficiency=turned)
         weights = WeightEffect(lambda _kind: other.priors, application.models.weight_models)
-        memories, keys, _ = application.learning.learner.effects
-        service = replace(application.learning.learner, effects=[memories, keys, weights])
+        *others, _ = application.learning.learner.effects
+        service = replace(application.learning.learner, effects=[*others, weights])
         supporting = list_first_sentences(application, towns, "Townc")
         first, second = (
             state.judge(application, towns, add_episode(application, towns), supporting).event.id for _ in range(2)
@@ -271,6 +272,7 @@ class TestCollections:
         assert estimate_sufficiency(application, towns, memory="off") == before
         elsewhere.close()
 
+    @pytest.mark.wing("published")
     def test_frozen_weights_do_not_move(self, application: Application, addresses: Servers, towns: str) -> None:
         services = build_variation(application, addresses, Variation("x", frozen=frozenset({"weights"})))
         supporting = list_first_sentences(services, towns, "Townc")
