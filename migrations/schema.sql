@@ -275,12 +275,14 @@ CREATE TABLE sentence (
     text TEXT NOT NULL,
     time_expression_id BIGINT,
     embedding HALFVEC NOT NULL,
+    revised_at TIMESTAMP WITH TIME ZONE,
     reader_set_id BIGINT,
     CONSTRAINT sentence_pkey PRIMARY KEY (collection_id, id)
 );
 ALTER TABLE sentence ALTER COLUMN embedding SET STORAGE MAIN;
 CREATE INDEX sentence_collection_id_passage_id_idx ON sentence (collection_id, passage_id);
 CREATE INDEX sentence_collection_id_time_expression_id_idx ON sentence (collection_id, time_expression_id);
+COMMENT ON COLUMN sentence.revised_at IS 'When its text last changed; null: never.';
 COMMENT ON COLUMN sentence.reader_set_id IS 'Who may read the passage; null: everyone.';
 
 CREATE TABLE entity (

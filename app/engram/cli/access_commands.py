@@ -181,10 +181,10 @@ def show_person(
     """Show which documents somebody may read, and why. Takes a key with admin."""
     asked = [_name_reader("user", name), *(_name_reader("group", group) for group in groups or ())]
     with open_client(url) as client:
-        documents = [
-            {"document": one["source"], **_explain_document(one["readers"], asked)}
-            for one in _list_documents(client, collection)
-        ]
+        listed = list(_list_documents(client, collection))
+    if any(one["readers"] is None for one in listed):
+        raise ClientError("This key may not see who reads documents: use one with admin.")
+    documents = [{"document": one["source"], **_explain_document(one["readers"], asked)} for one in listed]
     if as_json:
         say_json({"collection": collection, "asked": asked, "documents": documents})
     elif not documents:
@@ -216,6 +216,8 @@ def _explain_document(readers: Sequence[list[str] | None], asked: Sequence[str])
     Args:
         readers: each list of readers that passages of it have; None in it: everyone.
     """
+    if not readers:
+        return {"seen": "no", "why": "it has no passages"}
     seen = [one is None or bool(set(one) & set(asked)) for one in readers]
     matched = [name for name in asked if any(name in one for one in readers if one is not None)]
     reasons = ["everyone reads it"] if None in readers else []

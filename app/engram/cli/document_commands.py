@@ -50,6 +50,8 @@ def delete_documents(
 def _cells(document: dict[str, Any]) -> tuple[str, ...]:
     pages = "" if document["pages"] is None else str(document["pages"])
     imported = document["imported_at"][:19].replace("T", " ")
-    readers = " / ".join("everyone" if one is None else ", ".join(one) or "nobody" for one in document["readers"])
+    readers = " / ".join(
+        "everyone" if one is None else ", ".join(one) or "nobody" for one in document["readers"] or ()
+    )
     notes = "; ".join(document["notes"])
     return document["source"], str(document["passages"]), pages, imported, readers, notes

@@ -52,5 +52,5 @@ def _cells(verdict: dict[str, Any], *, stale: bool) -> Iterator[tuple[str, ...]]
 
 def _describe(sentence: dict[str, Any]) -> str:
     if sentence["text"] is None:
-        return "gone"
+        return "gone, or not for you to see"
     return "" if sentence["likeness"] == 1 else f"revised, {sentence['likeness']:.0%} alike"

@@ -3706,9 +3706,9 @@ export interface components {
             passages: number;
             /**
              * Readers
-             * @description Each list of readers that passages of it have, for who may import: null is everyone, an empty list nobody but `admin`. None: not for you to see.
+             * @description Each list of readers that passages of it have, for who may import; null for others. In it null is everyone, and an empty list nobody but `admin`.
              */
-            readers: (string[] | null)[];
+            readers: (string[] | null)[] | null;
             /**
              * Replaced By
              * @description Source of the document that replaces it; null: none, or none that you may read.

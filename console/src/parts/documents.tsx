@@ -28,7 +28,7 @@ export function Documents({ turn, onDeleted }: { turn: number; onDeleted: () => 
                 { title: "Passages", class: "measure", cell: (one) => one.passages.toLocaleString("en") },
                 { title: "Pages", class: "measure", cell: (one) => one.pages ?? "" },
                 { title: "Imported", class: "when", cell: (one) => moment(one.imported_at) },
-                may("ingest") && { title: "Read by", cell: (one) => one.readers.map(nameReaders).join("; ") },
+                may("ingest") && { title: "Read by", cell: (one) => (one.readers ?? []).map(nameReaders).join("; ") },
                 { title: "Notes", cell: (one) => one.notes.map((note) => <p class="quiet">{note}</p>) },
                 may("ingest") && {
                   title: "Actions",

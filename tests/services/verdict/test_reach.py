@@ -1,4 +1,4 @@
-"""How many files a reader of a verdict's way may have to open. A rise needs a reason, as the scatter of wordings was."""
+"""How many files a reader of a verdict may have to open. A rise needs a reason, as the scatter of wordings was."""
 
 import ast
 from collections.abc import Iterable, Iterator

@@ -18,7 +18,10 @@ WITH c AS MATERIALIZED ( -- before any row in it, as collections.lock_against_de
           AND NOT EXISTS (
               SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
               WHERE named.n = given.n
-                AND (SELECT s.id FROM sentence s WHERE s.collection_id = c.id AND s.id = named.id) IS NULL
+                AND (SELECT s.id FROM sentence s WHERE s.collection_id = c.id AND s.id = named.id
+                     AND (s.revised_at IS NULL OR s.revised_at <= (
+                         SELECT e.created_at FROM episode e WHERE e.collection_id = c.id AND e.id = given.query
+                     ))) IS NULL
           )
           AND NOT EXISTS (
               SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)

@@ -259,9 +259,9 @@ class DocumentOut(ResponseModel):
         description="The folder that it was imported from, for who may import; null: it came by itself."
     )
     digest: str | None = Field(description="Hash of its file, as the importer gave it.")
-    readers: list[list[str] | None] = Field(
-        description="Each list of readers that passages of it have, for who may import: null is everyone, an empty "
-        "list nobody but `admin`. None: not for you to see."
+    readers: list[list[str] | None] | None = Field(
+        description="Each list of readers that passages of it have, for who may import; null for others. In it null "
+        "is everyone, and an empty list nobody but `admin`."
     )
     valid_from: date | None = Field(description="Since when it holds; null: nothing tells it.")
     dated_by: str | None = Field(

@@ -15,8 +15,8 @@ LEAST_SHARE = 0.5
 """Share of a document's text that its new version under another source has at least."""
 LEAST_LIKENESS = 0.8
 """Likeness of two texts of which the later is a revision of the earlier: another figure, name or spelling."""
-MOST_COMPARED = 400
-"""Pairs of texts that are compared letter by letter; of more, none is taken for a revision."""
+MOST_WORK = 5_000_000
+"""Pairs of letters, or of words, that are compared; where there are more, nothing is taken for a revision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,25 +93,27 @@ def match_passages(earlier: Sequence[EarlierPassage], new: Sequence[NewPassage])
     _match_overlapping(left, wanted, matched)
     taken = set(matched.values())
     rest = [passage for passage in wanted if passage.external_id not in taken]
-    gone = {passage.id: passage.text for passage in left if passage.id not in matched}
-    for passage_id, (at, _) in match_revisions(gone, [passage.text for passage in rest]).items():
+    gone = {passage.id: passage.text.split() for passage in left if passage.id not in matched}
+    for passage_id, (at, _) in match_revisions(gone, [passage.text.split() for passage in rest]).items():
         matched[passage_id] = rest[at].external_id
     return matched
 
 
-def match_revisions(earlier: Mapping[int, str], new: Sequence[str]) -> dict[int, tuple[int, float]]:
+def match_revisions(
+    earlier: Mapping[int, Sequence[str]], new: Sequence[Sequence[str]]
+) -> dict[int, tuple[int, float]]:
     """Match texts that are gone with texts in their place that say the same but for a figure, a name or a spelling.
 
     Args:
-        earlier: id -> text, of those that are gone.
-        new: texts that were not there before.
+        earlier: id -> letters of the text, or its words, of those that are gone.
+        new: letters or words of the texts that were not there before.
 
     Returns:
         Id of an earlier text -> place of its revision in ``new``, and how alike both are, in
-        [``LEAST_LIKENESS``, 1]: twice the letters of common runs by all letters (Ratcliff and Obershelp 1988). The
+        [``LEAST_LIKENESS``, 1]: twice the length of common runs by all length (Ratcliff and Obershelp 1988). The
         most alike come first.
     """
-    if len(earlier) * len(new) > MOST_COMPARED:
+    if sum(map(len, earlier.values())) * sum(map(len, new)) > MOST_WORK:
         return {}
     pairs = []
     for key, before in earlier.items():

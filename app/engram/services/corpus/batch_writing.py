@@ -25,7 +25,7 @@ from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.corpus.passages import PassageRow, StoredSentence
 from engram.storage.corpus.reader_sets import Readers
 from engram.storage.database import Writer
-from engram.storage.learning import question_supports
+from engram.storage.learning import question_supports, sentence_memories
 from engram.storage.maintenance import staged_embeddings
 
 ReplayMemories = Callable[[Writer, int, Sequence[int]], None]
@@ -140,9 +140,9 @@ class BatchWriter:
         if matched.revised:  # before a sentence is locked: who applies verdicts locks sentences under it
             collections.lock_learning(writer, collection_id, exclusive=True)
         orphan_entities, orphan_times = graph_writer.delete_sentences(writer, collection_id, matched.removed)
+        orphan_times += graph_writer.move_sentences(writer, collection_id, matched.moved)
         if matched.revised:
             self._revise_sentences(writer, collection_id, matched)
-        orphan_times += graph_writer.move_sentences(writer, collection_id, matched.moved)
         inserted = graph_writer.insert_sentences(writer, collection_id, [one.row for one in matched.fresh])
         links = matched.links | {
             sentence: normalise_names(one.names) for sentence, one in zip(inserted, matched.fresh, strict=True)
@@ -160,6 +160,7 @@ class BatchWriter:
         graph_writer.revise_sentences(writer, collection_id, {one: matched.revised[one][0] for one in revised})
         staged_embeddings.forget_sentences(writer, collection_id, revised)
         question_supports.record_revisions(writer, collection_id, {one: matched.revised[one][1] for one in revised})
+        sentence_memories.follow_times(writer, collection_id, revised)
         self._replay_memories(writer, collection_id, revised)
 
 

@@ -69,7 +69,7 @@ class DocumentService:
         with self._database.read() as reader:
             page = documents.page(reader, scope.collection.id, after, limit, prefix)
         if not scope.is_allowed(INGEST):
-            page = [replace(one, folder=None, readers=[]) for one in page]
+            page = [replace(one, folder=None, readers=None) for one in page]
         in_part = self._find_seen_in_part(scope, {one.id: one.passages for one in page})
         return [replace(one, digest=None, pages=None, notes=[]) if one.id in in_part else one for one in page]
 

@@ -51,7 +51,7 @@ class ObservedBatch:
         """Act while sentences that go still stand.
 
         An observer that serialises its own writers locks here: the collection's graph is locked already, and no
-        sentence is. The lock of learning (``collections.lock_learning``) comes after the sentences, in ``after``.
+        sentence is. The lock of learning (``collections.lock_learning``) comes after this, here or in ``after``.
         """
 
     def after(self, writer: Writer, lost: LostSentences, placed: PlacedSentences) -> None:

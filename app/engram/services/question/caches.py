@@ -1,5 +1,6 @@
 """What a process keeps of collections between questions: passages' keys, and what it has read of their graphs."""
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,6 +45,8 @@ MOST_GRAPHS = 200
 """Graphs that a process keeps; one collection has several where its readers differ."""
 MOST_COLLECTIONS = 1_000
 """Collections of which it is remembered how often they were asked."""
+COUNTED_SECONDS = 10.0
+"""How long what a caller sees is not counted again: an import changes the collection each second."""
 MOST_CALLERS = 1_000
 """Callers of collections whose languages are kept."""
 
@@ -267,19 +270,29 @@ class GraphCache:
         return graph
 
 
+@dataclass(frozen=True, slots=True)
+class _VisibleCounts:
+    """Passages by language that a caller saw at a moment of ``time.monotonic``."""
+
+    version: str
+    counted_at: float
+    languages: Mapping[str, int]
+
+
 class VisibleLanguages:
     """Counts passages by language for callers who do not see all. Safe to share between threads.
 
-    How a question is read depends on these counts. Those of all passages would tell the languages of hidden ones.
+    How a question is read depends on these counts, and so does its sufficiency. Those of all passages would tell
+    the languages of hidden ones, and how many there are.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = Lock()
-        self._counts: OrderedDict[Hashable, tuple[str, Mapping[str, int]]] = OrderedDict()
+        self._counts: OrderedDict[Hashable, _VisibleCounts] = OrderedDict()
 
     def restrict(self, collection: Collection) -> Collection:
-        """Return the collection with the languages that the caller sees."""
+        """Return the collection with the languages, and the number of passages, that the caller sees."""
         readers = tenancy.get_visibility().readers
         if readers is None:
             return collection
@@ -290,11 +303,12 @@ class VisibleLanguages:
                 return collection
             with self._lock:
                 known = self._counts.get(caller)
-            if known is None or known[0] != version:
-                known = version, reader_sets.count_languages(reader, collection.id)
+            now = time.monotonic()
+            if known is None or (known.version != version and now > known.counted_at + COUNTED_SECONDS):
+                known = _VisibleCounts(version, now, reader_sets.count_languages(reader, collection.id))
         with self._lock:
             self._counts[caller] = known
             self._counts.move_to_end(caller)
             if len(self._counts) > MOST_CALLERS:
                 self._counts.popitem(last=False)
-        return replace(collection, languages=known[1])
+        return replace(collection, languages=known.languages, passage_count=sum(known.languages.values()))

@@ -47,6 +47,7 @@ class _Names:
     nearest: Mapping[int, Sequence[int]] = field(default_factory=dict)
     top_passages: Sequence[int] = ()
     changed: Collection[int] = frozenset()
+    revised: Collection[int] = frozenset()
 
     def list_sentences(self, named: Sequence[NamedSentence]) -> list[int]:
         """Return the ids of the named sentences, in order.
@@ -67,6 +68,8 @@ class _Names:
             if one.sentence_id is not None:
                 if one.sentence_id not in self.sentences:
                     raise InvalidRequestError(f"There is no sentence {one.sentence_id} in this collection.")
+                if one.sentence_id in self.revised:
+                    raise _build_changed_error(f"Sentence {one.sentence_id}")
                 probabilities[one.sentence_id] = max(one.examined, probabilities.get(one.sentence_id, 0.0))
                 continue
             passage = self.passages.get(one.passage_id or "")
@@ -76,7 +79,7 @@ class _Names:
                 one.text or "", self.texts.get(passage, ()), allows_parts=passage not in self.changed
             )
             if not matching and passage in self.changed:
-                raise _build_changed_error(one.passage_id or "")
+                raise _build_changed_error(f"Passage {one.passage_id!r}")
             if not matching:
                 raise InvalidRequestError(f"Passage {one.passage_id!r} has no sentence {one.text!r}.")
             probabilities |= {
@@ -98,7 +101,7 @@ class _Names:
         shown = {name: self.stand_in_by_passage.get(passage, passage) for name, passage in ids.items()}
         for name, passage in sorted(shown.items()):
             if passage in self.changed or ids[name] in self.changed:
-                raise _build_changed_error(name)
+                raise _build_changed_error(f"Passage {name!r}")
         return sorted(set(shown.values()))
 
     def list_shown(self, sentences: Sequence[int]) -> list[int]:
@@ -274,6 +277,7 @@ def _look_up_names(reader: Reader, verdict: Verdict) -> _Names:
     """Resolve the verdict's names to existing rows."""
     collection_id, named = verdict.scope.collection.id, verdict.named
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
+    revised = passages.find_revised(reader, collection_id, by_id, verdict.query_id) if by_id else frozenset()
     external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.named_passages)
     versions = passages.versions(reader, collection_id, external)
     passage_ids = {name: version[0] for name, version in versions.items()}
@@ -310,7 +314,9 @@ def _look_up_names(reader: Reader, verdict: Verdict) -> _Names:
         if name in passage_ids
     }
     nearest = _list_nearest_sentences(reader, verdict, {*helpful, *top_passages}, sentences)
-    return _Names(by_id.keys(), passage_ids, texts, stand_in_by_passage, twins, nearest, top_passages, changed)
+    return _Names(
+        by_id.keys(), passage_ids, texts, stand_in_by_passage, twins, nearest, top_passages, changed, revised
+    )
 
 
 def _find_changed(
@@ -341,9 +347,7 @@ def _find_changed(
 
 
 def _build_changed_error(name: str) -> ConflictError:
-    return ConflictError(
-        f"Passage {name!r} has another text now than this answer showed. Ask again, and judge that."
-    )
+    return ConflictError(f"{name} has another text now than this answer showed. Ask again, and judge that.")
 
 
 def _list_nearest_sentences(

@@ -46,7 +46,7 @@ class StoredDocument:
         replaced_by: source of the document that replaces it; None: none that the caller sees.
         replaced_origin: what tells so.
         replaces: sources of the documents that it replaces.
-        readers: each list of readers that passages of it have; None in it: everyone.
+        readers: each list of readers that passages of it have, None in it: everyone; None: not for the caller.
     """
 
     id: int
@@ -63,7 +63,7 @@ class StoredDocument:
     replaced_by: str | None = None
     replaced_origin: str | None = None
     replaces: list[str] = field(default_factory=list)
-    readers: list[list[str] | None] = field(default_factory=list)
+    readers: list[list[str] | None] | None = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

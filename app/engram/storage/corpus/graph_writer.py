@@ -134,7 +134,7 @@ def revise_sentences(writer: Writer, collection_id: int, revised: Mapping[int, S
     rows = "unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)"
     writer.execute(
         f"""
-        UPDATE sentence SET text = new.text, embedding = new.embedding FROM {alias_rows(rows)}
+        UPDATE sentence SET text = new.text, embedding = new.embedding, revised_at = now() FROM {alias_rows(rows)}
         WHERE sentence.collection_id = new.collection_id AND sentence.id = new.id
         """,
         {

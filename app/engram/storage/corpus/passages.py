@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,6 +174,19 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
         {"collection": collection_id, "ids": list(sentences)},
     )
     return {row.id: StoredSentence(**row._asdict()) for row in rows}
+
+
+def find_revised(reader: Reader, collection_id: int, sentences: Iterable[int], query_id: UUID) -> set[int]:
+    """Those of the sentences whose text changed after this query was answered."""
+    rows = reader.rows(
+        f"""
+        SELECT s.id FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
+        WHERE s.revised_at > (SELECT e.created_at FROM episode e
+                              WHERE e.collection_id = %(collection)s AND e.id = %(query)s)
+        """,
+        {"collection": collection_id, "ids": list(sentences), "query": query_id},
+    )
+    return {row.id for row in rows}
 
 
 def holders(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, int]:

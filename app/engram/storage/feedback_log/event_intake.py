@@ -77,7 +77,10 @@ def _accept(
               AND NOT EXISTS (
                   SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
                   WHERE named.n = given.n
-                    AND (SELECT s.id FROM sentence s WHERE s.collection_id = {own} AND s.id = named.id) IS NULL
+                    AND (SELECT s.id FROM sentence s WHERE s.collection_id = {own} AND s.id = named.id
+                         AND (s.revised_at IS NULL OR s.revised_at <= (
+                             SELECT e.created_at FROM episode e WHERE e.collection_id = {own} AND e.id = given.query
+                         ))) IS NULL
               )
               AND NOT EXISTS (
                   SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)

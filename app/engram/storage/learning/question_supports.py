@@ -69,7 +69,8 @@ def build_recall_query(focus: Focus) -> str:
         ), known AS MATERIALIZED (
             SELECT near.*, supported.sentence_id, supported.support * supported.likeness AS support,
                    1 - (1 - supported.perplexity) * supported.likeness AS perplexity, supported.complete,
-                   supported.answered, supported.sufficiency
+                   supported.answered * supported.likeness AS answered,
+                   supported.sufficiency * supported.likeness AS sufficiency
             FROM near {join_by_index("question_support supported", "supported.question_id = near.id")}
             WHERE {SUPPORTED.format(row="supported")} OR {REJECTED.format(row="supported")}
                OR supported.answered > 0

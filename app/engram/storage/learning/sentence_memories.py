@@ -260,6 +260,19 @@ def rewrite(writer: Writer, collection_id: int, rows: Sequence[Audit]) -> None:
     )
 
 
+def follow_times(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+    """Have time memories of sentences begin as the expressions that these have now, where they have one."""
+    writer.execute(
+        f"""
+        UPDATE sentence_memory memory SET time_expression_id = s.time_expression_id
+        FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id AND s.time_expression_id IS NOT NULL")}
+        WHERE memory.collection_id = wanted.collection_id AND memory.sentence_id = wanted.id
+          AND memory.channel = 'time'
+        """,
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+
+
 def withdraw(writer: Writer, collection_id: int, events: Sequence[int]) -> list[tuple[int, str]]:
     """Remove the events' audit rows; the (sentence, channel) that they were of, in order."""
     rows = writer.rows(

@@ -254,6 +254,7 @@ sentence = Table(
     require("text", Text),
     Column("time_expression_id", BigInteger),
     build_half_vector_column("embedding"),
+    Column("revised_at", TIMESTAMP(timezone=True), comment="When its text last changed; null: never."),
     build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     build_parent_key("passage", "passage_id"),

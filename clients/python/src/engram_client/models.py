@@ -417,9 +417,9 @@ class DocumentOut(Struct):
     """
     How many passages are made of it.
     """
-    readers: list[list[str] | None]
+    readers: list[list[str] | None] | None
     """
-    Each list of readers that passages of it have, for who may import: null is everyone, an empty list nobody but `admin`. None: not for you to see.
+    Each list of readers that passages of it have, for who may import; null for others. In it null is everyone, and an empty list nobody but `admin`.
     """
     replaced_by: str | None
     """

@@ -223,8 +223,12 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
     writer.execute(
         f"""
         INSERT INTO question_support
-            (collection_id, question_id, sentence_id, support, perplexity, update_count, complete)
-        SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, false
+            (collection_id, question_id, sentence_id, support, perplexity, update_count, complete, likeness)
+        SELECT DISTINCT %(target)s, event.question_id, s.id, 0, 1, 0, false, coalesce((
+            SELECT known.likeness FROM question_support known
+            WHERE known.collection_id = %(source)s AND known.question_id = event.question_id
+              AND known.sentence_id = s.id
+        ), 1)
         FROM {id_rows("ids", collection="%(target)s")}
         {join_by_index("feedback_event event", "event.question_id = wanted.id", collection="%(target)s")}
         {join_by_index("memory_audit audit", "audit.event_id = event.id", collection="%(target)s")}

@@ -192,8 +192,8 @@ class Supports:
                     support=support.support * alike,
                     perplexity=1.0 - (1.0 - support.perplexity) * alike,
                     complete=support.complete,
-                    answered=support.answered,
-                    sufficiency=support.sufficiency,
+                    answered=support.answered * alike,
+                    sufficiency=support.sufficiency * alike,
                 )
                 for support, alike in zip(supported, likeness, strict=True)
                 if self.placed[support.sentence_id].passing
