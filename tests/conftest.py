@@ -24,7 +24,7 @@ from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
 from engram.storage.schema_revision import migrate
 from engram.wings.local.servers.local_servers import EmbeddedServers
-from tests.support import encoder, threads
+from tests.support import encoder, keys, threads
 from tests.support.citus import open_distributed
 from tests.support.command import Cli
 from tests.support.databases import hide_later_functions, open_migrated
@@ -165,6 +165,13 @@ def clean_pools(pool_faults: list[str]) -> Iterator[None]:
     pool_faults.clear()
     yield
     assert not pool_faults
+
+
+@pytest.fixture(autouse=True)
+def evolved_keys() -> Iterator[None]:
+    """Evolved keys of a test go with it."""
+    yield
+    keys.forget_evolved()
 
 
 @pytest.fixture(autouse=True, scope="session")

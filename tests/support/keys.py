@@ -11,6 +11,7 @@ from engram.storage.database import observe_sql
 from tests.support import state
 
 Vector = NDArray[np.float32]
+_evolved: list[tuple[Application, int]] = []
 
 
 def unit(values: NDArray[np.floating]) -> Vector:
@@ -31,6 +32,7 @@ def evolve(
         terms: external id -> term -> (frequency in the base key, frequency in the evolved key).
     """
     target = state.collection_id(application, name)
+    _evolved.append((application, target))
     ids = state.passages(application, name)
     with application.database.write() as writer:
         writer.execute("UPDATE collection SET key_generation = 1 WHERE id = %(c)s", {"c": target})
@@ -52,6 +54,15 @@ def evolve(
                     """,
                     {"c": target, "p": ids[passage], "term": term, "base": base, "frequency": frequency},
                 )
+
+
+def forget_evolved() -> None:
+    """Remove what ``evolve`` wrote: no process starts on rows of a wing that is off."""
+    for application, target in _evolved:
+        with application.database.write() as writer:
+            for table in ("passage_key", "evolved_posting"):
+                writer.execute(f"DELETE FROM {table} WHERE collection_id = %(c)s", {"c": target})
+    _evolved.clear()
 
 
 @contextmanager

@@ -3706,7 +3706,7 @@ export interface components {
             passages: number;
             /**
              * Readers
-             * @description Each list of readers that passages of it have, for who may import; null for others. In it null is everyone, and an empty list nobody but `admin`.
+             * @description Each list of readers of its passages, for who may import; null for others. Null in it is everyone, and an empty list nobody but `admin`.
              */
             readers: (string[] | null)[] | null;
             /**

@@ -260,7 +260,7 @@ class DocumentOut(ResponseModel):
     )
     digest: str | None = Field(description="Hash of its file, as the importer gave it.")
     readers: list[list[str] | None] | None = Field(
-        description="Each list of readers that its passages have, for who may import; null for others. In it null is "
+        description="Each list of readers of its passages, for who may import; null for others. Null in it is "
         "everyone, and an empty list nobody but `admin`."
     )
     valid_from: date | None = Field(description="Since when it holds; null: nothing tells it.")

@@ -419,7 +419,7 @@ class DocumentOut(Struct):
     """
     readers: list[list[str] | None] | None
     """
-    Each list of readers that passages of it have, for who may import; null for others. In it null is everyone, and an empty list nobody but `admin`.
+    Each list of readers of its passages, for who may import; null for others. Null in it is everyone, and an empty list nobody but `admin`.
     """
     replaced_by: str | None
     """
