@@ -108,17 +108,17 @@ def test_passages_that_give_no_question_leave_the_level_of_the_prior(
     assert application.retrieval.levels.run() == 0
 
 
-def test_a_sentence_without_end_makes_no_question_that_is_refused(
-    application: Application, ingest: Ingest, collection: str
+def test_statements_that_give_too_long_questions_are_left_out(
+    own: Servers, settings: Settings, application: Application, ingest: Ingest, collection: str
 ) -> None:
-    rows = [" ".join(f"{thing}{number}" for number in range(400)) for thing in THINGS]
-    blobs = [" ".join(f"{thing * 100}{number}" for number in range(20)) for thing in THINGS]
+    tables = [" ".join(f"{thing}{number}" for number in range(60)) for thing in THINGS]
     ingest(
         *build_passages(LEAST_QUESTIONS),
-        *({"id": f"long-{number}", "text": f"{text}."} for number, text in enumerate([*rows, *blobs])),
+        *({"id": f"table-{number}", "text": f"{text}."} for number, text in enumerate(tables)),
     )
-    assert application.retrieval.levels.run() == 1
-    assert find_level(application, collection)[1] == "passages"
+    with application_on(own, settings.model_copy(update={"question_tokens": 16}), application) as services:
+        assert services.retrieval.levels.run() == 1
+        assert find_level(services, collection)[1] == "passages"
 
 
 @pytest.mark.parametrize("failure", [EmbeddingUnavailableError("It is away."), ValueError("a fault of ours")])
@@ -180,12 +180,14 @@ def test_measuring_asks_no_reranker(
     own: Servers, settings: Settings, application: Application, ingest: Ingest, collection: str
 ) -> None:
     ingest(*build_passages(LEAST_QUESTIONS))
-    with ModelServer(scores=lambda question, texts: [0.5] * len(texts)) as server:
-        with application_on(own, settings.model_copy(update={"reranker_url": server.root}), application) as services:
-            assert services.retrieval.levels.run() == 1
-            assert not server.requests
-            find_level(services, collection)
-            assert server.requests
+    with (
+        ModelServer(scores=lambda question, texts: [0.5] * len(texts)) as server,
+        application_on(own, settings.model_copy(update={"reranker_url": server.root}), application) as services,
+    ):
+        assert services.retrieval.levels.run() == 1
+        assert not server.requests
+        find_level(services, collection)
+        assert server.requests
 
 
 def test_a_query_leaves_out_the_passages_that_it_names(application: Application, curie: str) -> None:
