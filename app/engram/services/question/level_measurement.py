@@ -174,8 +174,8 @@ class LevelMeasurement:
 def derive_questions(title: str | None, sentences: Sequence[str], language: str, count: int) -> list[str]:
     """Make questions from the ``count`` longest statements of a passage: every other content word of each.
 
-    A question has ``LEAST_WORDS`` to ``MOST_WORDS`` words. Questions of people have some of a sentence's words. A whole sentence would be nearer to other passages on its
-    subject than they are.
+    A question has ``LEAST_WORDS`` to ``MOST_WORDS`` words. Questions of people have some of a sentence's words. A
+    whole sentence would be nearer to other passages on its subject than they are.
 
     Args:
         sentences: of the passage, in order; headings among them give none, and short ones neither.
