@@ -63,7 +63,7 @@ def test_auto_withholds_few_right_answers_and_verdicts_do_not_flatter_absent_one
 ) -> None:
     harness = open_harness(application, documents, lambda done, total: None)
     harness.reset()
-    assert application.retrieval.levels.measure(harness.scope.collection)
+    assert application.retrieval.levels.measure(harness.scope.collection).value is not None
 
     answers = [ask(harness, question) for question in documents.questions if is_right(harness, question)]
     absent = [ask(harness, question) for question in documents.unlabelled]

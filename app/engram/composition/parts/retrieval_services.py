@@ -72,6 +72,22 @@ class RetrievalServices:
     @locked_property
     def retrieve(self) -> RetrievalService:
         """Retrieval of evidence."""
+        return self._build_retrieval(self._passage_reranker())
+
+    @locked_property
+    def retrieve_unreranked(self) -> RetrievalService:
+        """Retrieval that asks no reranker, for whoever asks many questions in a row."""
+        return self._build_retrieval(None)
+
+    @locked_property
+    def levels(self) -> LevelMeasurement:
+        """Measurement of the levels of collections."""
+        models = self.models
+        return LevelMeasurement(
+            self.database, lambda: self.retrieve_unreranked, lambda: models.priors, lambda: models.encoder
+        )
+
+    def _build_retrieval(self, reranker: PassageReranker | None) -> RetrievalService:
         return RetrievalService(
             self.database,
             self.planner,
@@ -81,14 +97,9 @@ class RetrievalServices:
             self.question_spreads,
             self.models.llm,
             threshold=SUFFICIENCY_THRESHOLD,
-            reranker=self._passage_reranker(),
+            reranker=reranker,
             rules=self.hooks.question_rules,
         )
-
-    @locked_property
-    def levels(self) -> LevelMeasurement:
-        """Measurement of the levels of collections."""
-        return LevelMeasurement(self.database, lambda: self.retrieve, lambda: self.models.priors)
 
     def _passage_reranker(self) -> PassageReranker | None:
         """Client of the configured reranker, or None."""

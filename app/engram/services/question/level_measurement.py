@@ -6,22 +6,24 @@ near-duplicates. Such answers are absent, so no label is needed (``core.ranking.
 
 import math
 import re
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import structlog
 
-from engram.context.errors import EmbeddingError, EmbeddingSpaceMismatchError, EmbeddingUnavailableError
+from engram.context.errors import EngramError
 from engram.core.ranking.weight_beliefs import Floats, sigmoid
 from engram.core.ranking.withholding_level import compute_masked_level
 from engram.core.text.headings import find_headings
 from engram.providers.language import content_terms
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Principal, Scope
+from engram.services.encoders.encoder import Encoder
 from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult, RetrievalService
 from engram.storage.corpus import measured_levels, passages
-from engram.storage.corpus.collections import Collection, MeasuredLevel
+from engram.storage.corpus.collections import Collection, MeasuredLevel, load_by_id
 from engram.storage.database import Database
 
 log = structlog.get_logger(__name__)
@@ -34,7 +36,13 @@ LEAST_QUESTIONS = 12
 """Questions without which a sample tells too little: three or four of them lie below the level."""
 _WORD = re.compile(r"[\w'’-]+")
 LEAST_WORDS = 3
-"""Words of a question."""
+"""Words of a question, at least."""
+MOST_WORDS = 32
+"""Words of a question, at most; people ask shorter ones, and a table can be read as one sentence."""
+COLLECTIONS = 8
+"""Collections that one run measures, at most: other processes get their turn between runs."""
+RETRY_SECONDS = 600.0
+"""How long a collection waits that this process could not measure."""
 GROWTH = 1.25
 """Factor by which the number of passages changes before a level is measured again."""
 ASKER = "level-measurement"
@@ -45,48 +53,82 @@ class LevelMeasurement:
     """Measures the levels of collections."""
 
     def __init__(
-        self, database: Database, retrieve: Callable[[], RetrievalService], priors: Callable[[], RankingPriors]
+        self,
+        database: Database,
+        retrieve: Callable[[], RetrievalService],
+        priors: Callable[[], RankingPriors],
+        encoder: Callable[[], Encoder],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Keep what is measured with.
 
         Args:
-            retrieve: what asks; made when the first level is measured.
+            retrieve: what asks, without a reranker; made when the first level is measured.
             priors: of the weights of sufficiency.
+            encoder: tells which questions are too long.
+            clock: seconds that only grow.
         """
         self._database = database
         self._retrieve = retrieve
         self._priors = priors
+        self._encoder = encoder
+        self._clock = clock
+        self._retry_at: dict[int, float] = {}
 
     def run(self, should_stop: Callable[[], bool] = lambda: False) -> int:
-        """Measure every collection whose level is missing or stale; how many. One process does so at a time."""
+        """Measure collections whose level is missing or stale, ``COLLECTIONS`` at most; how many were measured.
+
+        One process does so at a time.
+        """
         measured = 0
         with self._database.hold_lock("levels") as is_locked:
             if not is_locked:
                 return 0
-            with self._database.read() as reader:
-                collections = measured_levels.list_measurable(reader, LEAST_QUESTIONS)
-            for collection in collections:
+            for collection_id in self._list_due():
                 if should_stop():
                     break
-                if not self._is_current(collection):
-                    measured += self.measure(collection)
+                measured += self._try(collection_id)
         return measured
 
-    def measure(self, collection: Collection) -> bool:
-        """Measure one collection and store its level; False if its encoder cannot be had."""
+    def measure(self, collection: Collection) -> MeasuredLevel:
+        """Measure one collection; store its level and return it.
+
+        Raises:
+            EngramError: it cannot be measured now, as when its encoder is away.
+        """
         prior = self._priors().select_kind(collection.corpus_kind)
-        try:
-            answers = [self._ask_masked(collection, *derived) for derived in self._derive_questions(collection)]
-        except (EmbeddingUnavailableError, EmbeddingError, EmbeddingSpaceMismatchError) as error:
-            log.warning("level left for later", collection=collection.name, reason=error.detail)
-            return False
+        answers = [self._ask_masked(collection, *derived) for derived in self._derive_questions(collection)]
         odds = np.array([features @ prior.sufficiency.mean for features in answers if len(features)])
         value = float(sigmoid(compute_masked_level(odds))) if len(odds) >= LEAST_QUESTIONS else None
         level = MeasuredLevel(value, prior.sufficiency_name, collection.space, collection.passage_count)
         with self._database.write() as writer:
             measured_levels.keep(writer, collection.id, level)
         log.info("level measured", collection=collection.name, level=value, questions=len(odds))
-        return True
+        return level
+
+    def _list_due(self) -> list[int]:
+        """Collections that the next run measures, without those that wait after a failure."""
+        now = self._clock()
+        self._retry_at = {one: until for one, until in self._retry_at.items() if until > now}
+        with self._database.read() as reader:
+            collections = measured_levels.list_measurable(reader, LEAST_QUESTIONS)
+        due = [one.id for one in collections if one.id not in self._retry_at and not self._is_current(one)]
+        return due[:COLLECTIONS]
+
+    def _try(self, collection_id: int) -> bool:
+        """Measure a collection as it is by now; after a failure of any kind it waits, and others get their turn."""
+        is_measured = False
+        try:
+            with self._database.read() as reader:
+                collection = load_by_id(reader, collection_id)
+            self.measure(collection)
+            is_measured = True
+        except EngramError as error:
+            log.warning("level left for later", collection=collection_id, reason=error.detail)
+        finally:
+            if not is_measured:
+                self._retry_at[collection_id] = self._clock() + RETRY_SECONDS
+        return is_measured
 
     def _is_current(self, collection: Collection) -> bool:
         level = collection.level
@@ -98,7 +140,7 @@ class LevelMeasurement:
         )
 
     def _derive_questions(self, collection: Collection) -> list[tuple[int, str]]:
-        """Return the questions that sampled passages give, each with its passage."""
+        """Return the questions that sampled passages give, each with its passage, without any that is too long."""
         with self._database.read() as reader:
             sampled = measured_levels.sample_passages(reader, collection.id, QUESTIONS)
             stored = passages.load_by_id(reader, collection.id, sampled)
@@ -106,10 +148,12 @@ class LevelMeasurement:
             for one in passages.list_sentences(reader, collection.id, sampled):
                 sentences.setdefault(one.passage_id, []).append(one.text)
         count = min(math.ceil(QUESTIONS / max(len(sentences), 1)), STATEMENTS)
+        encoder = self._encoder()
         return [
             (passage, question)
             for passage, texts in sentences.items()
             for question in derive_questions(stored[passage].title, texts, stored[passage].language, count)
+            if not encoder.count_excess(question)
         ][:QUESTIONS]
 
     def _ask_masked(self, collection: Collection, passage: int, question: str) -> Floats:
@@ -130,8 +174,8 @@ class LevelMeasurement:
 def derive_questions(title: str | None, sentences: Sequence[str], language: str, count: int) -> list[str]:
     """Make questions from the ``count`` longest statements of a passage: every other content word of each.
 
-    Questions of people have some of a sentence's words. A whole sentence would be nearer to other passages on its
-    subject than they are.
+    A question has ``LEAST_WORDS`` to ``MOST_WORDS`` words. Questions of people have some of a sentence's words. A
+    whole sentence would be nearer to other passages on its subject than they are.
 
     Args:
         sentences: of the passage, in order; headings among them give none, and short ones neither.
@@ -143,4 +187,4 @@ def derive_questions(title: str | None, sentences: Sequence[str], language: str,
         if not is_heading
     ]
     longest = sorted(content, key=len, reverse=True)[:count]
-    return [" ".join(words) for words in longest if len(words) >= LEAST_WORDS]
+    return [" ".join(words[:MOST_WORDS]) for words in longest if len(words) >= LEAST_WORDS]
