@@ -209,7 +209,7 @@ def test_a_question_encoder_of_a_wing_is_compared_with_passages_alone(
     wing = Wing(name="taught", attach=lambda _: None, make_question_encoder=lambda made: OtherQuestion(made, words))
     with closing(Application(settings, addresses, wings=[wing])) as taught:
         taught.models.embedder, taught.models.language = application.models.embedder, application.models.language
-        query = Query(text="Where was Marie Curie born?", scope=taught.auth.access.scope(curie))
+        query = Query(text="Where was Marie Curie born?", scope=taught.auth.access.scope(curie), strategy="hybrid")
         focus = taught.retrieval.planner.plan(query).focus
         own, other = taught.models.encoder.embed_questions(
             query.scope.collection, [query.text, "Who built the observatory?"]
