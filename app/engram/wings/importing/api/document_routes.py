@@ -14,15 +14,13 @@ from engram.context.errors import InvalidRequestError, UnsupportedMediaTypeError
 from engram.core.auth.access_keys import INGEST
 from engram.wings.importing.api.file_ingest import AcceptedDocument, ReceivedFile, ingest_file
 from engram.wings.importing.conversion import chunks
-from engram.wings.importing.conversion.folder import escape_name
+from engram.wings.importing.conversion.folder import NAME_CHARACTERS, escape_name
 from engram.wings.importing.conversion.formats import find_kind
 from engram.wings.importing.parts import ImportingServices
 
 router = APIRouter(tags=["passages"], route_class=Route)
 
 BINARY_TYPE = "application/octet-stream"
-NAME_CHARACTERS = 400
-"""Passage ids begin with the name and end at 512 characters."""
 BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,

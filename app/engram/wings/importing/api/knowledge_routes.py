@@ -23,7 +23,6 @@ from engram.context.errors import (
 )
 from engram.core.auth.access_keys import INGEST
 from engram.services.auth.scope import Principal, Scope
-from engram.wings.importing.api.document_routes import NAME_CHARACTERS
 from engram.wings.importing.api.file_ingest import ReceivedFile, ingest_file
 from engram.wings.importing.api.knowledge_schemas import (
     TOKEN_CHARACTERS,
@@ -42,10 +41,17 @@ from engram.wings.importing.api.knowledge_schemas import (
 )
 from engram.wings.importing.api.multipart_form import FormPart, parse_form, read_boundary
 from engram.wings.importing.conversion import chunks
+from engram.wings.importing.conversion.folder import NAME_CHARACTERS
 from engram.wings.importing.conversion.formats import find_kind
 from engram.wings.importing.parts import ImportingServices
-from engram.wings.importing.services.file_tokens import FileToken, read_directory, write_directory
-from engram.wings.importing.services.knowledge_sync import FOLDER, SyncPlan, build_missing_file_error, name_source
+from engram.wings.importing.services.file_tokens import (
+    FOLDER,
+    FileToken,
+    name_source,
+    read_directory,
+    write_directory,
+)
+from engram.wings.importing.services.knowledge_sync import SyncPlan, build_missing_file_error
 
 router = APIRouter(tags=["frontends"], route_class=Route, prefix="/api/v1")
 
@@ -99,7 +105,7 @@ def get_knowledge_files(app: App, scope: PathScope) -> KnowledgeFilesOut:
     items = []
     for one in app.wing(ImportingServices).knowledge.list_files(scope):
         filename = one.source.removeprefix(f"{FOLDER}/")
-        token = FileToken(name, one.source, one.digest)
+        token = FileToken.of(name, one)
         meta = {"name": filename, "file_hash": one.digest or ""}
         items.append(KnowledgeFileOut(id=token.write(), filename=filename, meta=meta))
     return KnowledgeFilesOut(items=items, total=len(items))
