@@ -95,7 +95,7 @@ def test_other_texts_are_refused(text: str) -> None:
     [
         (0, "no name"), (0, "docs\n"), (0, 1),
         (1, 1), (1, None), (1, ["a"]), (1, "a\0"), (1, "\ud800"),
-        (2, 1), (2, "a\0"), (2, "\ud800"),
+        (2, 1), (2, []), (2, "a\0"), (2, "\ud800"),
         (3, "burn"), (3, None),
         (4, "food.txt"), (4, "oikb/\x1b[2J"), (4, "oikb/\ud800"), (4, "oikb/" + "a" * 400), (4, 1),
         (5, "no job"), (5, 1),

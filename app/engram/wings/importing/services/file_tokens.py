@@ -77,18 +77,26 @@ class FileToken:
         """
         try:
             collection, source, digest, step, target, job, imported_at = json.loads(_decode(text))
-            if re.fullmatch(COLLECTION, collection) is None:
-                raise ValueError(collection)
-            if target is not None and not is_name(target):
-                raise ValueError(target)
             if job is not None:
                 UUID(job)
-            for one in (source, "" if digest is None else digest):
-                _check_storable(one)
             moment = None if imported_at is None else datetime.fromisoformat(imported_at)
-            return cls(collection, source, digest, Step(step), target, job, moment)
+            token = cls(collection, source, digest, Step(step), target, job, moment)
+            is_sound = token._is_sound()
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidRequestError(f"{text[:100]!r} is no id of a file that this service gave.") from error
+        if not is_sound:
+            raise InvalidRequestError(f"{text[:100]!r} is no id of a file that this service gave.")
+        return token
+
+    def _is_sound(self) -> bool:
+        """Whether the names are names, and the texts can stand in the database."""
+        texts = self.source + ("" if self.digest is None else self.digest)
+        texts.encode()
+        return (
+            re.fullmatch(COLLECTION, self.collection) is not None
+            and (self.target is None or is_name(self.target))
+            and "\x00" not in texts
+        )
 
 
 def name_source(path: str, filename: str) -> str:
@@ -101,13 +109,6 @@ def is_name(source: str) -> bool:
     """Whether a document may have this source by ``name_source``."""
     place = source.removeprefix(f"{FOLDER}/")
     return bool(place) and len(source) <= NAME_CHARACTERS and name_source("", place) == source
-
-
-def _check_storable(text: str) -> None:
-    """Go on only if the text can stand in the database."""
-    if "\x00" in text:
-        raise ValueError("NUL")
-    text.encode()
 
 
 def _write_time(moment: datetime) -> str:
