@@ -387,7 +387,7 @@ def test_bad_bodies_are_refused(http: TestClient, curie: str, path: str, body: A
     [
         ({"metadata": "{"}, "metadata: it is not JSON: unexpected end of data: line 1 column 2 (char 1)."),
         ({"metadata": '{"file_hash": "a"}'}, "knowledge_id: Field required"),
-        ({}, "The form takes a file `file` with a name, and a field `metadata`."),
+        ({}, "The form takes a field `metadata`, and after it a file `file` with a name."),
     ],
 )
 def test_bad_forms_are_refused(http: TestClient, form: dict[str, str], detail: str) -> None:
