@@ -10368,7 +10368,7 @@ export interface operations {
                 "multipart/form-data": {
                     /** Format: binary */
                     file: string;
-                    /** @description `knowledge_id`, the collection; `file_hash`, the checksum in the manifest; `directory_id`, of the file's directory if it lies in one. */
+                    /** @description `knowledge_id`, the collection; `file_hash`, the checksum in the manifest; `directory_id`, of the file's directory if it lies in one. It comes before the file, within the first 65536 bytes, so that it is judged first. */
                     metadata: string;
                 };
             };
