@@ -12,7 +12,6 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 
 from engram.api.audit_recorder import is_act, record_requests
 from engram.api.dependencies import find_need
@@ -39,15 +38,42 @@ async def receive_whole(request: Request, most: int, too_large: str) -> bytes:
         MalformedRequestError: it did not arrive whole.
         PayloadTooLargeError: it is longer than ``most`` bytes; ``too_large`` says so.
     """
-    body = bytearray()
-    try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > most:
-                raise PayloadTooLargeError(too_large)
-    except ClientDisconnect as error:
-        raise MalformedRequestError("The body did not arrive whole.") from error
-    return bytes(body)
+    body = ArrivingBody(request, most, too_large)
+    while body.has_more:
+        await body.receive_more()
+    return bytes(body.data)
+
+
+class ArrivingBody:
+    """The body of a request, received piece by piece.
+
+    Attributes:
+        data: what arrived.
+        has_more: whether more follows.
+    """
+
+    def __init__(self, request: Request, most: int, too_large: str) -> None:
+        """``too_large`` says that the body is longer than ``most`` bytes."""
+        self._request = request
+        self._most = most
+        self._too_large = too_large
+        self.data = bytearray()
+        self.has_more = True
+
+    async def receive_more(self) -> None:
+        """Receive the next piece.
+
+        Raises:
+            MalformedRequestError: the client left before the body was whole.
+            PayloadTooLargeError: it is too long.
+        """
+        message = await self._request.receive()
+        if message["type"] == "http.disconnect":
+            raise MalformedRequestError("The body did not arrive whole.")
+        self.data += message.get("body", b"")
+        self.has_more = message.get("more_body", False)
+        if len(self.data) > self._most:
+            raise PayloadTooLargeError(self._too_large)
 
 
 class Body(Request):

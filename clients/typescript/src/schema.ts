@@ -910,8 +910,9 @@ export interface paths {
          * Ingest a document
          * @description Convert a file into passages. A job ingests them in place of those of its earlier version.
          *
-         *     Reads text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, EML, JSON and NDJSON. The conversion is done when
-         *     the answer comes, so a file that cannot be read is refused here and nothing of it is kept.
+         *     Reads text, Markdown, HTML, PDF, DOCX, DOCM, PPTX, PPTM, XLSX, XLSM, CSV, TSV, EML, IPYNB, VTT, SRT, JSON and
+         *     NDJSON. The conversion is done when the answer comes, so a file that cannot be read is refused here and nothing
+         *     of it is kept.
          *
          *     Scope: `ingest`.
          */
@@ -10367,7 +10368,7 @@ export interface operations {
                 "multipart/form-data": {
                     /** Format: binary */
                     file: string;
-                    /** @description `knowledge_id`, the collection; `file_hash`, the checksum in the manifest; `directory_id`, of the file's directory if it lies in one. */
+                    /** @description `knowledge_id`, the collection; `file_hash`, the checksum in the manifest; `directory_id`, of the file's directory if it lies in one. It comes before the file, within the first 65536 bytes, so that it is judged first. */
                     metadata: string;
                 };
             };

@@ -7,7 +7,7 @@ import { useShared } from "../state";
 import { counted, Panel, Problem } from "./basic";
 
 const PASSAGES = ".jsonl,.ndjson";
-const KINDS = ".txt,.md,.html,.htm,.pdf,.docx,.docm,.pptx,.pptm,.xlsx,.xlsm,.csv,.tsv,.eml,.ipynb,.vtt,.srt,.json,.jsonl,.ndjson";
+const KINDS = ".txt,.text,.md,.markdown,.html,.htm,.xhtml,.pdf,.docx,.docm,.pptx,.pptm,.xlsx,.xlsm,.csv,.tsv,.eml,.ipynb,.vtt,.srt,.json,.jsonl,.ndjson";
 
 /** What became of the last files: choosing another collection draws the page anew. */
 let last: { into: string; lines: readonly string[]; error?: Error } = { into: "", lines: [] };
@@ -74,7 +74,7 @@ export function Ingest({ onSent }: { onSent: () => void }) {
             </button>
           </p>
           <p class="quiet">
-            {has("importing") && "Text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, e-mail, JSON; "}JSON lines with id and text
+            {has("importing") && "Text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, e-mail, notebooks, captions, JSON; "}JSON lines with id and text
           </p>
           <input
             ref={picker}

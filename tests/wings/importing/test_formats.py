@@ -1,6 +1,7 @@
 """Files of each kind, as people have them, become blocks below headings."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -188,3 +189,15 @@ def test_office_files_with_macros_are_read_like_those_without(name: str, kind: s
     plain, with_macros = (formats.convert(name, data, kind=one) for one in (None, kind))
     assert [passage.text for passage in with_macros.passages] == [passage.text for passage in plain.passages]
     assert with_macros.differences == plain.differences == ()
+
+
+@pytest.mark.parametrize("kind", formats.KINDS)
+def test_each_kind_is_named_where_kinds_are_listed(kind: str) -> None:
+    root = FILES.parents[3]
+    assert f"`{kind}`" in (root / "docs" / "import.md").read_text(encoding="utf-8")
+    kinds, passages = re.findall(
+        r'^const (?:KINDS|PASSAGES) = "(.*)"',
+        (root / "console/src/parts/ingest.tsx").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    assert kind in f"{kinds},{passages}".split(",")

@@ -79,6 +79,26 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
         path.write_text(text)
 
 
+Keyed = Callable[[dict[str, list[str]]], OikbClient]
+
+
+@pytest.fixture
+def keyed(variant: Variant) -> Iterator[Keyed]:
+    """Clients with keys of these scopes, of a service that needs keys."""
+    guarded = variant(access="keys")
+    made: list[OikbClient] = []
+    with LiveServer(create_app(guarded)) as server:
+
+        def make(scopes: dict[str, list[str]]) -> OikbClient:
+            key = guarded.auth.access_keys.make(LOCAL, AccessKeyRequest(name="sync", scopes=scopes)).key
+            made.append(OikbClient(server.url, key))
+            return made[-1]
+
+        yield make
+        for one in made:
+            one.close()
+
+
 def run_jobs(application: Application) -> None:
     while application.jobs.runner.run_ready():
         pass
@@ -214,6 +234,39 @@ def test_a_document_that_changed_since_the_comparison_is_not_deleted(
     assert "oikb/pay.md" in sources(application, collection)
 
 
+def test_a_key_that_sees_no_digests_deletes_no_document_that_changed_since(
+    application: Application, client: OikbClient, keyed: Keyed, folder: Path, collection: str, http: TestClient
+) -> None:
+    sync(application, client, folder, collection)
+    where = {"collection": collection}
+    http.patch("/documents/oikb/pay.md", params=where, json={"readers": ["group:hr"]}).raise_for_status()
+    bound = keyed({collection: ["ingest"]})
+    kept = [
+        entry.to_dict() for entry in FilesystemConnector(folder).build_manifest() if entry.filename != "food.txt"
+    ]
+    (stale,) = bound.sync_diff(collection, kept)["deleted"]
+    write(folder, {"food.txt": "Lunch is at one.\n"})
+    assert counts(sync(application, client, folder, collection)) == (0, 1, 0, 2)
+    assert bound.sync_cleanup(collection, [stale["file_id"]])["files"] == 0
+    assert bound.sync_cleanup(collection, [FileToken(collection, "oikb/food.txt", None).write()])["files"] == 0
+    (stale,) = bound.sync_diff(collection, kept)["deleted"]
+    assert bound.sync_cleanup(collection, [stale["file_id"]])["files"] == 1
+    assert sources(application, collection) == ["oikb/pay.md", "oikb/travel/trains.md"]
+
+
+def test_a_file_whose_path_became_too_long_keeps_its_document(
+    application: Application, client: OikbClient, folder: Path, collection: str
+) -> None:
+    sync(application, client, folder, collection)
+    deep = folder / ("b" * 200) / ("c" * 200)
+    deep.mkdir(parents=True)
+    (folder / "food.txt").rename(deep / "food.txt")
+    result = sync(application, client, folder, collection)
+    (error,) = result.errors or []
+    assert "more than 400 characters" in error
+    assert "oikb/food.txt" in sources(application, collection)
+
+
 def test_what_cannot_be_read_is_told(
     application: Application, client: OikbClient, folder: Path, collection: str
 ) -> None:
@@ -287,26 +340,6 @@ def _count_open_jobs(application: Application, collection: str) -> int:
     return sum(row["status"] in ("queued", "running") for row in state.rows(application, collection, "job"))
 
 
-Keyed = Callable[[dict[str, list[str]]], OikbClient]
-
-
-@pytest.fixture
-def keyed(variant: Variant) -> Iterator[Keyed]:
-    """Clients with keys of these scopes, of a service that needs keys."""
-    guarded = variant(access="keys")
-    made: list[OikbClient] = []
-    with LiveServer(create_app(guarded)) as server:
-
-        def make(scopes: dict[str, list[str]]) -> OikbClient:
-            key = guarded.auth.access_keys.make(LOCAL, AccessKeyRequest(name="sync", scopes=scopes)).key
-            made.append(OikbClient(server.url, key))
-            return made[-1]
-
-        yield make
-        for one in made:
-            one.close()
-
-
 def test_it_takes_the_scope_ingest(
     application: Application, keyed: Keyed, folder: Path, collection: str, http: TestClient
 ) -> None:
@@ -354,7 +387,7 @@ def test_bad_bodies_are_refused(http: TestClient, curie: str, path: str, body: A
     [
         ({"metadata": "{"}, "metadata: it is not JSON: unexpected end of data: line 1 column 2 (char 1)."),
         ({"metadata": '{"file_hash": "a"}'}, "knowledge_id: Field required"),
-        ({}, "The form takes a file `file` with a name, and a field `metadata`."),
+        ({}, "The form takes a field `metadata`, and after it a file `file` with a name."),
     ],
 )
 def test_bad_forms_are_refused(http: TestClient, form: dict[str, str], detail: str) -> None:

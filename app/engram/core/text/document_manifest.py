@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 Readers = tuple[str, ...]
 
@@ -30,12 +31,14 @@ class HeldDocument:
     Attributes:
         digest: None: it came without one, or not all of its passages are written.
         readers: the different lists of readers of its passages; None among them: everyone.
+        imported_at: when it last came; None: a comparison does without it.
     """
 
     source: str
     folder: str | None
     digest: str | None
     readers: frozenset[Readers | None] = frozenset()
+    imported_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

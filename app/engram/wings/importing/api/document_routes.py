@@ -5,24 +5,22 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response, status
 
-from engram.api.body_reading import Route, receive_whole
+from engram.api.body_reading import ArrivingBody, Route
 from engram.api.corpus.schemas import DocumentSource
 from engram.api.dependencies import App, Asker, InCollection, Need, OptionalKey, build_opener, needs
 from engram.api.operations import operation
 from engram.api.schemas import DEFAULT_COLLECTION, EncoderName, Storable
 from engram.context.errors import InvalidRequestError, UnsupportedMediaTypeError
 from engram.core.auth.access_keys import INGEST
-from engram.wings.importing.api.file_ingest import AcceptedDocument, ReceivedFile, ingest_file
+from engram.wings.importing.api.file_ingest import AcceptedDocument, ReceivedFile, ingest_file, receive_file
 from engram.wings.importing.conversion import chunks
-from engram.wings.importing.conversion.folder import escape_name
+from engram.wings.importing.conversion.folder import NAME_CHARACTERS, escape_name
 from engram.wings.importing.conversion.formats import find_kind
 from engram.wings.importing.parts import ImportingServices
 
 router = APIRouter(tags=["passages"], route_class=Route)
 
 BINARY_TYPE = "application/octet-stream"
-NAME_CHARACTERS = 400
-"""Passage ids begin with the name and end at 512 characters."""
 BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -65,8 +63,9 @@ async def post_documents(
 ) -> AcceptedDocument:
     """Convert a file into passages. A job ingests them in place of those of its earlier version.
 
-    Reads text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, EML, JSON and NDJSON. The conversion is done when
-    the answer comes, so a file that cannot be read is refused here and nothing of it is kept.
+    Reads text, Markdown, HTML, PDF, DOCX, DOCM, PPTX, PPTM, XLSX, XLSM, CSV, TSV, EML, IPYNB, VTT, SRT, JSON and
+    NDJSON. The conversion is done when the answer comes, so a file that cannot be read is refused here and nothing
+    of it is kept.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != BINARY_TYPE:
@@ -82,7 +81,10 @@ async def post_documents(
     documents = app.wing(ImportingServices).documents
     documents.check()
     most = documents.limits.file_bytes
-    data = await receive_whole(request, most, f"Documents end at {most} bytes.")
-    reception = app.corpus.ingest.receive(replace(opening, encoder=encoder), key)
-    file = ReceivedFile(source, find_kind(name), data, size, overlap)
-    return await ingest_file(request, response, documents, reception, file)
+    body = ArrivingBody(request, most, f"Documents end at {most} bytes.")
+    async with receive_file(request, body):
+        data = bytes(body.data)
+        body.data.clear()
+        reception = app.corpus.ingest.receive(replace(opening, encoder=encoder), key)
+        file = ReceivedFile(source, find_kind(name), data, size, overlap)
+        return await ingest_file(request, response, documents, reception, file)

@@ -1,20 +1,24 @@
 """Files that were sent, converted into passages and handed to a job."""
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from anyio import move_on_after
 from fastapi import Request, Response
 from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
+from engram.api.body_reading import ArrivingBody
 from engram.api.client_presence import CLIENT_LEFT
 from engram.api.corpus.passage_bodies import Lines, Mistakes, pieces, reason
 from engram.api.corpus.schemas import DocumentIn, PassageIn
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
 from engram.api.request_principal import holder
-from engram.api.work_threads import WorkThreads
+from engram.api.work_threads import WorkSlots, WorkThreads
+from engram.context.errors import MalformedRequestError
 from engram.services.corpus.passage_intake import PassageReception
 from engram.wings.importing.conversion.documents import Conversion
 from engram.wings.importing.services.document_conversion import DocumentsService
@@ -22,6 +26,36 @@ from engram.wings.importing.services.document_conversion import DocumentsService
 MOST_CONVERSIONS = 2
 CONVERSION_THREADS = WorkThreads("engram-documents", MOST_CONVERSIONS)
 """Documents that a process converts at once; each takes a processor and up to ``ConversionLimits.memory_bytes``."""
+SMALL_BYTES = 64 * 1024
+MOST_LARGE_FILES = 8
+ARRIVAL_SECONDS = 300.0
+"""A sender may keep a place for large files so long, which is 1 Mbit/s for the largest."""
+LARGE_FILES = WorkSlots("engram-large-files", MOST_LARGE_FILES)
+"""Files of more than ``SMALL_BYTES`` that a process has in memory, from their arrival to their conversion."""
+
+
+@asynccontextmanager
+async def receive_file(request: Request, body: ArrivingBody) -> AsyncIterator[None]:
+    """Receive the rest of a body with a file. A large one holds a place as long as the block has it.
+
+    No place is taken once the body is whole: the request holds another one from then on, see ``Throttle``.
+
+    Raises:
+        MalformedRequestError: it did not arrive whole, or not within ``ARRIVAL_SECONDS``.
+        PayloadTooLargeError: it is too long.
+    """
+    while body.has_more and len(body.data) <= SMALL_BYTES:
+        await body.receive_more()
+    if not body.has_more:
+        yield
+        return
+    async with LARGE_FILES.hold(holder(request.scope)):
+        with move_on_after(ARRIVAL_SECONDS):
+            while body.has_more:
+                await body.receive_more()
+        if body.has_more:
+            raise MalformedRequestError(f"The body did not arrive within {ARRIVAL_SECONDS:g} seconds.")
+        yield
 
 
 class AcceptedDocument(AcceptedJob):

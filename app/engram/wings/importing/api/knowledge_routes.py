@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Request, Response, status
 from pydantic import BaseModel, ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from engram.api.body_reading import BODIES, Route, receive_whole
+from engram.api.body_reading import BODIES, ArrivingBody, Route, receive_whole
 from engram.api.corpus.passage_bodies import MAX_JSON_BYTES, reason
 from engram.api.dependencies import App, Asker, Need, OptionalKey, PathScope, build_opener, needs
 from engram.api.operations import operation
@@ -23,8 +23,7 @@ from engram.context.errors import (
 )
 from engram.core.auth.access_keys import INGEST
 from engram.services.auth.scope import Principal, Scope
-from engram.wings.importing.api.document_routes import NAME_CHARACTERS
-from engram.wings.importing.api.file_ingest import ReceivedFile, ingest_file
+from engram.wings.importing.api.file_ingest import ReceivedFile, ingest_file, receive_file
 from engram.wings.importing.api.knowledge_schemas import (
     TOKEN_CHARACTERS,
     CleanedOut,
@@ -40,17 +39,24 @@ from engram.wings.importing.api.knowledge_schemas import (
     SyncDiffOut,
     SyncManifestIn,
 )
-from engram.wings.importing.api.multipart_form import FormPart, parse_form, read_boundary
+from engram.wings.importing.api.multipart_form import Form, read_boundary
 from engram.wings.importing.conversion import chunks
+from engram.wings.importing.conversion.folder import NAME_CHARACTERS
 from engram.wings.importing.conversion.formats import find_kind
 from engram.wings.importing.parts import ImportingServices
-from engram.wings.importing.services.file_tokens import FileToken, read_directory, write_directory
-from engram.wings.importing.services.knowledge_sync import FOLDER, SyncPlan, build_missing_file_error, name_source
+from engram.wings.importing.services.file_tokens import (
+    FOLDER,
+    FileToken,
+    name_source,
+    read_directory,
+    write_directory,
+)
+from engram.wings.importing.services.knowledge_sync import SyncPlan, build_missing_file_error
 
 router = APIRouter(tags=["frontends"], route_class=Route, prefix="/api/v1")
 
 FORM_BYTES = 64 * 1024
-"""What a form has around its file."""
+"""What a form has before its file at most, and around it."""
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -68,13 +74,14 @@ FORM: dict[str, Any] = {
                     "type": "object",
                     "required": ["file", "metadata"],
                     "properties": {
-                        "file": {"type": "string", "format": "binary", "minLength": 1},
                         "metadata": {
                             "type": "string",
                             "contentMediaType": "application/json",
                             "description": "`knowledge_id`, the collection; `file_hash`, the checksum in the "
-                            "manifest; `directory_id`, of the file's directory if it lies in one.",
+                            "manifest; `directory_id`, of the file's directory if it lies in one. It comes before "
+                            f"the file, within the first {FORM_BYTES} bytes, so that it is judged first.",
                         },
+                        "file": {"type": "string", "format": "binary", "minLength": 1},
                     },
                 }
             }
@@ -99,7 +106,7 @@ def get_knowledge_files(app: App, scope: PathScope) -> KnowledgeFilesOut:
     items = []
     for one in app.wing(ImportingServices).knowledge.list_files(scope):
         filename = one.source.removeprefix(f"{FOLDER}/")
-        token = FileToken(name, one.source, one.digest)
+        token = FileToken.of(name, one)
         meta = {"name": filename, "file_hash": one.digest or ""}
         items.append(KnowledgeFileOut(id=token.write(), filename=filename, meta=meta))
     return KnowledgeFilesOut(items=items, total=len(items))
@@ -189,31 +196,34 @@ async def post_file(
     documents.check()
     most = documents.limits.file_bytes
     too_large = f"Files end at {most} bytes."
-    body = await receive_whole(request, most + FORM_BYTES, too_large)
-    file, metadata = await BODIES.do(holder(request.scope), _read_form, body, boundary)
-    if len(file.data) > most:
-        raise PayloadTooLargeError(too_large)
-    opening = (await build_opener(app, asker, need))(metadata.knowledge_id)
-    filename = file.filename or ""
+    body = ArrivingBody(request, most + FORM_BYTES, too_large)
+    form = await _receive_head(body, boundary)
+    filename, metadata = _read_head(form)
+    opening = (await build_opener(app, asker, need))(metadata.knowledge_id)  # refused before the file is received
     path = read_directory(metadata.directory_id) if metadata.directory_id else ""
     source = name_source(path, filename)
     if len(source) > NAME_CHARACTERS:
         raise InvalidRequestError(f"A path of more than {NAME_CHARACTERS} characters names no document.")
     closed = await run_in_threadpool(_check_source, app, asker, need, metadata.knowledge_id, source)
-    received = ReceivedFile(
-        source,
-        find_kind(filename),
-        file.data,
-        chunks.SIZE,
-        chunks.OVERLAP,
-        folder=FOLDER,
-        digest=metadata.file_hash,
-        closed=closed,
-    )
-    reception = app.corpus.ingest.receive(opening, key)
-    accepted = await ingest_file(request, response, documents, reception, received)
+    async with receive_file(request, body):
+        data = await BODIES.do(holder(request.scope), form.cut_file, body.data)
+        body.data.clear()
+        if len(data) > most:
+            raise PayloadTooLargeError(too_large)
+        received = ReceivedFile(
+            source,
+            find_kind(filename),
+            data,
+            chunks.SIZE,
+            chunks.OVERLAP,
+            folder=FOLDER,
+            digest=metadata.file_hash,
+            closed=closed,
+        )
+        reception = app.corpus.ingest.receive(opening, key)
+        accepted = await ingest_file(request, response, documents, reception, received)
     token = FileToken(metadata.knowledge_id, source, metadata.file_hash, job=str(accepted.job_id))
-    meta = {"name": filename, "size": len(file.data), "file_hash": metadata.file_hash}
+    meta = {"name": filename, "size": len(data), "file_hash": metadata.file_hash}
     return FileOut(**accepted.model_dump(), id=token.write(), filename=filename, meta=meta)
 
 
@@ -252,13 +262,32 @@ def _read_json(body: bytes, model: type[M]) -> M:
         raise InvalidRequestError(reason(error, "body")) from error
 
 
-def _read_form(body: bytes, boundary: bytes) -> tuple[FormPart, FileMetadataIn]:
-    form = parse_form(body, boundary)
-    file, metadata = form.get("file"), form.get("metadata")
-    if file is None or not file.filename or metadata is None:
-        raise InvalidRequestError("The form takes a file `file` with a name, and a field `metadata`.")
+async def _receive_head(body: ArrivingBody, boundary: bytes) -> Form:
+    """Receive a form up to the contents of its file.
+
+    Raises:
+        MalformedRequestError: it did not arrive whole, or is none.
+        InvalidRequestError: it has no file.
+        PayloadTooLargeError: the file does not begin within the first ``FORM_BYTES``.
+    """
+    form = Form(boundary)
+    while body.has_more:
+        await body.receive_more()
+        is_at_file = form.read(body.data)
+        if (form.start if is_at_file else len(body.data)) > FORM_BYTES:
+            raise PayloadTooLargeError(f"The file of the form begins within its first {FORM_BYTES} bytes.")
+        if is_at_file:
+            return form
+    raise MalformedRequestError("The form has no end.")
+
+
+def _read_head(form: Form) -> tuple[str, FileMetadataIn]:
+    """Name of the file, and what the field before it says."""
+    metadata = form.fields.get("metadata")
+    if form.name != "file" or not form.filename or metadata is None:
+        raise InvalidRequestError("The form takes a field `metadata`, and after it a file `file` with a name.")
     try:
-        return file, FileMetadataIn.model_validate(orjson.loads(metadata.data))
+        return form.filename, FileMetadataIn.model_validate(orjson.loads(metadata))
     except orjson.JSONDecodeError as error:
         raise InvalidRequestError(f"metadata: it is not JSON: {error}.") from error
     except ValidationError as error:

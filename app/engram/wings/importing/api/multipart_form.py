@@ -1,26 +1,88 @@
-"""Parts of a multipart body (RFC 7578) that arrived whole, read by the standard library."""
+"""Parts of a multipart body (RFC 7578), read as it arrives up to the contents of its file."""
 
-from dataclasses import dataclass
 from email.message import Message
 from email.parser import HeaderParser
 
-from engram.context.errors import MalformedRequestError
+from engram.context.errors import InvalidRequestError, MalformedRequestError
 
 MOST_PARTS = 16
 MOST_HEADER_BYTES = 8 * 1024
+_HEADERS_END = b"\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class FormPart:
-    """A field of a form.
+class Form:
+    """A form whose fields stand before its file, so that they can be judged before the file is received.
 
     Attributes:
-        filename: None: the field is no file.
+        fields: name -> contents of the fields before the file.
+        name: of the field that is the file.
+        filename: None: the form was not read up to the file yet.
+        start: offset of the file's contents in the body.
     """
 
-    name: str
-    filename: str | None
-    data: bytes
+    def __init__(self, boundary: bytes) -> None:
+        """``boundary`` stands between the parts."""
+        self._delimiter = b"\r\n--" + boundary
+        self._place = 0  # behind the last delimiter
+        self._parts = 0
+        self.fields: dict[str, bytes] = {}
+        self.name = ""
+        self.filename: str | None = None
+        self.start = 0
+
+    def read(self, body: bytearray) -> bool:
+        """Go on reading a body of which more arrived; return whether the contents of the file begin.
+
+        Raises:
+            MalformedRequestError: the body is no form with this boundary.
+            InvalidRequestError: the form ends without a file.
+        """
+        if self._place == 0 and not self._find_first(body):
+            return False
+        while True:
+            if body.startswith(b"--", self._place):
+                raise InvalidRequestError("The form has no file.")
+            head_end = body.find(_HEADERS_END, self._place, self._place + MOST_HEADER_BYTES + len(_HEADERS_END))
+            head = bytes(body[self._place : head_end]) if head_end >= 0 else b""
+            if self._delimiter in head or (head_end < 0 and len(body) - self._place > MOST_HEADER_BYTES):
+                raise MalformedRequestError("A part of the form has no headers, or too long ones.")
+            if head_end < 0:
+                return False
+            name, filename = _parse_headers(head)
+            start = head_end + len(_HEADERS_END)
+            if filename is not None:
+                self.name, self.filename, self.start = name, filename, start
+                return True
+            end = body.find(self._delimiter, start)
+            if end < 0:
+                return False
+            self._parts += 1
+            if self._parts == MOST_PARTS:  # the file is one too
+                raise MalformedRequestError(f"The body is no multipart form of 1 to {MOST_PARTS} parts.")
+            self.fields[name] = bytes(body[start:end])
+            self._place = end + len(self._delimiter)
+
+    def cut_file(self, body: bytearray) -> bytes:
+        """Return the contents of the file, of the whole body.
+
+        Raises:
+            MalformedRequestError: the form has no end.
+        """
+        end = body.find(self._delimiter, self.start)
+        if end < 0 or body.find(self._delimiter + b"--", end) < 0:
+            raise MalformedRequestError("The form has no end.")
+        with memoryview(body) as view, view[self.start : end] as file:
+            return bytes(file)
+
+    def _find_first(self, body: bytearray) -> bool:
+        first = body.find(self._delimiter[2:])
+        before = bytes(body[: MOST_HEADER_BYTES if first < 0 else first])
+        if before.strip() and not (first < 0 and self._delimiter[2:].startswith(before.lstrip())):
+            raise MalformedRequestError("The body is no multipart form with this boundary.")
+        if first < 0:
+            return False
+        self._place = first + len(self._delimiter) - 2
+        return True
 
 
 def read_boundary(content_type: str) -> bytes | None:
@@ -33,23 +95,8 @@ def read_boundary(content_type: str) -> bytes | None:
     return boundary.encode() if isinstance(boundary, str) and boundary else None
 
 
-def parse_form(body: bytes, boundary: bytes) -> dict[str, FormPart]:
-    """Split a body into its fields, by their names.
-
-    Raises:
-        MalformedRequestError: the body is no form with this boundary.
-    """
-    first, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary, MOST_PARTS + 1)
-    if first.strip() or len(parts) < 2 or not parts[-1].startswith(b"--"):
-        raise MalformedRequestError(f"The body is no multipart form of 1 to {MOST_PARTS} parts.")
-    fields = [_parse_part(part) for part in parts[:-1]]
-    return {field.name: field for field in fields}
-
-
-def _parse_part(part: bytes) -> FormPart:
-    head, end, data = part.partition(b"\r\n\r\n")
-    if not end or len(head) > MOST_HEADER_BYTES:
-        raise MalformedRequestError("A part of the form has no headers, or too long ones.")
+def _parse_headers(head: bytes) -> tuple[str, str | None]:
+    """Name of a field, and of its file if it is one."""
     try:
         headers = HeaderParser().parsestr(head.decode().lstrip("\r\n"))
     except UnicodeDecodeError as error:
@@ -58,4 +105,4 @@ def _parse_part(part: bytes) -> FormPart:
     filename = headers.get_param("filename", header="content-disposition")
     if not isinstance(name, str):
         raise MalformedRequestError("A part of the form has no name.")
-    return FormPart(name, filename if isinstance(filename, str) else None, data)
+    return name, filename if isinstance(filename, str) else None

@@ -10,6 +10,8 @@ from pathlib import Path
 from engram.context.errors import InvalidRequestError
 from engram.wings.importing.conversion.formats import KINDS, find_kind, is_lock_file
 
+NAME_CHARACTERS = 400
+"""Of the name of a document at most: passage ids begin with it and end at 512 characters."""
 _BLANK_BYTES = 1_024
 """A file of more is no empty one, whatever it holds."""
 

@@ -14,15 +14,12 @@ from engram.services.corpus.document_service import DocumentChange, DocumentServ
 from engram.storage.corpus import document_manifest, reader_sets
 from engram.storage.database import Database
 from engram.storage.jobs import jobs
-from engram.wings.importing.conversion.folder import escape_name
 from engram.wings.importing.conversion.formats import KINDS, find_kind, is_lock_file
-from engram.wings.importing.services.file_tokens import FileToken, Step
+from engram.wings.importing.services.file_tokens import FOLDER, FileToken, Step, is_name, name_source
 from engram.wings.importing.storage import pending_documents
 
 log = structlog.get_logger(__name__)
 
-FOLDER = "oikb"
-"""Folder of all documents that a sync tool brings, and what their sources begin with."""
 PENDING, COMPLETED, FAILED = "pending", "completed", "failed"
 JOB_STATES = {"succeeded": COMPLETED, "failed": FAILED, "cancelled": FAILED}
 
@@ -103,25 +100,26 @@ class KnowledgeSync:
         moved = {
             move.source: held[move.before]
             for move in steps.moved
-            if move.before in held and move.source in listed.keys() - pending.keys()
+            if move.before in held and move.source in listed.keys() - pending.keys() and is_name(move.source)
         }
+        upload |= {source for source in listed.keys() - held.keys() if not is_name(source)}  # refused with a reason
         added, modified, deleted = [], [], []
         for source, one in listed.items():
             if source in moved:
                 before = moved[source].source
-                token = FileToken(name, before, moved[source].digest, Step.MOVE, source)
+                token = FileToken.of(name, moved[source], Step.MOVE, source)
                 if _keeps_name(before, source):
                     deleted.append(StaleFile(*_split(before), token))
                 else:
                     modified.append(StaleFile(one.path, one.filename, token))
             elif source in upload and source in held:
-                token = FileToken(name, source, held[source].digest, Step.KEEP)
+                token = FileToken.of(name, held[source], Step.KEEP)
                 modified.append(StaleFile(one.path, one.filename, token))
             elif source in upload:
                 added.append(one)
         unmodified = len(listed) - len(added) - len(modified) - len(deleted)
         deleted += [
-            StaleFile(*_split(source), FileToken(name, source, held[source].digest))
+            StaleFile(*_split(source), FileToken.of(name, held[source]))
             for source in steps.delete
             if source in held
         ]
@@ -145,7 +143,7 @@ class KnowledgeSync:
         done = 0
         for token in sorted(tokens, key=lambda one: one.step is Step.DELETE):  # moves come first
             document = held.get(token.source)
-            if document is None or document.folder != FOLDER or document.digest != token.digest:
+            if document is None or document.folder != FOLDER or not token.is_of(document):
                 continue
             try:
                 if token.step is Step.MOVE and token.target is not None:
@@ -169,7 +167,7 @@ class KnowledgeSync:
         waiting = len(self._list_pending(scope))
         if waiting:
             raise ConflictError(f"{waiting} files are still being ingested; try again once that is done.")
-        tokens = [FileToken(scope.collection.name, one.source, one.digest) for one in self.list_files(scope)]
+        tokens = [FileToken.of(scope.collection.name, one) for one in self.list_files(scope)]
         return self.clean(scope, tokens)
 
     def list_files(self, scope: Scope) -> list[HeldDocument]:
@@ -242,12 +240,6 @@ class KnowledgeSync:
 def build_missing_file_error() -> NotFoundError:
     """Make the error for a file that is not there, of whichever knowledge base."""
     return NotFoundError("There is no such file.")
-
-
-def name_source(path: str, filename: str) -> str:
-    """Name the document of a file. A quotation mark becomes ``%22``, as multipart bodies carry it."""
-    place = f"{path}/{filename}" if path else filename
-    return escape_name(f"{FOLDER}/{place}").replace('"', "%22")
 
 
 def _split(source: str) -> tuple[str, str]:
