@@ -48,11 +48,12 @@ def _say_trace(trace: Mapping[str, Any]) -> None:
     for hop in trace["hops"]:
         say(f"hop {hop['hop']}: {format_count(hop['candidates'], 'candidate')} from {', '.join(hop['entities'])}")
         for row in hop["sentences"]:
+            names = ", ".join(row["activated_by"]) or "no name"
             say(
                 f"     [{row['sentence_id']}] {row['score']:.3f} = activation {row['activation']:.3f} x "
                 f"semantic {row['semantic']:.3f} x task {row['task_factor']:.3f} x time "
                 f"{row['time_factor']:.3f} (normalised), recall {row['recall_probability']:.3f}, "
-                f"by {row['activated_by']}"
+                f"by {names}"
             )
             say_sentence_causes(row)
     if trace["collapsed"]:
