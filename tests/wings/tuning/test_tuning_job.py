@@ -1,8 +1,9 @@
 """Generations: learned by a job, withdrawn with their verdicts, proved by ``verify``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from engram.wings.tuning.core.learn_adapter import Adapter
 from engram.wings.tuning.parts import tuning_of
 from engram.wings.tuning.services.learning_process import learn_apart
 from engram.wings.tuning.services.tuning_job import TUNE, TuningJob
+from engram.wings.tuning.services.tuning_lesson import LoggedSamples
 from engram.wings.tuning.storage import tuning_generations
 from engram.wings.tuning.wing import WING
 from tests.services.erasure.test_erasure_service import erase
@@ -146,27 +148,52 @@ def test_an_erased_person_withdraws_what_the_verdicts_taught(
     undo.assert_verified(application, curie)
 
 
-def test_verdicts_that_are_revoked_meanwhile_teach_nothing(
-    application: Application, scope: Scope, judged: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learned: list[Sequence[int]] = []
+def tune_while(application: Application, scope: Scope, change: Callable[[], object]) -> list[LoggedSamples]:
+    """Learn a generation while something changes, once, before it is stored; the samples of each round."""
+    rounds: list[LoggedSamples] = []
 
     class SlowJob(TuningJob):
-        def _store(self, writer: Writer, work: Work, samples: object, attempt: object) -> bool:
-            learned.append(samples.events)  # type: ignore[attr-defined]
-            if len(learned) == 1:
-                other = application.database
-                with other.write() as beside:
-                    application.learning.revocation.take_back(beside, scope.collection.id, judged[:1])
-            return super()._store(writer, work, samples, attempt)  # type: ignore[arg-type]
+        def _store(self, writer: Writer, work: Work, samples: LoggedSamples, attempt: Any) -> bool:
+            rounds.append(samples)
+            if len(rounds) == 1:
+                change()
+            return super()._store(writer, work, samples, attempt)
 
     tuning_of(application).tuning.request(scope)
     handler = SlowJob(application.database, lambda: application.models.encoder, rule=PERMISSIVE)
     run_again(application, runner(application, tune=handler))
-    assert learned == [judged, judged[1:]]
+    return rounds
+
+
+def test_verdicts_that_are_revoked_meanwhile_teach_nothing(
+    application: Application, scope: Scope, judged: list[int]
+) -> None:
+    def revoke_beside() -> None:
+        with application.database.write() as beside:
+            application.learning.revocation.take_back(beside, scope.collection.id, judged[:1])
+
+    rounds = tune_while(application, scope, revoke_beside)
+    assert [[event.id for event in samples.events] for samples in rounds] == [judged, judged[1:]]
     (made,) = state.rows(application, scope.collection.name, "tuning_generation")
     assert made["verdict_count"] == len(judged) - 1
     undo.assert_verified(application, scope.collection.name)
+
+
+def test_verdicts_that_are_anonymised_meanwhile_teach_nothing(
+    application: Application, curie: str, scope: Scope
+) -> None:
+    judge_questions(application, curie, JUDGED[:3])
+    (said,) = judge_questions(application, curie, JUDGED[3:4], judge="quuxina")
+
+    def anonymise() -> None:
+        erase(application, curie, kind="judge", name="quuxina", anonymise=True)
+        application.learning.learner.apply(scope.collection.id, [said])
+        assert state.event_statuses(application, curie)[said] == "applied"
+
+    words = JUDGED[3][0]
+    rounds = tune_while(application, scope, anonymise)
+    assert [words in {one.text for one in samples.questions} for samples in rounds] == [True, False]
+    undo.assert_verified(application, curie)
 
 
 def test_passages_with_readers_teach_nothing(

@@ -98,12 +98,13 @@ class TuningJob:
     def _store(self, writer: Writer, work: Work, samples: LoggedSamples, attempt: _Attempt) -> bool:
         """Store the attempt, and have it serve if it was accepted.
 
-        False, and nothing is stored, if a verdict of it was revoked meanwhile, or the encoder exchanged.
+        False, and nothing is stored, if a verdict of it was revoked or anonymised meanwhile, or the encoder exchanged.
         """
         target = samples.collection
         work.lock(writer)
         collections.lock_learning(writer, target.id, exclusive=True)
-        if tuning_samples.count_events(writer, target.id, samples.events) < len(samples.events):
+        questions = [one.id for one in samples.questions]
+        if not set(samples.events).issubset(tuning_samples.list_events(writer, target.id, questions)):
             return False
         now = collections.load_by_id(writer, target.id)
         if now.encoder_fingerprint != target.encoder_fingerprint:
@@ -118,7 +119,7 @@ class TuningJob:
             figures=attempt.figures,
             judged_count=samples.judged_count,
             question_count=len(samples.questions),
-            events=samples.events,
+            events=[event.id for event in samples.events],
         )
         serves = attempt.accepted and tuning_generations.load_progress(writer, target.id).is_on
         if serves:

@@ -20,7 +20,7 @@ from engram.wings.tuning.core.bert_gradients import BertWeights
 from engram.wings.tuning.core.learn_adapter import TuningOptions, TuningSamples
 from engram.wings.tuning.services.learning_process import Lesson
 from engram.wings.tuning.storage import tuning_samples
-from engram.wings.tuning.storage.tuning_samples import JudgedSupport, PassageVectors
+from engram.wings.tuning.storage.tuning_samples import AppliedVerdict, JudgedSupport, PassageVectors
 
 MOST_QUESTIONS = 3_000
 """Judged questions that one generation is learned from."""
@@ -66,7 +66,7 @@ class LoggedSamples:
     collection: Collection
     judged_count: int
     questions: Sequence[JudgedQuestion]
-    events: Sequence[int]
+    events: Sequence[AppliedVerdict]
     passages: PassageVectors
     unjudged: Sequence[str]
 

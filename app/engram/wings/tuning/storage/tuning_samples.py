@@ -34,6 +34,17 @@ class JudgedSupport:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedVerdict:
+    """One application of a verdict.
+
+    A verdict that is anonymised keeps its id and is applied again, with other words and another ``sequence``.
+    """
+
+    id: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
 class PassageVectors:
     """Passages in the order of their ids.
 
@@ -66,29 +77,17 @@ def load_supports(reader: Reader, collection_id: int, limit: int) -> list[Judged
     return [JudgedSupport(**row._asdict()) for row in rows]
 
 
-def list_events(reader: Reader, collection_id: int, questions: Sequence[int]) -> list[int]:
-    """List the verdicts that count for these questions."""
+def list_events(reader: Reader, collection_id: int, questions: Sequence[int]) -> list[AppliedVerdict]:
+    """List the verdicts that count for these questions, in the order of their ids."""
     rows = reader.rows(
         f"""
-        SELECT event.id FROM {WANTED_IDS}
+        SELECT event.id, event.applied_sequence AS sequence FROM {WANTED_IDS}
         {join_by_index("feedback_event event", "event.question_id = wanted.id AND event.status = 'applied'")}
         ORDER BY event.id
         """,
         {"collection": collection_id, "ids": integers(questions)},
     )
-    return [row.id for row in rows]
-
-
-def count_events(reader: Reader, collection_id: int, events: Sequence[int]) -> int:
-    """Count those of the verdicts that count now."""
-    counted: int = reader.scalar(
-        f"""
-        SELECT count(*) FROM {WANTED_IDS}
-        {join_by_index("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
-        """,
-        {"collection": collection_id, "ids": integers(events)},
-    )
-    return counted
+    return [AppliedVerdict(**row._asdict()) for row in rows]
 
 
 def load_passages(reader: Reader, collection_id: int, step: int, wanted: Sequence[int]) -> PassageVectors:
