@@ -33,7 +33,7 @@ HELD = {
     "frontends": "rows (pulled_score)",
     "history": "open jobs (replay)",
     "sessions": "rows (session) and open jobs (session)",
-    "tuning": "rows (tuning_switch)",
+    "tuning": "rows (tuning_state)",
 }
 EMPTY = dict.fromkeys((wing.name for wing in list_installed_wings()), "")
 REFUSALS = {

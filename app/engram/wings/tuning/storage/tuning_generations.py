@@ -127,21 +127,30 @@ def add(
 ) -> int:
     """Store an attempt, with the verdicts of an adapter that is kept; return its number.
 
+    Processes keep adapters by number, so a number is never used again.
+
     Args:
         events: verdicts that it was learned from.
     """
     number: int = writer.scalar(
         """
+        INSERT INTO tuning_state (collection_id, last_number) VALUES (%(collection)s, 1)
+        ON CONFLICT (collection_id) DO UPDATE SET last_number = tuning_state.last_number + 1
+        RETURNING last_number
+        """,
+        {"collection": collection_id},
+    )
+    writer.execute(
+        """
         INSERT INTO tuning_generation
             (collection_id, number, adapter, encoder_fingerprint, accepted, reason, figures, judged_count,
              question_count, verdict_count)
-        SELECT %(collection)s, 1 + coalesce(max(number), 0), %(adapter)s, %(fingerprint)s, %(accepted)s, %(reason)s,
-               %(figures)s, %(judged)s, %(questions)s, %(verdicts)s
-        FROM tuning_generation WHERE collection_id = %(collection)s
-        RETURNING number
+        VALUES (%(collection)s, %(number)s, %(adapter)s, %(fingerprint)s, %(accepted)s, %(reason)s, %(figures)s,
+                %(judged)s, %(questions)s, %(verdicts)s)
         """,
         {
             "collection": collection_id,
+            "number": number,
             "adapter": adapter,
             "fingerprint": encoder_fingerprint,
             "accepted": accepted,
@@ -234,7 +243,7 @@ def load_progress(reader: Reader, collection_id: int) -> Progress:
     """Load what says whether a collection's tuning is due."""
     row = reader.row(
         """
-        SELECT coalesce((SELECT is_on FROM tuning_switch WHERE collection_id = %(collection)s), true) AS is_on,
+        SELECT coalesce((SELECT is_on FROM tuning_state WHERE collection_id = %(collection)s), true) AS is_on,
                (SELECT count(*) FROM question WHERE collection_id = %(collection)s) AS judged_count,
                (
                    SELECT judged_count FROM tuning_generation
@@ -253,7 +262,7 @@ def set_switch(writer: Writer, collection_id: int, *, is_on: bool) -> None:
     """Switch the tuning of a collection."""
     writer.execute(
         """
-        INSERT INTO tuning_switch (collection_id, is_on) VALUES (%(collection)s, %(is_on)s)
+        INSERT INTO tuning_state (collection_id, is_on) VALUES (%(collection)s, %(is_on)s)
         ON CONFLICT (collection_id) DO UPDATE SET is_on = excluded.is_on
         """,
         {"collection": collection_id, "is_on": is_on},
