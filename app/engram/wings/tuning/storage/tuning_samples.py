@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engram.storage.column_parameters import decode_column, decode_vectors, integers
 from engram.storage.database import Reader
+from engram.storage.erasure.erased_log import ERASED_QUESTION
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 
 
@@ -58,21 +59,25 @@ class PassageVectors:
 
 
 def load_supports(reader: Reader, collection_id: int, limit: int) -> list[JudgedSupport]:
-    """Load the supports of the newest ``limit`` judged questions, the newest question first."""
+    """Load the supports of the newest ``limit`` judged questions, the newest question first.
+
+    Questions whose words were erased are left out: the name in place of them teaches nothing.
+    """
     rows = reader.rows(
         f"""
         SELECT newest.id AS question_id, newest.text, s.passage_id, p.reader_set_id IS NULL AS is_open,
                held.support, held.perplexity, held.judge_statements AS statements
         FROM (
             SELECT id, text, collection_id FROM question
-            WHERE collection_id = %(collection)s ORDER BY id DESC LIMIT %(limit)s
+            WHERE collection_id = %(collection)s AND NOT starts_with(text, %(erased)s)
+            ORDER BY id DESC LIMIT %(limit)s
         ) AS newest
         {join_by_index("question_support held", "held.question_id = newest.id")}
         {join_by_index("sentence s", "s.id = held.sentence_id")}
         {join_by_index("passage p", "p.id = s.passage_id")}
         ORDER BY newest.id DESC, held.sentence_id
         """,
-        {"collection": collection_id, "limit": limit},
+        {"collection": collection_id, "limit": limit, "erased": ERASED_QUESTION},
     )
     return [JudgedSupport(**row._asdict()) for row in rows]
 
