@@ -1345,7 +1345,7 @@ CREATE TABLE tuning_generation (
     CONSTRAINT tuning_generation_number_check CHECK (number > 0)
 );
 COMMENT ON TABLE tuning_generation IS 'Attempts to tune a collection''s question encoder, accepted or not.';
-COMMENT ON COLUMN tuning_generation.number IS '1 for a collection''s first attempt; never used again, not even after a reset.';
+COMMENT ON COLUMN tuning_generation.number IS '1 for a collection''s first attempt; a reset begins no new count.';
 COMMENT ON COLUMN tuning_generation.adapter IS 'The adapter''s maps; null if it was refused or withdrawn.';
 COMMENT ON COLUMN tuning_generation.encoder_fingerprint IS 'Fingerprint of the encoder that it was learned for.';
 COMMENT ON COLUMN tuning_generation.accepted IS 'Whether held-out verdicts accepted it.';
@@ -1373,7 +1373,7 @@ CREATE TABLE tuning_state (
 );
 COMMENT ON TABLE tuning_state IS 'Collections whose tuning was tried or switched.';
 COMMENT ON COLUMN tuning_state.is_on IS 'Whether the collection may be tuned.';
-COMMENT ON COLUMN tuning_state.last_number IS 'Number of its latest generation. It outlives a reset.';
+COMMENT ON COLUMN tuning_state.last_number IS 'Number of its latest generation; outlives a reset.';
 
 -- References
 

@@ -175,11 +175,11 @@ def test_going_back_and_switching_off(
         tune(scope)
     service = tuning_of(application).tuning
     for change, serving in (
-        (lambda: service.roll_back(scope, 1), 1),
-        (lambda: service.roll_back(scope, 0), 0),
-        (lambda: service.switch(scope, is_on=True), 2),
-        (lambda: service.switch(scope, is_on=False), 0),
+        ({"serving": 1}, 1),
+        ({"serving": 0}, 0),
+        ({"is_on": True}, 2),
+        ({"is_on": False}, 0),
     ):
-        change()
+        service.change(scope, **change)  # type: ignore[arg-type]
         assert service.load_standing(scope).serving == serving
         assert ask(application, scope).plan.question_generation == serving

@@ -18,7 +18,7 @@ from engram.wings.tuning.core.learn_adapter import Adapter
 from engram.wings.tuning.parts import tuning_of
 from engram.wings.tuning.services.learning_process import learn_apart
 from engram.wings.tuning.services.tuning_job import TUNE, TuningJob
-from engram.wings.tuning.services.tuning_lesson import LoggedSamples
+from engram.wings.tuning.services.tuning_lesson import LoggedSamples, load_samples
 from engram.wings.tuning.storage import tuning_generations
 from engram.wings.tuning.wing import WING
 from tests.services.erasure.test_erasure_service import erase
@@ -120,6 +120,39 @@ def test_a_revoked_verdict_withdraws_what_it_taught_in_the_same_transaction(
     assert find_serving(application, scope) == 3
 
 
+def test_an_earlier_generation_serves_after_a_withdrawal_by_request(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    for _ in range(3):
+        tune(scope)
+    service = tuning_of(application).tuning
+    service.change(scope, serving=2)
+    service.change(scope, withdrawn=2)
+    assert find_serving(application, scope) == 1
+    assert count_open_jobs(application, scope) == 1
+    listed = state.rows(application, scope.collection.name, "tuning_verdict")
+    assert {row["generation"] for row in listed} == {1, 3}
+    with pytest.raises(InvalidRequestError, match=r"Generation 2 of .* was withdrawn"):
+        service.change(scope, withdrawn=2)
+    with pytest.raises(InvalidRequestError, match=r"Generation 9 of .* does not exist"):
+        service.change(scope, withdrawn=9)
+    undo.assert_verified(application, scope.collection.name)
+
+
+def test_a_change_that_cannot_be_made_in_full_changes_nothing(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    service = tuning_of(application).tuning
+    with pytest.raises(InvalidRequestError, match="does not exist"):
+        service.change(scope, withdrawn=1, serving=9)
+    with pytest.raises(InvalidRequestError, match="is off"):
+        service.change(scope, is_on=False, serving=1)
+    standing = service.load_standing(scope)
+    assert (standing.is_on, standing.serving) == (True, 1)
+    assert standing.generations[0].usable
+
+
 def test_nothing_is_withdrawn_if_the_transaction_fails(
     application: Application, scope: Scope, judged: list[int], tune: Tune
 ) -> None:
@@ -196,17 +229,41 @@ def test_verdicts_that_are_anonymised_meanwhile_teach_nothing(
     undo.assert_verified(application, curie)
 
 
+def test_passages_that_get_readers_meanwhile_teach_nothing(
+    application: Application, scope: Scope, judged: list[int]
+) -> None:
+    readers = application.corpus.readers
+    rounds = tune_while(application, scope, lambda: readers.set_of_passage(scope, "tokyo", ["user:ana"]))
+    assert [len(samples.questions) for samples in rounds] == [len(JUDGED), len(JUDGED) - 1]
+
+
+def test_a_job_that_was_queued_before_tuning_was_switched_off_learns_nothing(
+    application: Application, scope: Scope, judged: list[int]
+) -> None:
+    tuning = tuning_of(application).tuning
+    job = tuning.request(scope)
+    tuning.change(scope, is_on=False)
+    finish_jobs(application)
+    done = application.jobs.jobs.job(scope, job)
+    assert done.result == {"generation": None, "accepted": False, "reason": "not learned: tuning is off"}
+    assert tuning.load_standing(scope).generations == []
+
+
 def test_passages_with_readers_teach_nothing(
     application: Application, scope: Scope, judged: list[int], tune: Tune
 ) -> None:
     readers = application.corpus.readers
     readers.set_of_passage(scope, "tokyo", ["user:ana"])
+    with application.database.read() as reader:
+        compared = load_samples(reader, scope.collection).passages.ids.tolist()
+    names = {row["id"]: row["external_id"] for row in state.rows(application, scope.collection.name, "passage")}
+    assert sorted({*names.values()} - {names[one] for one in compared}) == ["tokyo"]
     tune(scope)
     (made,) = tuning_of(application).tuning.load_standing(scope).generations
     assert made.question_count == len(JUDGED) - 1
     readers.set_of_passage(scope, "warsaw", ["user:ana"])
     assert find_serving(application, scope) == 1
-    tuning_of(application).tuning.maintain(lambda: False)
+    tuning_of(application).tuning.withdraw_exposed(lambda: False)
     assert find_serving(application, scope) == 0
     assert count_open_jobs(application, scope) == 1
 
@@ -276,8 +333,8 @@ def test_another_encoder_begins_without_a_generation(
         staged_embeddings.enter(writer, scope.collection.id, SOME_ENCODER)
     assert find_serving(application, scope) == 0
     with pytest.raises(InvalidRequestError, match="belongs to another encoder"):
-        tuning_of(application).tuning.roll_back(scope, 1)
-    tuning_of(application).tuning.switch(scope, is_on=True)
+        tuning_of(application).tuning.change(scope, serving=1)
+    tuning_of(application).tuning.change(scope, is_on=True)
     assert find_serving(application, scope) == 0
 
 

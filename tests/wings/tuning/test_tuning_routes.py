@@ -105,16 +105,16 @@ def test_attempts_are_due_by_judged_questions(
     tuning = tuning_of(application).tuning
 
     def count_queued() -> int:
-        tuning.maintain(lambda: False)
+        tuning.queue_due(lambda: False)
         return sum(
             job["kind"] == "tune" and job["status"] == "queued" for job in state.rows(application, curie, "job")
         )
 
     assert count_queued() == 0
     monkeypatch.setattr("engram.wings.tuning.services.tuning_service.FIRST_QUESTIONS", len(JUDGED))
-    tuning.switch(scope, is_on=False)
+    tuning.change(scope, is_on=False)
     assert count_queued() == 0
-    tuning.switch(scope, is_on=True)
+    tuning.change(scope, is_on=True)
     assert count_queued() == 1
     assert count_queued() == 1
     application.jobs.runner.run_ready()

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 TUNE = JobKind("tune", "tuning", single=True)
 ROUNDS = 3
-"""Times that verdicts may be revoked while a generation is learned; it is learned anew each time."""
+"""Times that a generation is learned anew because some of its samples were taken back meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,10 @@ class TuningJob:
         Raises:
             GoneError: the collection was deleted meanwhile.
             EncoderNotTunableError: its encoder cannot be tuned.
-            RuntimeError: verdicts were revoked during each round.
+            RuntimeError: what it learned from was taken back during each round.
         """
+        if self._finish_if_off(work):
+            return
         for _ in range(ROUNDS):
             with self._database.snapshot() as reader:
                 collection = collections.load_by_id(reader, work.job.collection_id)
@@ -69,8 +71,17 @@ class TuningJob:
             with self._database.write() as writer:
                 if self._store(writer, work, samples, attempt):
                     return
-            log.info("verdicts revoked while they taught, once more", collection=collection.name)
-        raise RuntimeError(f"verdicts were revoked during each of {ROUNDS} attempts to learn from them")
+            log.info("samples taken back while they were learned from, once more", collection=collection.name)
+        raise RuntimeError(f"samples were taken back during each of {ROUNDS} attempts to learn from them")
+
+    def _finish_if_off(self, work: Work) -> bool:
+        """Close the job without an attempt if the collection's tuning was switched off since it was queued."""
+        with self._database.write() as writer:
+            work.lock(writer)
+            if tuning_generations.load_progress(writer, work.job.collection_id).is_on:
+                return False
+            work.finish(writer, {"generation": None, "accepted": False, "reason": "not learned: tuning is off"})
+            return True
 
     def let_go(self, writer: Writer, job: Job) -> None:
         """Do nothing: a generation is stored by the last transaction alone."""
@@ -98,13 +109,16 @@ class TuningJob:
     def _store(self, writer: Writer, work: Work, samples: LoggedSamples, attempt: _Attempt) -> bool:
         """Store the attempt, and have it serve if it was accepted.
 
-        False, and nothing is stored, if a verdict of it was revoked or anonymised meanwhile, or the encoder exchanged.
+        False, and nothing is stored, if meanwhile a verdict was revoked or anonymised, one of its passages got
+        readers, or the encoder was exchanged.
         """
         target = samples.collection
         work.lock(writer)
         collections.lock_learning(writer, target.id, exclusive=True)
         questions = [one.id for one in samples.questions]
         if not set(samples.events).issubset(tuning_samples.list_events(writer, target.id, questions)):
+            return False
+        if tuning_samples.concern_hidden_passages(writer, target.id, questions):
             return False
         now = collections.load_by_id(writer, target.id)
         if now.encoder_fingerprint != target.encoder_fingerprint:

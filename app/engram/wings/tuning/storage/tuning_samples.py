@@ -95,6 +95,21 @@ def list_events(reader: Reader, collection_id: int, questions: Sequence[int]) ->
     return [AppliedVerdict(**row._asdict()) for row in rows]
 
 
+def concern_hidden_passages(reader: Reader, collection_id: int, questions: Sequence[int]) -> bool:
+    """Tell whether a verdict on one of these questions concerns a passage that has readers."""
+    found = reader.row(
+        f"""
+        SELECT 1 FROM {WANTED_IDS}
+        {join_by_index("question_support held", "held.question_id = wanted.id")}
+        {join_by_index("sentence s", "s.id = held.sentence_id")}
+        {join_by_index("passage p", "p.id = s.passage_id AND p.reader_set_id IS NOT NULL")}
+        LIMIT 1
+        """,
+        {"collection": collection_id, "ids": integers(questions)},
+    )
+    return found is not None
+
+
 def load_passages(reader: Reader, collection_id: int, step: int, wanted: Sequence[int]) -> PassageVectors:
     """Load the base keys of the open passages whose id is a multiple of ``step``, and of those that are wanted."""
     row = reader.row(

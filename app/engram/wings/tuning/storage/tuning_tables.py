@@ -28,7 +28,11 @@ tuning_generation = Table(
     "tuning_generation",
     metadata,
     build_collection_column(),
-    require("number", BigInteger, comment="1 for a collection's first attempt; never used again, not even after a reset."),
+    require(
+        "number",
+        BigInteger,
+        comment="1 for a collection's first attempt; a reset begins no new count.",
+    ),
     Column("adapter", LargeBinary, comment="The adapter's maps; null if it was refused or withdrawn."),
     require("encoder_fingerprint", Text, comment="Fingerprint of the encoder that it was learned for."),
     require("accepted", Boolean, comment="Whether held-out verdicts accepted it."),
@@ -62,7 +66,7 @@ tuning_state = Table(
     metadata,
     build_collection_column(),
     require("is_on", Boolean, default="true", comment="Whether the collection may be tuned."),
-    require("last_number", BigInteger, default="0", comment="Number of its latest generation. It outlives a reset."),
+    require("last_number", BigInteger, default="0", comment="Number of its latest generation; outlives a reset."),
     PrimaryKeyConstraint("collection_id"),
     comment="Collections whose tuning was tried or switched.",
 )
