@@ -14,6 +14,7 @@ from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, observe_sql
+from engram.telemetry.stages import Stage, stage
 from engram.wings.tuning.core.learn_adapter import DEFAULT_OPTIONS
 from engram.wings.tuning.parts import tuning_of
 from engram.wings.tuning.services.tuned_questions import TunedQuestions
@@ -126,6 +127,27 @@ def test_a_query_sends_no_further_statement(
     before = count_statements()
     tune(scope, options=STRONG)
     assert count_statements() == before
+
+
+def test_questions_are_embedded_twice_only_while_a_generation_serves(
+    application: Application, scope: Scope, judged: list[int], tune: Tune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages: list[Stage] = []
+
+    def note(name: Stage) -> stage:
+        stages.append(name)
+        return stage(name)
+
+    def count_embedded() -> int:
+        ask(application, scope)  # a process notes what serves
+        stages.clear()
+        ask(application, scope)
+        return stages.count("embed")
+
+    monkeypatch.setattr("engram.services.question.plan.stage", note)
+    assert count_embedded() == 1
+    tune(scope, options=STRONG)
+    assert count_embedded() == 2
 
 
 def test_a_process_keeps_few_adapters(

@@ -16,9 +16,9 @@ from engram.storage.maintenance import staged_embeddings
 from engram.wings.tuning.core.acceptance import DEFAULT_RULE
 from engram.wings.tuning.core.learn_adapter import Adapter
 from engram.wings.tuning.parts import tuning_of
-from engram.wings.tuning.services.learning_process import learn_apart
+from engram.wings.tuning.services.learning_process import learn_in_subprocess
+from engram.wings.tuning.services.training_input import LoggedSamples, load_samples
 from engram.wings.tuning.services.tuning_job import TUNE, TuningJob
-from engram.wings.tuning.services.tuning_lesson import LoggedSamples, load_samples
 from engram.wings.tuning.storage import tuning_generations
 from engram.wings.tuning.wing import WING
 from tests.services.erasure.test_erasure_service import erase
@@ -28,7 +28,7 @@ from tests.support.jobs import run_again, runner
 from tests.support.tuned import JUDGED, PERMISSIVE, finish_jobs, judge_questions
 from tests.wings.tuning.conftest import Tune
 
-LEARN = "engram.wings.tuning.services.tuning_job.learn_apart"
+LEARN = "engram.wings.tuning.services.tuning_job.learn_in_subprocess"
 
 
 @pytest.fixture
@@ -303,17 +303,26 @@ def test_a_reset_removes_all_generations(
     assert find_serving(application, scope) == 0
 
 
-def test_learning_that_takes_too_long_is_told(
-    application: Application, scope: Scope, judged: list[int], tune: Tune, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ({"seconds": 0.0}, "not learned: it took longer than 0 seconds"),
+        ({"memory_bytes": 1 << 20}, "not learned: it needs more than 1 MB"),
+    ],
+)
+def test_learning_beyond_a_limit_is_told(
+    application: Application,
+    scope: Scope,
+    judged: list[int],
+    tune: Tune,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: dict[str, Any],
+    reason: str,
 ) -> None:
-    monkeypatch.setattr(LEARN, partial(learn_apart, seconds=0.0))
+    monkeypatch.setattr(LEARN, partial(learn_in_subprocess, **limit))
     job = tune(scope)
     assert job.result is not None
-    assert job.result["reason"] == "not learned: it took longer than 0 seconds"
-    monkeypatch.setattr(LEARN, partial(learn_apart, memory_bytes=1 << 20))
-    job = tune(scope)
-    assert job.result is not None
-    assert job.result["reason"] == "not learned: it broke off, or needs more than 1 MB"
+    assert job.result["reason"] == reason
 
 
 def test_a_worker_that_stops_learns_nothing(application: Application, scope: Scope, judged: list[int]) -> None:

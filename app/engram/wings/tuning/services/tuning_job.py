@@ -1,4 +1,4 @@
-"""The job that learns a generation: samples on a snapshot, learning apart, and one short transaction at the end."""
+"""The job that learns a generation: a snapshot for samples, a process to learn in, one transaction at the end."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -14,8 +14,12 @@ from engram.storage.database import Database, Writer
 from engram.storage.jobs.jobs import Job
 from engram.wings.tuning.core.acceptance import DEFAULT_RULE, Acceptance, AcceptanceRule, Gain, find_needs
 from engram.wings.tuning.core.learn_adapter import DEFAULT_OPTIONS, TuningOptions
-from engram.wings.tuning.services.learning_process import LearningLimitError, LearningStoppedError, learn_apart
-from engram.wings.tuning.services.tuning_lesson import LoggedSamples, build_lesson, load_samples
+from engram.wings.tuning.services.learning_process import (
+    LearningLimitError,
+    LearningStoppedError,
+    learn_in_subprocess,
+)
+from engram.wings.tuning.services.training_input import LoggedSamples, build_training_input, load_samples
 from engram.wings.tuning.storage import tuning_generations, tuning_samples
 
 log = structlog.get_logger(__name__)
@@ -97,9 +101,9 @@ class TuningJob:
         least = max(1, self._rule.least_needs)
         if needs < least:
             return _Attempt(None, False, f"not learned: verdicts on {needs} needs, of {least} at least", {})
-        lesson = build_lesson(tuning, samples, self._options, self._rule)
+        training = build_training_input(tuning, samples, self._options, self._rule)
         try:
-            trial = learn_apart(lesson, should_stop)
+            trial = learn_in_subprocess(training, should_stop)
         except LearningLimitError as error:
             return _Attempt(None, False, f"not learned: it {error}", {})
         found = trial.acceptance
