@@ -6,12 +6,13 @@ from functools import partial
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.services.auth.scope import Scope
 from engram.services.jobs.work import Work
-from engram.storage.database import Writer
+from engram.storage.database import Reader, Writer
 from engram.storage.maintenance import staged_embeddings
 from engram.wings.tuning.core.acceptance import DEFAULT_RULE
 from engram.wings.tuning.core.learn_adapter import Adapter
@@ -266,6 +267,31 @@ def test_passages_with_readers_teach_nothing(
     tuning_of(application).tuning.withdraw_exposed(lambda: False)
     assert find_serving(application, scope) == 0
     assert count_open_jobs(application, scope) == 1
+
+
+def test_one_failing_collection_keeps_no_other_from_its_withdrawal(
+    application: Application, scope: Scope, judged: list[int], tune: Tune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = f"0-{scope.collection.name}"
+    state.stage_passages(application, first, {"id": "bees", "text": "Bees fly."})
+    application.jobs.runner.run_ready()
+    tune(scope)
+    application.corpus.readers.set_of_passage(scope, "tokyo", ["user:ana"])
+    find_exposed, failed = tuning_generations.find_exposed, state.collection_id(application, first)
+    asked: list[int] = []
+
+    def fail_once(reader: Reader, collection_id: int) -> list[int]:
+        asked.append(collection_id)
+        if collection_id == failed:
+            raise LookupError
+        return find_exposed(reader, collection_id)
+
+    monkeypatch.setattr(tuning_generations, "find_exposed", fail_once)
+    with capture_logs() as logged:
+        application.list_wing_sweeps()["tuning"](lambda: False)
+    assert [entry["collection"] for entry in logged if entry["log_level"] == "error"] == [first]
+    assert asked.index(failed) < asked.index(scope.collection.id)
+    assert find_serving(application, scope) == 0
 
 
 def test_verify_finds_a_serving_generation_that_should_not(
