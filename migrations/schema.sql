@@ -1347,7 +1347,7 @@ CREATE TABLE tuning_generation (
     CONSTRAINT tuning_generation_number_check CHECK (number > 0)
 );
 COMMENT ON TABLE tuning_generation IS 'Attempts to tune a collection''s question encoder, accepted or not.';
-COMMENT ON COLUMN tuning_generation.number IS '1 for a collection''s first attempt.';
+COMMENT ON COLUMN tuning_generation.number IS '1 for a collection''s first attempt; a reset begins no new count.';
 COMMENT ON COLUMN tuning_generation.adapter IS 'The adapter''s maps; null if it was refused or withdrawn.';
 COMMENT ON COLUMN tuning_generation.encoder_fingerprint IS 'Fingerprint of the encoder that it was learned for.';
 COMMENT ON COLUMN tuning_generation.accepted IS 'Whether held-out verdicts accepted it.';
@@ -1367,12 +1367,15 @@ CREATE TABLE tuning_verdict (
 CREATE INDEX tuning_verdict_collection_id_event_id_idx ON tuning_verdict (collection_id, event_id);
 COMMENT ON TABLE tuning_verdict IS 'Verdicts that a generation with an adapter was learned from.';
 
-CREATE TABLE tuning_switch (
+CREATE TABLE tuning_state (
     collection_id BIGINT NOT NULL,
-    is_on BOOLEAN NOT NULL,
-    CONSTRAINT tuning_switch_pkey PRIMARY KEY (collection_id)
+    is_on BOOLEAN DEFAULT true NOT NULL,
+    last_number BIGINT DEFAULT 0 NOT NULL,
+    CONSTRAINT tuning_state_pkey PRIMARY KEY (collection_id)
 );
-COMMENT ON TABLE tuning_switch IS 'Collections whose tuning was switched; others have it on.';
+COMMENT ON TABLE tuning_state IS 'Collections whose tuning was tried or switched.';
+COMMENT ON COLUMN tuning_state.is_on IS 'Whether the collection may be tuned.';
+COMMENT ON COLUMN tuning_state.last_number IS 'Number of its latest generation; outlives a reset.';
 
 -- References
 
@@ -1450,7 +1453,7 @@ ALTER TABLE session_evidence ADD CONSTRAINT session_evidence_session_fkey FOREIG
 ALTER TABLE tuning_generation ADD CONSTRAINT tuning_generation_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 ALTER TABLE tuning_verdict ADD CONSTRAINT tuning_verdict_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE tuning_verdict ADD CONSTRAINT tuning_verdict_tuning_generation_fkey FOREIGN KEY(collection_id, generation) REFERENCES tuning_generation (collection_id, number) ON DELETE CASCADE;
-ALTER TABLE tuning_switch ADD CONSTRAINT tuning_switch_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
+ALTER TABLE tuning_state ADD CONSTRAINT tuning_state_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;
 
 -- The tenant of requests without a key
 

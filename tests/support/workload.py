@@ -131,9 +131,9 @@ def _tune(application: Application, scope: Scope) -> None:
     tuning = tuning_of(application).tuning
     tuning.request(scope)
     finish_jobs(application)
-    tuning.maintain(lambda: False)
+    tuning.sweep(lambda: False)
     for number in (0, 1):
-        tuning.roll_back(scope, number)
+        tuning.change(scope, serving=number)
     tuning.load_standing(scope)
     application.answers.question.answer(Query(text=QUESTIONS[0], scope=scope))
     application.revocation.verification.verify(scope)

@@ -33,7 +33,7 @@ HELD = {
     "frontends": "rows (pulled_score)",
     "history": "open jobs (replay)",
     "sessions": "rows (session) and open jobs (session)",
-    "tuning": "rows (tuning_switch)",
+    "tuning": "rows (tuning_state)",
 }
 EMPTY = dict.fromkeys((wing.name for wing in list_installed_wings()), "")
 REFUSALS = {
@@ -93,7 +93,7 @@ def filled(open_with: Open) -> None:
     stated = StatedFact(Triple("Ada", "born in", "Lund", 0, "entity", None, None, 1.0), "Ada was born in Lund.")
     facts_of(services).facts.state(docs, [stated], source="a letter")
     sessions_of(services).sessions.start(docs, NewSession(question="Where was Ada born?"))
-    tuning_of(services).tuning.switch(docs, is_on=False)
+    tuning_of(services).tuning.change(docs, is_on=False)
     history_of(services).past.request(docs, datetime(2026, 5, 1, tzinfo=UTC))
     services.corpus.collection_settings.configure(
         services.auth.access.scope("plain"), {"exploration": {"share": 0.5}}

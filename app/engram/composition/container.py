@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from typing import TypeVar
 
 from engram import __version__
@@ -138,17 +139,13 @@ class Application:
             if wing.warm_up is not None:
                 wing.warm_up(self.wing_services[wing.name])
 
-    def sweep_wings(self) -> None:
-        """Have the wings do what is due."""
-        for wing in self._chosen_wings:
-            if wing.sweep is not None:
-                wing.sweep(self.wing_services[wing.name])
-
-    def maintain_wings(self, should_stop: Callable[[], bool]) -> None:
-        """Have the wings that are on do what is due in all collections."""
-        for wing in self._chosen_wings:
-            if wing.maintain is not None:
-                wing.maintain(self.wing_services[wing.name], should_stop)
+    def list_wing_sweeps(self) -> dict[str, Callable[[Callable[[], bool]], object]]:
+        """List what does the due work of each wing that is on, by its name; it takes whether to stop."""
+        return {
+            wing.name: partial(wing.sweep, self.wing_services[wing.name])
+            for wing in self._chosen_wings
+            if wing.sweep is not None
+        }
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.

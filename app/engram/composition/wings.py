@@ -104,13 +104,12 @@ class Wing:
         make_weight_model: makes a model that verdicts teach; called as early as ``make_passage_observer``.
         make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
         key_explainer: explains evolved passage keys. Of several wings the first one's is asked.
-        sweep: does what is due; workers call it every few seconds with the wing's services.
+        sweep: does what is due in all collections and returns. Every worker calls it every few seconds, in a thread
+            of the wing, with the wing's services and a function that tells whether to stop.
         make_question_encoder: makes what embeds questions for passages; called as early as
             ``make_passage_observer``. Of several wings the first one's is asked.
         job_handlers: kind of job -> function that takes the wing's services and returns the handler of such jobs.
         warm_up: loads what the wing's services need, before the first request.
-        maintain: does what is due in all collections and returns. Every worker calls it each ten minutes, with the
-            wing's services and a function that tells whether to stop.
         collection_settings: column of the core's table ``collection`` -> function that validates a new value and
             fills in defaults.
         forget: removes what the core's tables say of the wing's rows, when the wing is cleared.
@@ -129,11 +128,10 @@ class Wing:
     make_weight_model: Callable[[Any], WeightModel] | None = None
     make_explainer: Callable[[Any], Explainer] | None = None
     key_explainer: KeyExplainer | None = None
-    sweep: Callable[[Any], object] | None = None
+    sweep: Callable[[Any, Callable[[], bool]], object] | None = None
     make_question_encoder: Callable[[Any], QuestionEncoder] | None = None
     job_handlers: Mapping[JobKind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
-    maintain: Callable[[Any, Callable[[], bool]], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
     forget: Callable[[Writer], None] | None = None
     tables: Sequence["Table"] = ()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 
 import redis
 import structlog
@@ -28,9 +29,9 @@ BATCH_SIZE = 300
 GATHER_SECONDS = 0.5
 """Time from a batch that was not full to the next: verdicts that come in a stream are applied together."""
 SWEEP_SECONDS = 5.0
-"""How often verdicts are looked for whose wake-up was lost."""
+"""How often verdicts are looked for whose wake-up was lost, and wings do what is due."""
 MAINTENANCE_SECONDS = 600.0
-"""How often vector indexes are looked at, and wings do what is due."""
+"""How often vector indexes are looked at."""
 JOB_POLL_SECONDS = 0.5
 ABANDONED_SECONDS = 60.0
 NAMES_SECONDS = 1.0
@@ -45,7 +46,7 @@ RETRY_SECONDS = 1.0
 
 
 class Worker:
-    """Loops until stopped: feedback in this thread, jobs and index maintenance in others.
+    """Loops until stopped: feedback in this thread; jobs, index maintenance and the sweep of each wing in others.
 
     Feedback and jobs finish the batch in hand; an index that is being built anew is given up.
     """
@@ -77,6 +78,8 @@ class Worker:
             "closing": self._remove_closed,
             "maintenance": self._maintain,
         }
+        for name, sweep in self._app.list_wing_sweeps().items():
+            beside[f"wing {name}"] = partial(self._sweep_wing, sweep)
         threads = [
             threading.Thread(target=self._repeat_forever, args=loop, name=loop[0]) for loop in beside.items()
         ]
@@ -172,7 +175,6 @@ class Worker:
                 break
         if applied:
             log.info("sweep applied overdue feedback", events=applied)
-        self._app.sweep_wings()
 
     def _do_jobs(self) -> None:
         with ExitStack() as stack:
@@ -222,4 +224,7 @@ class Worker:
         # Set before the run: one that fails is not tried again at once, as a build takes much of a machine.
         self._maintenance_due = time.monotonic() + MAINTENANCE_SECONDS
         self._app.maintenance.indexes.run(should_stop=self._stopping.is_set)
-        self._app.maintain_wings(self._stopping.is_set)
+
+    def _sweep_wing(self, sweep: Callable[[Callable[[], bool]], object]) -> None:
+        sweep(self._stopping.is_set)
+        self._stopping.wait(SWEEP_SECONDS)

@@ -878,8 +878,10 @@ export interface paths {
          */
         get: operations["get_tuning"];
         /**
-         * Switch tuning, or serve another generation
-         * @description Switch the tuning of the collection, have another generation serve, or both. What is absent stays.
+         * Switch tuning, withdraw or serve a generation
+         * @description Switch the tuning of the collection, withdraw a generation, have another one serve. What is absent stays.
+         *
+         *     All of it is done in this order, or nothing is.
          *
          *     Scope: `moderate`.
          */
@@ -9458,18 +9460,21 @@ export interface components {
             verdict_count: number;
             /**
              * Withdrawn At
-             * @description When one of its verdicts was taken back; null: none was.
+             * @description When its adapter was removed: on request, with a verdict, or for readers. Null: it was not.
              */
             withdrawn_at: string | null;
         };
         /**
          * TuningIn
-         * @description Whether a collection is tuned, or which generation of it serves.
+         * @description Whether a collection is tuned, which generation is withdrawn, and which one serves.
          * @example {
          *       "enabled": true
          *     }
          * @example {
          *       "serving": 0
+         *     }
+         * @example {
+         *       "withdraw": 1
          *     }
          */
         TuningIn: {
@@ -9483,6 +9488,11 @@ export interface components {
              * @description The generation to serve until the next is accepted; 0: none.
              */
             serving?: number | null;
+            /**
+             * Withdraw
+             * @description The generation whose adapter is removed for good. A job learns anew if tuning is on.
+             */
+            withdraw?: number | null;
         };
         /**
          * TuningOut
@@ -9520,7 +9530,7 @@ export interface components {
             serving: number;
             /**
              * Tunable
-             * @description Whether this service can tune the collection's encoder.
+             * @description Whether this service can tune the collection's encoder now.
              */
             tunable: boolean;
         };

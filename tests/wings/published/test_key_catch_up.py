@@ -35,7 +35,7 @@ def test_verdicts_leave_keys_alone(application: Application, curie: str) -> None
     receipt = evolving.verdict(application, curie, passages=("curie",), expansions=(evolving.SPECIFIC,))
     assert receipt.keys is None
     assert len(receipt.changes or ()) > 0
-    application.sweep_wings()
+    published_of(application).sweep()
     assert {table: evolving.rows(application, curie, table) for table in LEFT_ALONE} == before
     assert all(before.values())
 

@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from engram.wings.tuning.core.bert_gradients import BertWeights
 from engram.wings.tuning.core.learn_adapter import (
     Adapter,
     TuningOptions,
     TuningSamples,
     compute_loss_slope,
-    learn_adapter,
+    learn_prepared,
     measure_temperature,
     prepare_questions,
 )
@@ -36,9 +37,14 @@ def rank_of_supported(vectors: np.ndarray, samples: TuningSamples) -> float:
     return float(np.mean([(row > row[one[0]]).sum() for row, one in zip(cosines, samples.supported, strict=True)]))
 
 
+def learn(weights: BertWeights, samples: TuningSamples, options: TuningOptions = OPTIONS, seed: int = 0) -> Adapter:
+    samples = samples.sort()
+    return learn_prepared(weights, samples, prepare_questions(weights, samples.questions, options), options, seed)
+
+
 def test_questions_come_near_their_passages() -> None:
     weights, samples = make_weights(), make_samples()
-    adapter = learn_adapter(weights, samples, OPTIONS)
+    adapter = learn(weights, samples)
     prepared = prepare_questions(weights, samples.questions, OPTIONS)
     tuned = prepared.embed(weights, np.arange(12), adapter.widen())
     assert rank_of_supported(prepared.base, samples) > 2
@@ -47,9 +53,9 @@ def test_questions_come_near_their_passages() -> None:
 
 def test_the_order_of_samples_does_not_matter() -> None:
     weights, samples = make_weights(), make_samples()
-    learned = learn_adapter(weights, samples, OPTIONS, seed=3).to_bytes()
-    assert learn_adapter(weights, samples.select(range(11, -1, -1)), OPTIONS, seed=3).to_bytes() == learned
-    assert learn_adapter(weights, samples, OPTIONS, seed=4).to_bytes() != learned
+    learned = learn(weights, samples, OPTIONS, seed=3).to_bytes()
+    assert learn(weights, samples.select(range(11, -1, -1)), OPTIONS, seed=3).to_bytes() == learned
+    assert learn(weights, samples, OPTIONS, seed=4).to_bytes() != learned
 
 
 def test_the_pull_keeps_questions_where_they_are() -> None:
@@ -57,7 +63,7 @@ def test_the_pull_keeps_questions_where_they_are() -> None:
     prepared = prepare_questions(weights, samples.questions, OPTIONS)
     moved = []
     for pull in (0.0, 100.0):
-        adapter = learn_adapter(weights, samples, replace(OPTIONS, pull=pull))
+        adapter = learn(weights, samples, replace(OPTIONS, pull=pull))
         tuned = prepared.embed(weights, np.arange(12), adapter.widen())
         moved.append(1 - float((tuned * prepared.base).sum(axis=1).mean()))
     assert moved[1] < moved[0] / 3
@@ -98,7 +104,7 @@ def test_temperature_follows_the_spread_of_cosines() -> None:
 
 
 def test_bytes() -> None:
-    adapter = learn_adapter(make_weights(), make_samples(), OPTIONS)
+    adapter = learn(make_weights(), make_samples(), OPTIONS)
     content = adapter.to_bytes()
     again = Adapter.from_bytes(content)
     assert (again.fingerprint, again.rank, sorted(again.arrays)) == ("f" * 64, 2, sorted(adapter.arrays))

@@ -1,20 +1,27 @@
 """Serving: which questions are read by a generation, and that nothing else is."""
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from engram.composition.container import Application
+from engram.providers.embedder.question_tuning import QuestionTuning
 from engram.services.auth.scope import Scope
+from engram.services.encoders.encoder import Encoder
 from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult
+from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, observe_sql
+from engram.telemetry.stages import Stage, stage
 from engram.wings.tuning.core.learn_adapter import DEFAULT_OPTIONS
 from engram.wings.tuning.parts import tuning_of
 from engram.wings.tuning.services.tuned_questions import TunedQuestions
 from engram.wings.tuning.storage import tuning_generations
 from engram.wings.tuning.storage.tuning_generations import StoredAdapter
+from tests.support.encoder import SOME_ENCODER
+from tests.support.tuned import judge_questions
 from tests.wings.tuning.conftest import Tune
 
 QUESTION = "Who found element 84?"
@@ -89,6 +96,24 @@ def test_a_withdrawn_generation_serves_no_further_query(
     assert found.plan.focus.key_vector is None
 
 
+def test_a_generation_after_a_reset_is_not_taken_for_an_earlier_one(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope, options=STRONG)
+    first = ask(application, scope).plan
+    application.revocation.learning_reset.reset(scope)
+    judge_questions(application, scope.collection.name, [(QUESTION, "tokyo"), ("Where is a bay?", "tokyo")])
+    tune(scope, options=STRONG)
+    again = ask(application, scope).plan
+    assert (first.question_generation, again.question_generation) == (1, 2)
+    learned = TunedQuestions(application.database, lambda: application.models.encoder)
+    expected = learned.embed(scope.collection, 2, [QUESTION])
+    assert expected is not None
+    assert again.focus.key_vector is not None
+    np.testing.assert_allclose(again.focus.key_vector, expected[0], atol=1e-6)
+    assert not np.allclose(again.focus.key_vector, first.focus.key_vector, atol=1e-2)
+
+
 def test_a_query_sends_no_further_statement(
     application: Application, scope: Scope, judged: list[int], tune: Tune
 ) -> None:
@@ -102,6 +127,27 @@ def test_a_query_sends_no_further_statement(
     before = count_statements()
     tune(scope, options=STRONG)
     assert count_statements() == before
+
+
+def test_questions_are_embedded_twice_only_while_a_generation_serves(
+    application: Application, scope: Scope, judged: list[int], tune: Tune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages: list[Stage] = []
+
+    def note(name: Stage) -> stage:
+        stages.append(name)
+        return stage(name)
+
+    def count_embedded() -> int:
+        ask(application, scope)  # a process notes what serves
+        stages.clear()
+        ask(application, scope)
+        return stages.count("embed")
+
+    monkeypatch.setattr("engram.services.question.plan.stage", note)
+    assert count_embedded() == 1
+    tune(scope, options=STRONG)
+    assert count_embedded() == 2
 
 
 def test_a_process_keeps_few_adapters(
@@ -123,8 +169,25 @@ def test_a_process_keeps_few_adapters(
         assert questions.embed(scope.collection, number, [QUESTION]) is not None
     assert loads == [1, 2, 1]
     assert questions.find_generation(scope.collection.id) == 1
+    other = replace(scope.collection, id=scope.collection.id + 1_000_000)
+    assert questions.embed(other, 1, [QUESTION]) is None
+    assert questions.find_generation(scope.collection.id) == 0
     assert questions.embed(scope.collection, 0, [QUESTION]) is None
     assert questions.embed(scope.collection, 3, [QUESTION]) is None
+
+
+def test_a_kept_adapter_is_not_used_for_another_encoder(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    class SameForAll:
+        def find_question_tuning(self, _: Collection) -> QuestionTuning | None:
+            return application.models.encoder.find_question_tuning(scope.collection)
+
+    tune(scope)
+    questions = TunedQuestions(application.database, lambda: cast(Encoder, SameForAll()))
+    assert questions.embed(scope.collection, 1, [QUESTION]) is not None
+    changed = replace(scope.collection, encoder_fingerprint=SOME_ENCODER.fingerprint)
+    assert questions.embed(changed, 1, [QUESTION]) is None
 
 
 def test_going_back_and_switching_off(
@@ -134,11 +197,11 @@ def test_going_back_and_switching_off(
         tune(scope)
     service = tuning_of(application).tuning
     for change, serving in (
-        (lambda: service.roll_back(scope, 1), 1),
-        (lambda: service.roll_back(scope, 0), 0),
-        (lambda: service.switch(scope, is_on=True), 2),
-        (lambda: service.switch(scope, is_on=False), 0),
+        ({"serving": 1}, 1),
+        ({"serving": 0}, 0),
+        ({"is_on": True}, 2),
+        ({"is_on": False}, 0),
     ):
-        change()
+        service.change(scope, **change)  # type: ignore[arg-type]
         assert service.load_standing(scope).serving == serving
         assert ask(application, scope).plan.question_generation == serving

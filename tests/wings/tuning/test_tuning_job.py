@@ -1,21 +1,24 @@
 """Generations: learned by a job, withdrawn with their verdicts, proved by ``verify``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.services.auth.scope import Scope
 from engram.services.jobs.work import Work
-from engram.storage.database import Writer
+from engram.storage.database import Reader, Writer
 from engram.storage.maintenance import staged_embeddings
 from engram.wings.tuning.core.acceptance import DEFAULT_RULE
 from engram.wings.tuning.core.learn_adapter import Adapter
 from engram.wings.tuning.parts import tuning_of
-from engram.wings.tuning.services.learning_process import learn_apart
+from engram.wings.tuning.services.learning_process import learn_in_subprocess
+from engram.wings.tuning.services.training_input import LoggedSamples, load_samples
 from engram.wings.tuning.services.tuning_job import TUNE, TuningJob
 from engram.wings.tuning.storage import tuning_generations
 from engram.wings.tuning.wing import WING
@@ -26,7 +29,7 @@ from tests.support.jobs import run_again, runner
 from tests.support.tuned import JUDGED, PERMISSIVE, finish_jobs, judge_questions
 from tests.wings.tuning.conftest import Tune
 
-LEARN = "engram.wings.tuning.services.tuning_job.learn_apart"
+LEARN = "engram.wings.tuning.services.tuning_job.learn_in_subprocess"
 
 
 @pytest.fixture
@@ -118,6 +121,39 @@ def test_a_revoked_verdict_withdraws_what_it_taught_in_the_same_transaction(
     assert find_serving(application, scope) == 3
 
 
+def test_an_earlier_generation_serves_after_a_withdrawal_by_request(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    for _ in range(3):
+        tune(scope)
+    service = tuning_of(application).tuning
+    service.change(scope, serving=2)
+    service.change(scope, withdrawn=2)
+    assert find_serving(application, scope) == 1
+    assert count_open_jobs(application, scope) == 1
+    listed = state.rows(application, scope.collection.name, "tuning_verdict")
+    assert {row["generation"] for row in listed} == {1, 3}
+    with pytest.raises(InvalidRequestError, match=r"Generation 2 of .* was withdrawn"):
+        service.change(scope, withdrawn=2)
+    with pytest.raises(InvalidRequestError, match=r"Generation 9 of .* does not exist"):
+        service.change(scope, withdrawn=9)
+    undo.assert_verified(application, scope.collection.name)
+
+
+def test_a_change_that_cannot_be_made_in_full_changes_nothing(
+    application: Application, scope: Scope, judged: list[int], tune: Tune
+) -> None:
+    tune(scope)
+    service = tuning_of(application).tuning
+    with pytest.raises(InvalidRequestError, match="does not exist"):
+        service.change(scope, withdrawn=1, serving=9)
+    with pytest.raises(InvalidRequestError, match="is off"):
+        service.change(scope, is_on=False, serving=1)
+    standing = service.load_standing(scope)
+    assert (standing.is_on, standing.serving) == (True, 1)
+    assert standing.generations[0].usable
+
+
 def test_nothing_is_withdrawn_if_the_transaction_fails(
     application: Application, scope: Scope, judged: list[int], tune: Tune
 ) -> None:
@@ -146,27 +182,72 @@ def test_an_erased_person_withdraws_what_the_verdicts_taught(
     undo.assert_verified(application, curie)
 
 
-def test_verdicts_that_are_revoked_meanwhile_teach_nothing(
-    application: Application, scope: Scope, judged: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learned: list[Sequence[int]] = []
+def tune_while(application: Application, scope: Scope, change: Callable[[], object]) -> list[LoggedSamples]:
+    """Learn a generation while something changes, once, before it is stored; the samples of each round."""
+    rounds: list[LoggedSamples] = []
 
     class SlowJob(TuningJob):
-        def _store(self, writer: Writer, work: Work, samples: object, attempt: object) -> bool:
-            learned.append(samples.events)  # type: ignore[attr-defined]
-            if len(learned) == 1:
-                other = application.database
-                with other.write() as beside:
-                    application.learning.revocation.take_back(beside, scope.collection.id, judged[:1])
-            return super()._store(writer, work, samples, attempt)  # type: ignore[arg-type]
+        def _store(self, writer: Writer, work: Work, samples: LoggedSamples, attempt: Any) -> bool:
+            rounds.append(samples)
+            if len(rounds) == 1:
+                change()
+            return super()._store(writer, work, samples, attempt)
 
     tuning_of(application).tuning.request(scope)
     handler = SlowJob(application.database, lambda: application.models.encoder, rule=PERMISSIVE)
     run_again(application, runner(application, tune=handler))
-    assert learned == [judged, judged[1:]]
+    return rounds
+
+
+def test_verdicts_that_are_revoked_meanwhile_teach_nothing(
+    application: Application, scope: Scope, judged: list[int]
+) -> None:
+    def revoke_beside() -> None:
+        with application.database.write() as beside:
+            application.learning.revocation.take_back(beside, scope.collection.id, judged[:1])
+
+    rounds = tune_while(application, scope, revoke_beside)
+    assert [[event.id for event in samples.events] for samples in rounds] == [judged, judged[1:]]
     (made,) = state.rows(application, scope.collection.name, "tuning_generation")
     assert made["verdict_count"] == len(judged) - 1
     undo.assert_verified(application, scope.collection.name)
+
+
+def test_verdicts_that_are_anonymised_meanwhile_teach_nothing(
+    application: Application, curie: str, scope: Scope
+) -> None:
+    judge_questions(application, curie, JUDGED[:3])
+    (said,) = judge_questions(application, curie, JUDGED[3:4], judge="quuxina")
+
+    def anonymise() -> None:
+        erase(application, curie, kind="judge", name="quuxina", anonymise=True)
+        application.learning.learner.apply(scope.collection.id, [said])
+        assert state.event_statuses(application, curie)[said] == "applied"
+
+    rounds = tune_while(application, scope, anonymise)
+    texts = [{one.text for one in samples.questions} for samples in rounds]
+    assert texts == [{text for text, _ in JUDGED[:4]}, {text for text, _ in JUDGED[:3]}]
+    undo.assert_verified(application, curie)
+
+
+def test_passages_that_get_readers_meanwhile_teach_nothing(
+    application: Application, scope: Scope, judged: list[int]
+) -> None:
+    readers = application.corpus.readers
+    rounds = tune_while(application, scope, lambda: readers.set_of_passage(scope, "tokyo", ["user:ana"]))
+    assert [len(samples.questions) for samples in rounds] == [len(JUDGED), len(JUDGED) - 1]
+
+
+def test_a_job_that_was_queued_before_tuning_was_switched_off_learns_nothing(
+    application: Application, scope: Scope, judged: list[int]
+) -> None:
+    tuning = tuning_of(application).tuning
+    job = tuning.request(scope)
+    tuning.change(scope, is_on=False)
+    finish_jobs(application)
+    done = application.jobs.jobs.job(scope, job)
+    assert done.result == {"generation": None, "accepted": False, "reason": "not learned: tuning is off"}
+    assert tuning.load_standing(scope).generations == []
 
 
 def test_passages_with_readers_teach_nothing(
@@ -174,14 +255,43 @@ def test_passages_with_readers_teach_nothing(
 ) -> None:
     readers = application.corpus.readers
     readers.set_of_passage(scope, "tokyo", ["user:ana"])
+    with application.database.read() as reader:
+        compared = load_samples(reader, scope.collection).passages.ids.tolist()
+    names = {row["id"]: row["external_id"] for row in state.rows(application, scope.collection.name, "passage")}
+    assert sorted({*names.values()} - {names[one] for one in compared}) == ["tokyo"]
     tune(scope)
     (made,) = tuning_of(application).tuning.load_standing(scope).generations
     assert made.question_count == len(JUDGED) - 1
     readers.set_of_passage(scope, "warsaw", ["user:ana"])
     assert find_serving(application, scope) == 1
-    tuning_of(application).tuning.maintain(lambda: False)
+    tuning_of(application).tuning.withdraw_exposed(lambda: False)
     assert find_serving(application, scope) == 0
     assert count_open_jobs(application, scope) == 1
+
+
+def test_one_failing_collection_keeps_no_other_from_its_withdrawal(
+    application: Application, scope: Scope, judged: list[int], tune: Tune, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = f"0-{scope.collection.name}"
+    state.stage_passages(application, first, {"id": "bees", "text": "Bees fly."})
+    application.jobs.runner.run_ready()
+    tune(scope)
+    application.corpus.readers.set_of_passage(scope, "tokyo", ["user:ana"])
+    find_exposed, failed = tuning_generations.find_exposed, state.collection_id(application, first)
+    asked: list[int] = []
+
+    def fail_once(reader: Reader, collection_id: int) -> list[int]:
+        asked.append(collection_id)
+        if collection_id == failed:
+            raise LookupError
+        return find_exposed(reader, collection_id)
+
+    monkeypatch.setattr(tuning_generations, "find_exposed", fail_once)
+    with capture_logs() as logged:
+        application.list_wing_sweeps()["tuning"](lambda: False)
+    assert [entry["collection"] for entry in logged if entry["log_level"] == "error"] == [first]
+    assert asked.index(failed) < asked.index(scope.collection.id)
+    assert find_serving(application, scope) == 0
 
 
 def test_verify_finds_a_serving_generation_that_should_not(
@@ -219,17 +329,26 @@ def test_a_reset_removes_all_generations(
     assert find_serving(application, scope) == 0
 
 
-def test_learning_that_takes_too_long_is_told(
-    application: Application, scope: Scope, judged: list[int], tune: Tune, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        ({"seconds": 0.0}, "not learned: it took longer than 0 seconds"),
+        ({"memory_bytes": 1 << 20}, "not learned: it needs more than 1 MB"),
+    ],
+)
+def test_learning_beyond_a_limit_is_told(
+    application: Application,
+    scope: Scope,
+    judged: list[int],
+    tune: Tune,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: dict[str, Any],
+    reason: str,
 ) -> None:
-    monkeypatch.setattr(LEARN, partial(learn_apart, seconds=0.0))
+    monkeypatch.setattr(LEARN, partial(learn_in_subprocess, **limit))
     job = tune(scope)
     assert job.result is not None
-    assert job.result["reason"] == "not learned: it took longer than 0 seconds"
-    monkeypatch.setattr(LEARN, partial(learn_apart, memory_bytes=1 << 20))
-    job = tune(scope)
-    assert job.result is not None
-    assert job.result["reason"] == "not learned: it broke off, or needs more than 1 MB"
+    assert job.result["reason"] == reason
 
 
 def test_a_worker_that_stops_learns_nothing(application: Application, scope: Scope, judged: list[int]) -> None:
@@ -249,8 +368,8 @@ def test_another_encoder_begins_without_a_generation(
         staged_embeddings.enter(writer, scope.collection.id, SOME_ENCODER)
     assert find_serving(application, scope) == 0
     with pytest.raises(InvalidRequestError, match="belongs to another encoder"):
-        tuning_of(application).tuning.roll_back(scope, 1)
-    tuning_of(application).tuning.switch(scope, is_on=True)
+        tuning_of(application).tuning.change(scope, serving=1)
+    tuning_of(application).tuning.change(scope, is_on=True)
     assert find_serving(application, scope) == 0
 
 

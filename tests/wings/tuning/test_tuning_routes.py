@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from engram.composition.container import Application
+from engram.context.errors import EmbeddingUnavailableError
 from engram.runtime.api_process import create_app
+from engram.storage.corpus.collections import Collection
 from engram.wings.tuning.parts import tuning_of
 from tests.api.conftest import Variant
 from tests.support import state
@@ -59,7 +61,7 @@ def test_another_generation_is_served(
         answer = http.put(path, json=body).json()
         assert (answer["serving"], answer["enabled"]) == standing
     assert "does not exist" in http.put(path, json={"serving": 2}).json()["detail"]
-    application.learning.revocation.revoke(application.auth.access.scope(curie), judged[0])
+    assert http.put(path, json={"withdraw": 1}).json()["generations"][0]["withdrawn_at"] is not None
     assert "was withdrawn" in http.put(path, json={"serving": 1}).json()["detail"]
     http.put(path, json={"enabled": False})
     assert "is off" in http.post(f"/collections/{curie}/tune").json()["detail"]
@@ -78,6 +80,20 @@ def test_an_encoder_that_cannot_be_tuned_is_told(
     refused = http.post(f"/collections/{collection}/tune")
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:engram:problem:encoder-not-tunable")
     assert "turned cannot be tuned" in refused.json()["detail"]
+
+
+def test_tuning_is_shown_and_switched_off_while_the_encoder_is_away(
+    application: Application, http: TestClient, curie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Collection) -> None:
+        raise EmbeddingUnavailableError("The embedding server is away.")
+
+    monkeypatch.setattr(application.models.encoder, "find_question_tuning", fail)
+    path = f"/collections/{curie}/tuning"
+    for answer in (http.get(path), http.put(path, json={"enabled": False})):
+        assert answer.status_code == 200
+        assert (answer.json()["tunable"], answer.json()["due_at"]) == (False, None)
+    assert http.get(path).json()["enabled"] is False
 
 
 @pytest.mark.usefixtures("working")
@@ -105,16 +121,16 @@ def test_attempts_are_due_by_judged_questions(
     tuning = tuning_of(application).tuning
 
     def count_queued() -> int:
-        tuning.maintain(lambda: False)
+        tuning.queue_due(lambda: False)
         return sum(
             job["kind"] == "tune" and job["status"] == "queued" for job in state.rows(application, curie, "job")
         )
 
     assert count_queued() == 0
     monkeypatch.setattr("engram.wings.tuning.services.tuning_service.FIRST_QUESTIONS", len(JUDGED))
-    tuning.switch(scope, is_on=False)
+    tuning.change(scope, is_on=False)
     assert count_queued() == 0
-    tuning.switch(scope, is_on=True)
+    tuning.change(scope, is_on=True)
     assert count_queued() == 1
     assert count_queued() == 1
     application.jobs.runner.run_ready()

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
@@ -136,7 +137,7 @@ class QueryPlanner:
     Attributes:
         llm_times: whether times are looked for by the endpoint.
         collapse_duplicates: whether duplicates are collapsed where neither query nor profile says otherwise.
-        question_encoder: embeds questions for passages in another way; None: as everything else is compared.
+        question_encoder: makes the vectors of questions that passages are compared with; None: ``encoder`` does.
     """
 
     database: Database
@@ -276,7 +277,7 @@ class QueryPlanner:
         """
         taught = None
         if self.question_encoder is not None and generation is not None:
-            with stage("embed"):
+            with stage("embed") if generation else nullcontext():  # generation 0 embeds nothing
                 taught = self.question_encoder.embed(query.scope.collection, generation, [query.text])
         own = vector if taught is None else taught[0]
         if len(expansions):

@@ -10,6 +10,8 @@ from engram.storage.database import Reader, Writer
 from engram.storage.tables.table_base import NOBODY
 
 ErasedKind = Literal["query", "judge", "principal", "span"]
+ERASED_QUESTION = "An erased question ("
+"""Begins the name that takes the place of an erased question's words; a random number follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +166,7 @@ def forget_words(
         "nobody": NOBODY,
         "key": f"erased-{uuid4().hex}",
         "hash": uuid4().bytes,
-        "words": f"An erased question ({uuid4().hex})",
+        "words": f"{ERASED_QUESTION}{uuid4().hex})",
     }
     old = writer.scalar(
         "SELECT query_id FROM feedback_event WHERE collection_id = %(collection)s AND id = %(event)s", parameters

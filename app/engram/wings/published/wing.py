@@ -54,7 +54,7 @@ WING = Wing(
     make_derived_state=make_derived_state,
     make_verdict_effect=make_verdict_effect,
     key_explainer=PassageKeyExplainer(),
-    sweep=lambda services: services.sweep(),
+    sweep=lambda services, _: services.sweep(),
     collection_settings={"passage_keys": complete_passage_keys},
     tables=TABLES,
 )

@@ -37,7 +37,7 @@ WING = Wing(
         application.database, lambda: application.models.encoder
     ),
     job_handlers={TUNE: lambda services: services.job},
-    maintain=lambda services, should_stop: services.tuning.maintain(should_stop),
+    sweep=lambda services, should_stop: services.tuning.sweep(should_stop),
     forget=current_vectors.forget_question_generations,
     tables=TABLES,
 )

@@ -3541,7 +3541,7 @@ class TuningGenerationOut(Struct):
     """
     withdrawn_at: str | None
     """
-    When one of its verdicts was taken back; null: none was.
+    When its adapter was removed: on request, with a verdict, or for readers. Null: it was not.
     """
 
 
@@ -3574,7 +3574,7 @@ class TuningOut(Struct):
     """
     tunable: bool
     """
-    Whether this service can tune the collection's encoder.
+    Whether this service can tune the collection's encoder now.
     """
 
 

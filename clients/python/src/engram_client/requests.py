@@ -1066,7 +1066,7 @@ class TextDocument(TypedDict):
 
 class TuningIn(TypedDict):
     """
-    Whether a collection is tuned, or which generation of it serves.
+    Whether a collection is tuned, which generation is withdrawn, and which one serves.
     """
 
     enabled: NotRequired[bool | None]
@@ -1076,6 +1076,10 @@ class TuningIn(TypedDict):
     serving: NotRequired[int | None]
     """
     The generation to serve until the next is accepted; 0: none.
+    """
+    withdraw: NotRequired[int | None]
+    """
+    The generation whose adapter is removed for good. A job learns anew if tuning is on.
     """
 
 

@@ -43,14 +43,14 @@ def post_tune(response: Response, app: App, scope: PathScope) -> AcceptedJob:
 
 @router.put(
     "/collections/{name}/tuning",
-    **operation("Switch tuning, or serve another generation", needs(MODERATE), 404, reads_json=True),
+    **operation("Switch tuning, withdraw or serve a generation", needs(MODERATE), 404, reads_json=True),
 )
 def put_tuning(scope: PathScope, body: TuningIn, app: App) -> TuningOut:
-    """Switch the tuning of the collection, have another generation serve, or both. What is absent stays."""
+    """Switch the tuning of the collection, withdraw a generation, have another one serve. What is absent stays.
+
+    All of it is done in this order, or nothing is.
+    """
     service = tuning_of(app).tuning
-    if body.enabled is not None:
-        service.switch(scope, is_on=body.enabled)
-    if body.serving is not None:
-        service.roll_back(scope, body.serving)
+    service.change(scope, is_on=body.enabled, withdrawn=body.withdraw, serving=body.serving)
     app.auth.reads.note_write(scope.collection.id)
     return TuningOut.from_service(service.load_standing(scope), 20)

@@ -39,7 +39,9 @@ class TuningGenerationOut(ResponseModel):
     question_count: int = Field(description="Judged questions that it was learned from.")
     verdict_count: int = Field(description="Verdicts behind these.")
     created_at: datetime
-    withdrawn_at: datetime | None = Field(description="When one of its verdicts was taken back; null: none was.")
+    withdrawn_at: datetime | None = Field(
+        description="When its adapter was removed: on request, with a verdict, or for readers. Null: it was not."
+    )
 
 
 class TuningOut(ResponseModel):
@@ -47,7 +49,7 @@ class TuningOut(ResponseModel):
 
     collection: str
     enabled: bool = Field(description="Whether the collection is tuned by itself, and a generation may serve.")
-    tunable: bool = Field(description="Whether this service can tune the collection's encoder.")
+    tunable: bool = Field(description="Whether this service can tune the collection's encoder now.")
     serving: int = Field(description="The generation that serves; 0: the encoder as it is.")
     judged_questions: int
     due_at: int | None = Field(
@@ -86,11 +88,17 @@ class TuningOut(ResponseModel):
 
 
 class TuningIn(Model):
-    """Whether a collection is tuned, or which generation of it serves."""
+    """Whether a collection is tuned, which generation is withdrawn, and which one serves."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"enabled": True}, {"serving": 0}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"enabled": True}, {"serving": 0}, {"withdraw": 1}]})
 
     enabled: bool | None = Field(default=None, description="False: none is learned by itself, and none serves.")
+    withdraw: int | None = Field(
+        default=None,
+        ge=1,
+        le=MAX_ID,
+        description="The generation whose adapter is removed for good. A job learns anew if tuning is on.",
+    )
     serving: int | None = Field(
         default=None, ge=0, le=MAX_ID, description="The generation to serve until the next is accepted; 0: none."
     )

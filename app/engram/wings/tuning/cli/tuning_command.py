@@ -23,6 +23,9 @@ def tuning(
     rollback: Annotated[
         int | None, typer.Option(min=0, help="Serve this generation; 0: the encoder as it is.")
     ] = None,
+    withdraw: Annotated[
+        int | None, typer.Option(min=1, help="Remove the adapter of this generation for good, and learn anew.")
+    ] = None,
     enabled: Annotated[
         bool | None, typer.Option("--on/--off", help="Whether the collection is tuned and a generation may serve.")
     ] = None,
@@ -30,7 +33,7 @@ def tuning(
 ) -> Iterator[Any]:
     """Show how verdicts tuned the question encoder of a collection, and what held-out verdicts said of it."""
     path = build_path("collections", collection, "tuning")
-    change = {"enabled": enabled, "serving": rollback}
+    change = {"enabled": enabled, "withdraw": withdraw, "serving": rollback}
     if any(value is not None for value in change.values()):
         client.send("PUT", path, json={name: value for name, value in change.items() if value is not None})
     if now:

@@ -46,7 +46,7 @@ class AcceptanceRule:
         folds: parts that the judged questions are divided into.
         least_needs: needs whose gain is measured, at the least.
         z: the mean gain of ``others`` is so many standard errors above 0 at least: a one-sided level of 2.3% for 2.
-        most_loss: ``sharing`` may not lose surely more, by ``loss_z`` standard errors.
+        most_loss: ``sharing`` loses no more than this, after ``loss_z`` standard errors are added to its gain.
         loss_z: see ``most_loss``.
         least_overlap: mean share of the first five passages that unjudged questions keep, at the least.
         without_each_judge: whether the gain must be there without any one judge.

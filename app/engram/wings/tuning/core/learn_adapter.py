@@ -78,7 +78,7 @@ class TuningSamples:
             order must be stable: by id.
         judges: of each question, who judged it; None: not known.
 
-    ``learn_adapter`` takes the weights as they are; ``acceptance.try_tuning`` caps those of each judge first.
+    ``learn_prepared`` takes the weights as they are; ``acceptance.try_tuning`` caps those of each judge first.
     """
 
     keys: Sequence[str]
@@ -211,23 +211,6 @@ def measure_temperature(questions: Matrix, passages: Matrix) -> float:
     return max(TEMPERATURE_SHARE * float((cosines - cosines.mean(axis=1, keepdims=True)).std()), 1e-3)
 
 
-def learn_adapter(
-    weights: BertWeights,
-    samples: TuningSamples,
-    options: TuningOptions = DEFAULT_OPTIONS,
-    seed: int = 0,
-    check: Callable[[], None] = lambda: None,
-) -> Adapter:
-    """Learn an adapter: a pure function of its input, bit for bit on one machine.
-
-    Args:
-        check: called before each step. It may raise to stop, or wait.
-    """
-    samples = samples.sort()
-    prepared = prepare_questions(weights, samples.questions, options)
-    return learn_prepared(weights, samples, prepared, options, seed, check)
-
-
 def learn_prepared(
     weights: BertWeights,
     samples: TuningSamples,
@@ -237,7 +220,13 @@ def learn_prepared(
     check: Callable[[], None] = lambda: None,
     rows: Sequence[int] | None = None,
 ) -> Adapter:
-    """Learn from the samples of some rows, by default all, whose questions are prepared."""
+    """Learn an adapter from the samples of some rows, by default all: a pure function, bit for bit on one machine.
+
+    Args:
+        samples: sorted.
+        prepared: questions of the samples.
+        check: called before each step. It may raise to stop, or wait.
+    """
     chosen = np.arange(len(samples.keys)) if rows is None else np.array(rows, dtype=np.int64)
     adapter = _start_adapter(weights, prepared.adapted_layers, options.rank, seed)
     state = {name: (np.zeros_like(array), np.zeros_like(array)) for name, array in adapter.items()}

@@ -18,8 +18,10 @@ class DerivedTuning(DerivedState):
     verified_tables: Sequence[str] = ("tuning_generation",)
 
     def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> None:
-        """Withdraw the generations that one of the verdicts taught, and queue a job that learns anew."""
-        withdraw_generations(writer, collection_id, tuning_generations.find_taught(writer, collection_id, events))
+        """Withdraw the generations that were learned from one of the verdicts, and queue a job that learns anew."""
+        withdraw_generations(
+            writer, collection_id, tuning_generations.list_generations_of(writer, collection_id, events)
+        )
 
     def verify(self, reader: Reader, collection_id: int, findings: Findings) -> None:
         """Check the generations: each that can serve lists all its verdicts, and each of these counts.
@@ -65,4 +67,9 @@ def withdraw_generations(writer: Writer, collection_id: int, numbers: Sequence[i
         return
     tuning_generations.withdraw(writer, collection_id, numbers)
     if tuning_generations.load_progress(writer, collection_id).is_on:
-        jobs.add(writer, collection_id, uuid4(), kind=TUNE.name, lane=TUNE.lane, single=TUNE.single, payload={})
+        queue_attempt(writer, collection_id)
+
+
+def queue_attempt(writer: Writer, collection_id: int) -> None:
+    """Queue a job that learns a generation, unless the collection has one open."""
+    jobs.add(writer, collection_id, uuid4(), kind=TUNE.name, lane=TUNE.lane, single=TUNE.single, payload={})

@@ -1,22 +1,26 @@
 """Learning in a process of its own: low priority, one core, bounded memory and time.
 
-The parent sends the samples and reads what came of them; only NumPy is loaded on the other side.
+The parent sends the samples and reads what came of them; the other side loads little but NumPy.
 """
 
+import math
 import os
 import pickle
 import resource
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from engram.wings.tuning.core.acceptance import AcceptanceRule, Trial, try_tuning
 from engram.wings.tuning.core.bert_gradients import BertWeights, Ids
 from engram.wings.tuning.core.learn_adapter import TuningOptions, TuningSamples
+
+log = structlog.get_logger(__name__)
 
 MODULE = "engram.wings.tuning.services.learning_process"
 ROOT = Path(__file__).parents[4]
@@ -29,6 +33,14 @@ NICENESS = 19
 POLL_SECONDS = 0.5
 
 
+OUT_OF_MEMORY = 3
+"""Exit status of a process that needed more memory than it may."""
+ORPHAN_SECONDS = 60
+"""Processor time beyond the limit after which the kernel ends a process whose parent died."""
+ERROR_CHARACTERS = 2_000
+"""The last so many characters that a failed process wrote are logged."""
+
+
 class LearningLimitError(Exception):
     """Learning took longer, or more memory, than it may; the message says which."""
 
@@ -38,7 +50,7 @@ class LearningStoppedError(Exception):
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingInput:
     """All that learning and its trial are a pure function of; see ``try_tuning``."""
 
     weights: BertWeights
@@ -48,59 +60,66 @@ class Lesson:
     rule: AcceptanceRule
 
 
-def learn_apart(
-    lesson: Lesson, should_stop: Callable[[], bool], *, seconds: float = SECONDS, memory_bytes: int = MEMORY_BYTES
+def learn_in_subprocess(
+    training: TrainingInput,
+    should_stop: Callable[[], bool],
+    *,
+    seconds: float = SECONDS,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> Trial:
     """Learn and try an adapter in another process, and wait for it.
 
     Raises:
         LearningLimitError: it took too long, or too much memory.
         LearningStoppedError: ``should_stop`` said so.
+        RuntimeError: the process failed; the log has the end of what it wrote.
     """
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
-    process = subprocess.Popen(
-        [sys.executable, "-m", MODULE, str(memory_bytes)],
+    cpu_seconds = math.ceil(seconds) + ORPHAN_SECONDS
+    content: bytes | None = pickle.dumps(training)
+    ends = time.monotonic() + seconds
+    with subprocess.Popen(
+        [sys.executable, "-m", MODULE, str(memory_bytes), str(cpu_seconds)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         env=environment | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-    )
-    answers: list[bytes] = []
-
-    def exchange() -> None:
+    ) as process:
         try:
-            answers.append(process.communicate(pickle.dumps(lesson))[0])
-        except BrokenPipeError:  # it ended before it had read everything
-            process.wait()
-
-    exchanging = threading.Thread(target=exchange, name="tuning", daemon=True)
-    exchanging.start()
-    ends = time.monotonic() + seconds
-    try:
-        while exchanging.is_alive():
-            if should_stop():
-                raise LearningStoppedError
-            if time.monotonic() > ends:
-                raise LearningLimitError(f"took longer than {seconds:g} seconds")
-            exchanging.join(POLL_SECONDS)
-    finally:
-        if process.poll() is None:
+            while True:
+                if should_stop():
+                    raise LearningStoppedError
+                if time.monotonic() >= ends:
+                    raise LearningLimitError(f"took longer than {seconds:g} seconds")
+                try:
+                    answer, errors = process.communicate(content, timeout=POLL_SECONDS)
+                    break
+                except subprocess.TimeoutExpired:
+                    content = None  # ``communicate`` goes on with what it was given first
+        finally:
             process.kill()
-        exchanging.join()
-    if process.returncode != 0 or not answers:
-        raise LearningLimitError(f"broke off, or needs more than {memory_bytes >> 20} MB")
-    trial: Trial = pickle.loads(answers[0])  # noqa: S301 - of a process that this one started
+    if process.returncode == OUT_OF_MEMORY:
+        raise LearningLimitError(f"needs more than {memory_bytes >> 20} MB")
+    if process.returncode != 0:
+        tail = errors.decode(errors="replace")[-ERROR_CHARACTERS:]
+        log.error("learning failed", exit_status=process.returncode, errors=tail)
+        raise RuntimeError(f"the process that learns ended with status {process.returncode}")
+    trial: Trial = pickle.loads(answer)  # noqa: S301 - of a process that this one started
     return trial
 
 
 def main() -> None:
-    """Read a lesson, learn, and write the trial."""
+    """Read a training input, learn, and write the trial."""
     os.nice(NICENESS)
-    most = int(sys.argv[1])
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    lesson: Lesson = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
-    trial = try_tuning(lesson.weights, lesson.samples, lesson.probes, lesson.options, lesson.rule)
-    sys.stdout.buffer.write(pickle.dumps(trial))
+    memory_bytes, cpu_seconds = (int(argument) for argument in sys.argv[1:])
+    resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    try:
+        training: TrainingInput = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
+        trial = try_tuning(training.weights, training.samples, training.probes, training.options, training.rule)
+        sys.stdout.buffer.write(pickle.dumps(trial))
+    except MemoryError:
+        sys.exit(OUT_OF_MEMORY)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
@@ -18,6 +19,20 @@ MOST_ADAPTERS = 100
 """Adapters that a process keeps, of at most 0.7 MB each; those that were not asked for longest go first."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Serving:
+    """The generation that serves a collection.
+
+    Attributes:
+        encoder_fingerprint: of the collection's encoder.
+        adapter: None until it was loaded.
+    """
+
+    generation: int
+    encoder_fingerprint: str
+    adapter: LoadedAdapter | None
+
+
 class TunedQuestions:
     """Embeds questions by the generation that serves. Safe to share between threads."""
 
@@ -28,34 +43,52 @@ class TunedQuestions:
         self._encoder = encoder
         self._most = most_adapters
         self._lock = Lock()
-        self._serving: dict[int, int] = {}
-        self._adapters: OrderedDict[tuple[int, int], LoadedAdapter] = OrderedDict()
+        self._serving: OrderedDict[int, _Serving] = OrderedDict()
+        """The generation that serves each collection, those that were asked for longest ago first."""
 
     def find_generation(self, collection_id: int) -> int:
         """Return the generation that this process last saw serve; 0: none."""
-        return self._serving.get(collection_id, 0)
+        serving = self._serving.get(collection_id)
+        return 0 if serving is None else serving.generation
 
     def embed(self, collection: Collection, generation: int, texts: Sequence[str]) -> NDArray[np.float32] | None:
         """Embed questions by a generation that serves, unit vectors (n, d).
 
         None if it is 0 or was withdrawn, or if this process cannot use adapters of the collection's encoder.
         """
-        with self._lock:
-            if generation:
-                self._serving[collection.id] = generation
-            else:
+        if not generation:
+            with self._lock:
                 self._serving.pop(collection.id, None)
-        tuning = self._encoder().find_question_tuning(collection) if generation else None
-        adapter = None if tuning is None else self._load(collection, generation, tuning)
-        return None if tuning is None or adapter is None else tuning.embed(texts, adapter)
+            return None
+        adapter = self._find_kept(collection, generation)
+        tuning = self._encoder().find_question_tuning(collection)
+        if tuning is None:
+            return None
+        if adapter is None:
+            adapter = self._load(collection, generation, tuning)
+        return None if adapter is None else tuning.embed(texts, adapter)
+
+    def _find_kept(self, collection: Collection, generation: int) -> LoadedAdapter | None:
+        """Note which generation serves, and return its adapter if this process has it."""
+        with self._lock:
+            kept = self._serving.get(collection.id)
+            if kept is None or (kept.generation, kept.encoder_fingerprint) != (
+                generation,
+                collection.encoder_fingerprint,
+            ):
+                kept = _Serving(generation, collection.encoder_fingerprint, None)
+            self._keep(collection.id, kept)
+            return kept.adapter
+
+    def _keep(self, collection_id: int, serving: _Serving) -> None:
+        """Put a generation last, and drop the first one if there are too many. The lock is held."""
+        self._serving[collection_id] = serving
+        self._serving.move_to_end(collection_id)
+        while len(self._serving) > self._most:
+            self._serving.popitem(last=False)
 
     def _load(self, collection: Collection, generation: int, tuning: QuestionTuning) -> LoadedAdapter | None:
-        """Return the adapter of a generation, read from the database on first use."""
-        key = collection.id, generation
-        with self._lock:
-            if key in self._adapters:
-                self._adapters.move_to_end(key)
-                return self._adapters[key]
+        """Read the adapter of a generation from the database, and keep it."""
         with self._database.read() as reader:
             stored = tuning_generations.load_adapter(reader, collection.id, generation)
         if stored is None or stored.encoder_fingerprint != collection.encoder_fingerprint:
@@ -65,7 +98,5 @@ class TunedQuestions:
             return None
         loaded = tuning.load_adapter(dict(adapter.arrays))
         with self._lock:
-            self._adapters[key] = loaded
-            while len(self._adapters) > self._most:
-                self._adapters.popitem(last=False)
+            self._keep(collection.id, _Serving(generation, collection.encoder_fingerprint, loaded))
         return loaded

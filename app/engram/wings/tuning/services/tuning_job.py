@@ -1,4 +1,4 @@
-"""The job that learns a generation: samples on a snapshot, learning apart, and one short transaction at the end."""
+"""The job that learns a generation: a snapshot for samples, a process to learn in, one transaction at the end."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -14,15 +14,19 @@ from engram.storage.database import Database, Writer
 from engram.storage.jobs.jobs import Job
 from engram.wings.tuning.core.acceptance import DEFAULT_RULE, Acceptance, AcceptanceRule, Gain, find_needs
 from engram.wings.tuning.core.learn_adapter import DEFAULT_OPTIONS, TuningOptions
-from engram.wings.tuning.services.learning_process import LearningLimitError, LearningStoppedError, learn_apart
-from engram.wings.tuning.services.tuning_lesson import LoggedSamples, build_lesson, load_samples
+from engram.wings.tuning.services.learning_process import (
+    LearningLimitError,
+    LearningStoppedError,
+    learn_in_subprocess,
+)
+from engram.wings.tuning.services.training_input import LoggedSamples, build_training_input, load_samples
 from engram.wings.tuning.storage import tuning_generations, tuning_samples
 
 log = structlog.get_logger(__name__)
 
 TUNE = JobKind("tune", "tuning", single=True)
 ROUNDS = 3
-"""Times that verdicts may be revoked while a generation is learned; it is learned anew each time."""
+"""Times that a generation is learned anew because some of its samples were taken back meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +60,10 @@ class TuningJob:
         Raises:
             GoneError: the collection was deleted meanwhile.
             EncoderNotTunableError: its encoder cannot be tuned.
-            RuntimeError: verdicts were revoked during each round.
+            RuntimeError: what it learned from was taken back during each round.
         """
+        if self._finish_if_off(work):
+            return
         for _ in range(ROUNDS):
             with self._database.snapshot() as reader:
                 collection = collections.load_by_id(reader, work.job.collection_id)
@@ -69,8 +75,17 @@ class TuningJob:
             with self._database.write() as writer:
                 if self._store(writer, work, samples, attempt):
                     return
-            log.info("verdicts revoked while they taught, once more", collection=collection.name)
-        raise RuntimeError(f"verdicts were revoked during each of {ROUNDS} attempts to learn from them")
+            log.info("samples taken back while they were learned from, once more", collection=collection.name)
+        raise RuntimeError(f"samples were taken back during each of {ROUNDS} attempts to learn from them")
+
+    def _finish_if_off(self, work: Work) -> bool:
+        """Close the job without an attempt if the collection's tuning was switched off since it was queued."""
+        with self._database.write() as writer:
+            work.lock(writer)
+            if tuning_generations.load_progress(writer, work.job.collection_id).is_on:
+                return False
+            work.finish(writer, {"generation": None, "accepted": False, "reason": "not learned: tuning is off"})
+            return True
 
     def let_go(self, writer: Writer, job: Job) -> None:
         """Do nothing: a generation is stored by the last transaction alone."""
@@ -86,9 +101,9 @@ class TuningJob:
         least = max(1, self._rule.least_needs)
         if needs < least:
             return _Attempt(None, False, f"not learned: verdicts on {needs} needs, of {least} at least", {})
-        lesson = build_lesson(tuning, samples, self._options, self._rule)
+        training = build_training_input(tuning, samples, self._options, self._rule)
         try:
-            trial = learn_apart(lesson, should_stop)
+            trial = learn_in_subprocess(training, should_stop)
         except LearningLimitError as error:
             return _Attempt(None, False, f"not learned: it {error}", {})
         found = trial.acceptance
@@ -98,12 +113,16 @@ class TuningJob:
     def _store(self, writer: Writer, work: Work, samples: LoggedSamples, attempt: _Attempt) -> bool:
         """Store the attempt, and have it serve if it was accepted.
 
-        False, and nothing is stored, if a verdict of it was revoked meanwhile, or the encoder exchanged.
+        False, and nothing is stored, if meanwhile a verdict was revoked or anonymised, one of its passages got
+        readers, or the encoder was exchanged.
         """
         target = samples.collection
         work.lock(writer)
         collections.lock_learning(writer, target.id, exclusive=True)
-        if tuning_samples.count_events(writer, target.id, samples.events) < len(samples.events):
+        questions = [one.id for one in samples.questions]
+        if not set(samples.events).issubset(tuning_samples.list_events(writer, target.id, questions)):
+            return False
+        if tuning_samples.concern_hidden_passages(writer, target.id, questions):
             return False
         now = collections.load_by_id(writer, target.id)
         if now.encoder_fingerprint != target.encoder_fingerprint:
@@ -118,7 +137,7 @@ class TuningJob:
             figures=attempt.figures,
             judged_count=samples.judged_count,
             question_count=len(samples.questions),
-            events=samples.events,
+            events=[event.id for event in samples.events],
         )
         serves = attempt.accepted and tuning_generations.load_progress(writer, target.id).is_on
         if serves:

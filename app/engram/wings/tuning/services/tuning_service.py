@@ -1,20 +1,20 @@
-"""Tuning as its users see it: what was tried, what serves, a new attempt, the way back, and the switch."""
+"""Tuning as its users see it: what was tried, what serves, a new attempt, and changes of what serves."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import structlog
 
-from engram.context.errors import InvalidRequestError
+from engram.context.errors import EmbeddingSpaceMismatchError, EmbeddingUnavailableError, InvalidRequestError
 from engram.services.auth.scope import Scope
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.idempotent_jobs import open_job
 from engram.storage.corpus import collections, current_vectors
 from engram.storage.corpus.collections import Collection
-from engram.storage.database import Database
-from engram.storage.jobs import jobs
-from engram.wings.tuning.services.derived_tuning import withdraw_generations
+from engram.storage.database import Database, Writer
+from engram.wings.tuning.services.derived_tuning import queue_attempt, withdraw_generations
 from engram.wings.tuning.services.tuning_job import TUNE
 from engram.wings.tuning.storage import tuning_generations
 from engram.wings.tuning.storage.tuning_generations import Generation, Progress
@@ -25,6 +25,8 @@ FIRST_QUESTIONS = 40
 """Judged questions from which on a collection is tuned by itself: two of each need that acceptance asks for."""
 GROWTH = 1.5
 """So many times the judged questions of the last attempt make the next one due."""
+SWEEP_SECONDS = 600.0
+"""How often collections are looked through for what is due."""
 COLLECTIONS = 1_000
 """Collections that are read at a time."""
 
@@ -35,7 +37,7 @@ class TuningStanding:
 
     Attributes:
         is_on: whether it is tuned by itself, and may serve.
-        can_tune: whether this process can tune its encoder.
+        can_tune: whether this process can tune its encoder; False while its server is away.
         serving: the generation that serves; 0: the encoder as it is.
         judged_count: judged questions.
         due_count: judged questions at which the next attempt comes by itself; None: it never does.
@@ -57,11 +59,12 @@ class TuningService:
     def __init__(self, database: Database, encoder: Callable[[], Encoder]) -> None:
         self._database = database
         self._encoder = encoder
+        self._sweep_due = 0.0
 
     def load_standing(self, scope: Scope, before: int | None = None, limit: int = 20) -> TuningStanding:
         """Load where the tuning stands, with ``limit`` generations before number ``before``."""
         target = scope.collection
-        can_tune = self._encoder().find_question_tuning(target) is not None
+        can_tune = self._can_tune(target)
         with self._database.snapshot() as reader:
             progress = tuning_generations.load_progress(reader, target.id)
             return TuningStanding(
@@ -90,49 +93,57 @@ class TuningService:
             raise _build_off_error(scope.collection)
         return open_job(self._database, scope, TUNE, {}, None)
 
-    def roll_back(self, scope: Scope, number: int) -> None:
-        """Have generation ``number`` serve, 0 for the encoder as it is, until the next one is accepted.
+    def change(
+        self, scope: Scope, *, is_on: bool | None = None, withdrawn: int | None = None, serving: int | None = None
+    ) -> None:
+        """Change the tuning of a collection, all at once or not at all. What is None stays.
+
+        Args:
+            is_on: True has the last generation serve; False has none serve.
+            withdrawn: the generation whose adapter is removed. If it serves, the last one before it serves.
+            serving: the generation that serves until the next one is accepted; 0: the encoder as it is.
 
         Raises:
             GoneError: the collection was deleted meanwhile.
-            InvalidRequestError: the generation cannot serve, or tuning is off.
+            InvalidRequestError: a generation has no adapter or is of another encoder, or tuning is off.
         """
         target = scope.collection
         with self._database.write() as writer:
             if not collections.lock_against_deletion(writer, target.id):
                 raise collections.build_gone_error(target.name)
             collections.lock_learning(writer, target.id, exclusive=True)
-            if number:
-                if not tuning_generations.load_progress(writer, target.id).is_on:
-                    raise _build_off_error(target)
-                chosen = tuning_generations.find(writer, target.id, number)
-                now = collections.load_by_id(writer, target.id)
-                if problem := _find_problem(chosen, now):
-                    raise InvalidRequestError(f"Generation {number} of {target.name!r} {problem}.")
-            current_vectors.serve_question_generation(writer, target.id, number)
-        log.info("question encoder rolled back", collection=target.name, generation=number)
+            if is_on is not None:
+                tuning_generations.set_switch(writer, target.id, is_on=is_on)
+                number = tuning_generations.find_last_usable(writer, target.id) if is_on else 0
+                current_vectors.serve_question_generation(writer, target.id, number)
+            if withdrawn is not None:
+                chosen = tuning_generations.find(writer, target.id, withdrawn)
+                if problem := _find_lack(chosen):
+                    raise _build_number_error(target, withdrawn, problem)
+                withdraw_generations(writer, target.id, [withdrawn])
+            if serving is not None:
+                _serve(writer, target, serving)
+        log.info("tuning changed", collection=target.name, is_on=is_on, withdrawn=withdrawn, serving=serving)
 
-    def switch(self, scope: Scope, *, is_on: bool) -> None:
-        """Switch the tuning on, and have the last generation serve, or off, and have none serve.
+    def sweep(self, should_stop: Callable[[], bool]) -> None:
+        """Do what ``withdraw_exposed`` and ``queue_due`` do, every ten minutes."""
+        began = time.monotonic()
+        if began < self._sweep_due:
+            return
+        self.withdraw_exposed(should_stop)
+        self._sweep_due = began + SWEEP_SECONDS
+        self.queue_due(should_stop)
 
-        Raises:
-            GoneError: the collection was deleted meanwhile.
-        """
-        target = scope.collection
-        with self._database.write() as writer:
-            if not collections.lock_against_deletion(writer, target.id):
-                raise collections.build_gone_error(target.name)
-            collections.lock_learning(writer, target.id, exclusive=True)
-            tuning_generations.set_switch(writer, target.id, is_on=is_on)
-            number = tuning_generations.find_last_usable(writer, target.id) if is_on else 0
-            current_vectors.serve_question_generation(writer, target.id, number)
-        log.info("tuning switched", collection=target.name, is_on=is_on)
+    def withdraw_exposed(self, should_stop: Callable[[], bool]) -> None:
+        """Withdraw the generations that passages with readers taught, in all collections."""
+        self._for_each_collection(self._withdraw_exposed, should_stop)
 
-    def maintain(self, should_stop: Callable[[], bool]) -> None:
-        """Withdraw what passages that got readers taught, and queue attempts that are due, in all collections.
+    def queue_due(self, should_stop: Callable[[], bool]) -> None:
+        """Queue the attempts that are due, in all collections that this process can tune."""
+        self._for_each_collection(self._queue_if_due, should_stop)
 
-        A collection is left out if it is a copy of a past moment, or this process cannot tune its encoder.
-        """
+    def _for_each_collection(self, step: Callable[[Collection], None], should_stop: Callable[[], bool]) -> None:
+        """Do a step for each collection but copies of past moments; log failures, and go on."""
         after = ("", 0)
         while not should_stop():
             with self._database.read() as reader:
@@ -142,38 +153,56 @@ class TuningService:
             for collection in page:
                 if should_stop():
                     return
-                if collection.past is None:
-                    self._maintain_one(collection)
+                if collection.past is not None:
+                    continue
+                try:
+                    step(collection)
+                except Exception:
+                    log.exception("tuning of a collection not looked after", collection=collection.name)
             after = (page[-1].name, page[-1].id)
 
-    def _maintain_one(self, collection: Collection) -> None:
+    def _withdraw_exposed(self, collection: Collection) -> None:
         with self._database.read() as reader:
-            progress = tuning_generations.load_progress(reader, collection.id)
             exposed = tuning_generations.find_exposed(reader, collection.id)
-        if exposed:
-            self._withdraw(collection, exposed)
-        due = find_due_count(progress)
-        if not progress.is_on or progress.judged_count < due or not self._can_tune(collection):
+        if not exposed:
             return
         with self._database.write() as writer:
             if collections.lock_against_deletion(writer, collection.id):
-                jobs.add(
-                    writer, collection.id, uuid4(), kind=TUNE.name, lane=TUNE.lane, single=TUNE.single, payload={}
-                )
+                collections.lock_learning(writer, collection.id, exclusive=True)
+                withdraw_generations(writer, collection.id, exposed)
+        log.info("tuning withdrawn: passages have readers by now", collection=collection.name, generations=exposed)
 
-    def _withdraw(self, collection: Collection, numbers: Sequence[int]) -> None:
+    def _queue_if_due(self, collection: Collection) -> None:
+        with self._database.read() as reader:
+            progress = tuning_generations.load_progress(reader, collection.id)
+        is_due = progress.is_on and progress.judged_count >= find_due_count(progress)
+        if not is_due or not self._can_tune(collection):
+            return
         with self._database.write() as writer:
             if collections.lock_against_deletion(writer, collection.id):
-                collections.lock_learning(writer, collection.id, exclusive=True)
-                withdraw_generations(writer, collection.id, numbers)
-        log.info("tuning withdrawn: passages have readers by now", collection=collection.name, generations=numbers)
+                queue_attempt(writer, collection.id)
 
     def _can_tune(self, collection: Collection) -> bool:
-        encoder = self._encoder()
-        return (
-            collection.encoder_fingerprint in encoder.fingerprints
-            and encoder.find_question_tuning(collection) is not None
-        )
+        """Whether this process can tune the collection's encoder now. It may reach a server."""
+        try:
+            return self._encoder().find_question_tuning(collection) is not None
+        except (EmbeddingSpaceMismatchError, EmbeddingUnavailableError):
+            return False
+
+
+def _serve(writer: Writer, target: Collection, number: int) -> None:
+    """Have a generation serve; 0: the encoder as it is.
+
+    Raises:
+        InvalidRequestError: it has no adapter, is of another encoder, or tuning is off.
+    """
+    if number:
+        if not tuning_generations.load_progress(writer, target.id).is_on:
+            raise _build_off_error(target)
+        chosen = tuning_generations.find(writer, target.id, number)
+        if problem := _find_problem(chosen, collections.load_by_id(writer, target.id)):
+            raise _build_number_error(target, number, problem)
+    current_vectors.serve_question_generation(writer, target.id, number)
 
 
 def find_due_count(progress: Progress) -> int:
@@ -183,15 +212,24 @@ def find_due_count(progress: Progress) -> int:
     )
 
 
-def _find_problem(chosen: Generation | None, collection: Collection) -> str | None:
-    """Why a generation cannot serve a collection, or None."""
+def _find_lack(chosen: Generation | None) -> str | None:
+    """Why a generation has no adapter; None if it has one."""
     if chosen is None:
         return "does not exist"
-    if not chosen.usable:
-        return "was withdrawn" if chosen.withdrawn_at is not None else "was not used, so its adapter was not kept"
-    if chosen.encoder_fingerprint != collection.encoder_fingerprint:
+    if chosen.usable:
+        return None
+    return "was withdrawn" if chosen.withdrawn_at is not None else "was not used, so its adapter was not kept"
+
+
+def _find_problem(chosen: Generation | None, collection: Collection) -> str | None:
+    """Why a generation cannot serve a collection; None if it can."""
+    if chosen is not None and chosen.usable and chosen.encoder_fingerprint != collection.encoder_fingerprint:
         return "belongs to another encoder"
-    return None
+    return _find_lack(chosen)
+
+
+def _build_number_error(collection: Collection, number: int, problem: str) -> InvalidRequestError:
+    return InvalidRequestError(f"Generation {number} of {collection.name!r} {problem}.")
 
 
 def _build_off_error(collection: Collection) -> InvalidRequestError:

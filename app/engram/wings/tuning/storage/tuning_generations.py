@@ -55,7 +55,7 @@ class Progress:
     Attributes:
         is_on: whether the collection may be tuned.
         judged_count: its judged questions.
-        last_count: the same at the last attempt for its present encoder; None: there was none.
+        last_count: the same at the last attempt for its present encoder that was not withdrawn, if there is one.
     """
 
     is_on: bool
@@ -127,21 +127,30 @@ def add(
 ) -> int:
     """Store an attempt, with the verdicts of an adapter that is kept; return its number.
 
+    Processes keep adapters by number, so a number is never used again.
+
     Args:
         events: verdicts that it was learned from.
     """
     number: int = writer.scalar(
         """
+        INSERT INTO tuning_state (collection_id, last_number) VALUES (%(collection)s, 1)
+        ON CONFLICT (collection_id) DO UPDATE SET last_number = tuning_state.last_number + 1
+        RETURNING last_number
+        """,
+        {"collection": collection_id},
+    )
+    writer.execute(
+        """
         INSERT INTO tuning_generation
             (collection_id, number, adapter, encoder_fingerprint, accepted, reason, figures, judged_count,
              question_count, verdict_count)
-        SELECT %(collection)s, 1 + coalesce(max(number), 0), %(adapter)s, %(fingerprint)s, %(accepted)s, %(reason)s,
-               %(figures)s, %(judged)s, %(questions)s, %(verdicts)s
-        FROM tuning_generation WHERE collection_id = %(collection)s
-        RETURNING number
+        VALUES (%(collection)s, %(number)s, %(adapter)s, %(fingerprint)s, %(accepted)s, %(reason)s, %(figures)s,
+                %(judged)s, %(questions)s, %(verdicts)s)
         """,
         {
             "collection": collection_id,
+            "number": number,
             "adapter": adapter,
             "fingerprint": encoder_fingerprint,
             "accepted": accepted,
@@ -163,8 +172,8 @@ def add(
     return number
 
 
-def find_taught(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int]:
-    """Find the generations that any of these verdicts taught, in order."""
+def list_generations_of(reader: Reader, collection_id: int, events: Sequence[int]) -> list[int]:
+    """List the numbers of the generations with an adapter learned from any of these verdicts, in order."""
     rows = reader.rows(
         f"""
         SELECT DISTINCT taught.generation
@@ -196,7 +205,7 @@ def find_exposed(reader: Reader, collection_id: int) -> list[int]:
 
 
 def withdraw(writer: Writer, collection_id: int, numbers: Sequence[int]) -> None:
-    """Remove the adapters of these generations; if one of them serves, the last that is left serves, or none.
+    """Remove the adapters of these generations; if one of them serves, the last one before it serves, or none.
 
     Whoever calls it holds ``collections.lock_learning`` exclusively.
     """
@@ -212,20 +221,26 @@ def withdraw(writer: Writer, collection_id: int, numbers: Sequence[int]) -> None
         "DELETE FROM tuning_verdict WHERE collection_id = %(collection)s AND generation = ANY(%(numbers)s)",
         parameters,
     )
-    if find_serving(writer, collection_id) in numbers:
-        current_vectors.serve_question_generation(writer, collection_id, find_last_usable(writer, collection_id))
+    serving = find_serving(writer, collection_id)
+    if serving in numbers:
+        earlier = find_last_usable(writer, collection_id, before=serving)
+        current_vectors.serve_question_generation(writer, collection_id, earlier)
 
 
-def find_last_usable(reader: Reader, collection_id: int) -> int:
-    """Find the last generation with an adapter for the collection's present encoder; 0: there is none."""
+def find_last_usable(reader: Reader, collection_id: int, before: int | None = None) -> int:
+    """Find the last generation with an adapter for the collection's present encoder; 0: there is none.
+
+    Args:
+        before: only generations of lower numbers count; None: all do.
+    """
     number: int | None = reader.scalar(
         """
         SELECT max(number) FROM tuning_generation
         WHERE collection_id = %(collection)s AND adapter IS NOT NULL AND encoder_fingerprint = (
             SELECT encoder_fingerprint FROM collection WHERE id = %(collection)s
-        )
+        ) AND (%(before)s::bigint IS NULL OR number < %(before)s)
         """,
-        {"collection": collection_id},
+        {"collection": collection_id, "before": before},
     )
     return number or 0
 
@@ -234,11 +249,11 @@ def load_progress(reader: Reader, collection_id: int) -> Progress:
     """Load what says whether a collection's tuning is due."""
     row = reader.row(
         """
-        SELECT coalesce((SELECT is_on FROM tuning_switch WHERE collection_id = %(collection)s), true) AS is_on,
+        SELECT coalesce((SELECT is_on FROM tuning_state WHERE collection_id = %(collection)s), true) AS is_on,
                (SELECT count(*) FROM question WHERE collection_id = %(collection)s) AS judged_count,
                (
                    SELECT judged_count FROM tuning_generation
-                   WHERE collection_id = %(collection)s AND encoder_fingerprint = (
+                   WHERE collection_id = %(collection)s AND withdrawn_at IS NULL AND encoder_fingerprint = (
                        SELECT encoder_fingerprint FROM collection WHERE id = %(collection)s
                    )
                    ORDER BY number DESC LIMIT 1
@@ -253,7 +268,7 @@ def set_switch(writer: Writer, collection_id: int, *, is_on: bool) -> None:
     """Switch the tuning of a collection."""
     writer.execute(
         """
-        INSERT INTO tuning_switch (collection_id, is_on) VALUES (%(collection)s, %(is_on)s)
+        INSERT INTO tuning_state (collection_id, is_on) VALUES (%(collection)s, %(is_on)s)
         ON CONFLICT (collection_id) DO UPDATE SET is_on = excluded.is_on
         """,
         {"collection": collection_id, "is_on": is_on},

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engram.storage.column_parameters import decode_column, decode_vectors, integers
 from engram.storage.database import Reader
+from engram.storage.erasure.erased_log import ERASED_QUESTION
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 
 
@@ -34,6 +35,17 @@ class JudgedSupport:
 
 
 @dataclass(frozen=True, slots=True)
+class AppliedVerdict:
+    """One application of a verdict.
+
+    A verdict that is anonymised keeps its id and is applied again, with other words and another ``sequence``.
+    """
+
+    id: int
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
 class PassageVectors:
     """Passages in the order of their ids.
 
@@ -47,48 +59,55 @@ class PassageVectors:
 
 
 def load_supports(reader: Reader, collection_id: int, limit: int) -> list[JudgedSupport]:
-    """Load the supports of the newest ``limit`` judged questions, the newest question first."""
+    """Load the supports of the newest ``limit`` judged questions, the newest question first.
+
+    Questions whose words were erased are left out: the name in place of them teaches nothing.
+    """
     rows = reader.rows(
         f"""
         SELECT newest.id AS question_id, newest.text, s.passage_id, p.reader_set_id IS NULL AS is_open,
                held.support, held.perplexity, held.judge_statements AS statements
         FROM (
             SELECT id, text, collection_id FROM question
-            WHERE collection_id = %(collection)s ORDER BY id DESC LIMIT %(limit)s
+            WHERE collection_id = %(collection)s AND NOT starts_with(text, %(erased)s)
+            ORDER BY id DESC LIMIT %(limit)s
         ) AS newest
         {join_by_index("question_support held", "held.question_id = newest.id")}
         {join_by_index("sentence s", "s.id = held.sentence_id")}
         {join_by_index("passage p", "p.id = s.passage_id")}
         ORDER BY newest.id DESC, held.sentence_id
         """,
-        {"collection": collection_id, "limit": limit},
+        {"collection": collection_id, "limit": limit, "erased": ERASED_QUESTION},
     )
     return [JudgedSupport(**row._asdict()) for row in rows]
 
 
-def list_events(reader: Reader, collection_id: int, questions: Sequence[int]) -> list[int]:
-    """List the verdicts that count for these questions."""
+def list_events(reader: Reader, collection_id: int, questions: Sequence[int]) -> list[AppliedVerdict]:
+    """List the verdicts that count for these questions, in the order of their ids."""
     rows = reader.rows(
         f"""
-        SELECT event.id FROM {WANTED_IDS}
+        SELECT event.id, event.applied_sequence AS sequence FROM {WANTED_IDS}
         {join_by_index("feedback_event event", "event.question_id = wanted.id AND event.status = 'applied'")}
         ORDER BY event.id
         """,
         {"collection": collection_id, "ids": integers(questions)},
     )
-    return [row.id for row in rows]
+    return [AppliedVerdict(**row._asdict()) for row in rows]
 
 
-def count_events(reader: Reader, collection_id: int, events: Sequence[int]) -> int:
-    """Count those of the verdicts that count now."""
-    counted: int = reader.scalar(
+def concern_hidden_passages(reader: Reader, collection_id: int, questions: Sequence[int]) -> bool:
+    """Tell whether a verdict on one of these questions concerns a passage that has readers."""
+    found = reader.row(
         f"""
-        SELECT count(*) FROM {WANTED_IDS}
-        {join_by_index("feedback_event event", "event.id = wanted.id AND event.status = 'applied'")}
+        SELECT 1 FROM {WANTED_IDS}
+        {join_by_index("question_support held", "held.question_id = wanted.id")}
+        {join_by_index("sentence s", "s.id = held.sentence_id")}
+        {join_by_index("passage p", "p.id = s.passage_id AND p.reader_set_id IS NOT NULL")}
+        LIMIT 1
         """,
-        {"collection": collection_id, "ids": integers(events)},
+        {"collection": collection_id, "ids": integers(questions)},
     )
-    return counted
+    return found is not None
 
 
 def load_passages(reader: Reader, collection_id: int, step: int, wanted: Sequence[int]) -> PassageVectors:

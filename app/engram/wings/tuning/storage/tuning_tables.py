@@ -1,4 +1,4 @@
-"""Tables of tuned question encoders: attempts, the verdicts behind each kept adapter, and switches."""
+"""Tables of tuned question encoders: attempts, the verdicts behind each kept adapter, and states."""
 
 from sqlalchemy import (
     TIMESTAMP,
@@ -28,7 +28,11 @@ tuning_generation = Table(
     "tuning_generation",
     metadata,
     build_collection_column(),
-    require("number", BigInteger, comment="1 for a collection's first attempt."),
+    require(
+        "number",
+        BigInteger,
+        comment="1 for a collection's first attempt; a reset begins no new count.",
+    ),
     Column("adapter", LargeBinary, comment="The adapter's maps; null if it was refused or withdrawn."),
     require("encoder_fingerprint", Text, comment="Fingerprint of the encoder that it was learned for."),
     require("accepted", Boolean, comment="Whether held-out verdicts accepted it."),
@@ -57,13 +61,14 @@ tuning_verdict = Table(
     comment="Verdicts that a generation with an adapter was learned from.",
 )
 
-tuning_switch = Table(
-    "tuning_switch",
+tuning_state = Table(
+    "tuning_state",
     metadata,
     build_collection_column(),
-    require("is_on", Boolean),
+    require("is_on", Boolean, default="true", comment="Whether the collection may be tuned."),
+    require("last_number", BigInteger, default="0", comment="Number of its latest generation; outlives a reset."),
     PrimaryKeyConstraint("collection_id"),
-    comment="Collections whose tuning was switched; others have it on.",
+    comment="Collections whose tuning was tried or switched.",
 )
 
-TABLES = (tuning_generation, tuning_verdict, tuning_switch)
+TABLES = (tuning_generation, tuning_verdict, tuning_state)

@@ -1,4 +1,4 @@
-"""What a collection's log teaches its question encoder: samples, each with a weight and a judge.
+"""What a question encoder learns from: samples of a collection's log, each with a weight and a judge.
 
 A question's weight is the reliability of its surest support (``compute_reliability``). Of very many questions those
 of rare needs come first: the newest question of every need, then the second newest of each, and so on.
@@ -18,9 +18,9 @@ from engram.storage.database import Reader
 from engram.wings.tuning.core.acceptance import AcceptanceRule, find_needs
 from engram.wings.tuning.core.bert_gradients import BertWeights
 from engram.wings.tuning.core.learn_adapter import TuningOptions, TuningSamples
-from engram.wings.tuning.services.learning_process import Lesson
+from engram.wings.tuning.services.learning_process import TrainingInput
 from engram.wings.tuning.storage import tuning_samples
-from engram.wings.tuning.storage.tuning_samples import JudgedSupport, PassageVectors
+from engram.wings.tuning.storage.tuning_samples import AppliedVerdict, JudgedSupport, PassageVectors
 
 MOST_QUESTIONS = 3_000
 """Judged questions that one generation is learned from."""
@@ -42,7 +42,7 @@ class JudgedQuestion:
         supported: passages that verdicts support for it, at least one.
         rejected: passages that verdicts reject for it.
         weight: in (0, 1].
-        judge: who first supported a passage.
+        judge: one of those who support a passage for it; empty if nobody does by now.
     """
 
     id: int
@@ -66,7 +66,7 @@ class LoggedSamples:
     collection: Collection
     judged_count: int
     questions: Sequence[JudgedQuestion]
-    events: Sequence[int]
+    events: Sequence[AppliedVerdict]
     passages: PassageVectors
     unjudged: Sequence[str]
 
@@ -130,9 +130,9 @@ def choose_questions(questions: Sequence[JudgedQuestion], most: int) -> list[Jud
     return [questions[row] for row in sorted(chosen)]
 
 
-def build_lesson(
+def build_training_input(
     tuning: QuestionTuning, samples: LoggedSamples, options: TuningOptions, rule: AcceptanceRule
-) -> Lesson:
+) -> TrainingInput:
     """Read the encoder's weights and tokens: everything that learning is a function of."""
     options = replace(options, adapted_layers=tuning.adapted_layers)
     questions = tuning.tokenise([one.text for one in samples.questions], options.most_tokens)
@@ -149,7 +149,7 @@ def build_lesson(
         read.dimension,
     )
     row_by_passage = {passage: row for row, passage in enumerate(samples.passages.ids.tolist())}
-    return Lesson(
+    return TrainingInput(
         weights,
         TuningSamples(
             [f"{one.id:020}" for one in samples.questions],

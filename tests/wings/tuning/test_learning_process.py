@@ -1,0 +1,30 @@
+"""Learning in a process of its own: what comes back of it, and what is told of a failure."""
+
+from dataclasses import replace
+
+import pytest
+from structlog.testing import capture_logs
+
+from engram.wings.tuning.core.acceptance import try_tuning
+from engram.wings.tuning.services.learning_process import TrainingInput, learn_in_subprocess
+from tests.support.tuned import PERMISSIVE
+from tests.wings.tuning.small_bert import make_weights
+from tests.wings.tuning.test_learn_adapter import OPTIONS, make_samples
+
+TRAINING = TrainingInput(make_weights(), make_samples(), [], OPTIONS, PERMISSIVE)
+
+
+def test_a_process_learns_the_same() -> None:
+    trial = learn_in_subprocess(TRAINING, lambda: False)
+    expected = try_tuning(TRAINING.weights, TRAINING.samples, [], OPTIONS, PERMISSIVE)
+    assert trial.adapter.to_bytes() == expected.adapter.to_bytes()
+    assert trial.acceptance == expected.acceptance
+
+
+def test_a_failure_is_raised_and_its_trace_logged() -> None:
+    broken = replace(TRAINING, weights=replace(TRAINING.weights, arrays={}))
+    with capture_logs() as logged, pytest.raises(RuntimeError, match="ended with status 1"):
+        learn_in_subprocess(broken, lambda: False)
+    (entry,) = logged
+    assert (entry["event"], entry["exit_status"]) == ("learning failed", 1)
+    assert "KeyError" in entry["errors"]
