@@ -14,6 +14,8 @@ from rich.console import Console
 from engram.composition.container import Application, Servers
 from engram.providers.llm import Llm
 from engram.wings.local import sample
+from engram.wings.published.parts import published_of
+from engram.wings.published.services.expansion_validation import ExpansionValidation
 from engram_evaluation.commands.evaluate_command import build_variation
 from engram_evaluation.dataset import Dataset, load
 from engram_evaluation.evaluation_run import evaluate
@@ -65,7 +67,8 @@ def run_protocol(
 ) -> Iterator[Evaluate]:
     """Run a protocol on the sample corpus; reports and finished phases go to ``tmp_path``.
 
-    ``configuration`` and ``models`` are settings and models that differ from those of the shared application.
+    ``configuration`` and ``models`` are settings and models that differ from those of the shared application, and
+    ``validation`` is that of expansions.
     """
 
     def run(
@@ -74,11 +77,16 @@ def run_protocol(
         *,
         configuration: Mapping[str, Any] | None = None,
         models: Mapping[str, Any] | None = None,
+        validation: ExpansionValidation | None = None,
         **options: Any,
     ) -> RunReport:
         services = (
-            application if configuration is models is None else make_application(configuration or {}, models or {})
+            application
+            if configuration is models is validation is None
+            else make_application(configuration or {}, models or {})
         )
+        if validation is not None:
+            published_of(services).expansion_validation = validation
         console = Console(file=io.StringIO())
 
         def vary(variation: Variation) -> Application:

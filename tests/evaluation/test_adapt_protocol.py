@@ -180,7 +180,7 @@ def test_ungated_keys_take_in_what_nothing_validated(run_protocol: Evaluate, few
     report = run_protocol(
         "adapt",
         few,
-        models={"expansion_validation": ExpansionValidation(0, GENERATION_THRESHOLD)},
+        validation=ExpansionValidation(0, GENERATION_THRESHOLD),
         fractions=(1.0,),
         retrievers=("lexical",),
         ways=("supported", "ungated"),
