@@ -35,7 +35,9 @@ STATES = {
 WRITING = STATES | {"takes no writes": "25006"}
 QUESTION = "Where was Marie Curie born?"
 ANSWERING = {"/healthz", "/readyz", "/audit", "/metrics", "/answer", "/queries:batch"}
-"""Routes that look at no collection; an answer needs an LLM first, and a batch says it of each of its questions."""
+ANSWERING |= {"/api/v1/files/{file_id}/process/status"}
+"""Routes that look at no collection, or first at an id that no request here has; an answer needs an LLM first, and
+a batch says it of each of its questions."""
 REFUSED = ("refused_insert_memory_audit", "refused_delete_memory_audit", "refused_insert_passage")
 """How often a worker's loops were refused: the one that learns, the one that revokes, the one that ingests."""
 

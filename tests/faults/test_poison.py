@@ -18,6 +18,7 @@ from tests.support.strict_client import TestClient
 QUESTION = "Where was Marie Curie born?"
 MOST_TRIES = 3
 REASON = "division by zero, and that is nobody's fault but the verdict's"
+PUBLIC_REASON = "the log says more"
 Poison = Callable[[str], None]
 
 
@@ -73,14 +74,14 @@ def test_poisoned_verdict_blocks_no_others_and_is_applied_after_repair(
             poisoned, "parked"
         )
         assert [
-            (line["event_id"], line["collection_id"], line["log_level"], REASON in line["reason"])
+            (line["event_id"], line["collection_id"], line["log_level"], PUBLIC_REASON in line["reason"])
             for line in said
             if line["event"] == "feedback parked"
         ] == [(event, state.collection_id(application, curie), "error", True) for event in poisoned]
 
         listed = client.get("/feedback", params={"collection": curie, "status": "parked"}).json()["feedback"]
         assert [event["feedback_id"] for event in listed] == poisoned
-        assert all(REASON in event["error"] for event in listed)
+        assert all(PUBLIC_REASON in event["error"] and REASON not in event["error"] for event in listed)
         assert orphans(application, curie) == {}
         undo.assert_verified(application, curie)
 

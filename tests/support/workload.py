@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
 from engram.composition.container import Application
@@ -17,6 +18,7 @@ from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_state import SessionRequest
 from engram.wings.tuning.parts import tuning_of
+from engram.wings.tuning.services import training_input
 from engram.wings.why.parts import why_of
 from tests.conftest import CURIE
 from tests.support import evolving, past, state, undo
@@ -130,7 +132,8 @@ def _go_in_rounds(application: Application, scope: Scope) -> None:
 def _tune(application: Application, scope: Scope) -> None:
     tuning = tuning_of(application).tuning
     tuning.request(scope)
-    finish_jobs(application)
+    with patch.object(training_input, "MOST_PASSAGES", 50):  # what is learned is of no interest here
+        finish_jobs(application)
     tuning.sweep(lambda: False)
     for number in (0, 1):
         tuning.change(scope, serving=number)

@@ -29,6 +29,7 @@ BATCH_SIZE = 300
 GATHER_SECONDS = 0.5
 """Time from a batch that was not full to the next: verdicts that come in a stream are applied together."""
 SWEEP_SECONDS = 5.0
+WING_SWEEP_SECONDS = 5.0
 """How often verdicts are looked for whose wake-up was lost, and wings do what is due."""
 MAINTENANCE_SECONDS = 600.0
 """How often vector indexes are looked at."""
@@ -227,4 +228,4 @@ class Worker:
 
     def _sweep_wing(self, sweep: Callable[[Callable[[], bool]], object]) -> None:
         sweep(self._stopping.is_set)
-        self._stopping.wait(SWEEP_SECONDS)
+        self._stopping.wait(WING_SWEEP_SECONDS)

@@ -75,7 +75,7 @@ def test_only_what_changed_is_read_and_the_rest_is_moved_or_deleted(
         "uploaded": ["lakes.txt"],
         "moved": [{"before": "rivers.txt", "source": "deep/rivers.txt"}],
         "deleted": ["roads.txt"],
-        "jobs": [(1, 0)],
+        "jobs": [(0, 1)],
     }
     assert list_passages(cli, collection) == {
         f"{source}#1": source for source in ("deep/rivers.txt", "lakes.txt", "towns.txt")
@@ -108,7 +108,7 @@ def test_a_renamed_folder_is_the_same_folder(cli: Cli, folder: Path, collection:
         "changed": ["rivers.txt", "towns.txt"],
         "uploaded": ["lakes.txt"],
         "deleted": ["roads.txt"],
-        "jobs": [(1, 0)],
+        "jobs": [(0, 1)],
     }
 
 
