@@ -24,7 +24,7 @@ READ_LAG = "engram.composition.servers:READ_LAG_SECONDS"
 READ_WAIT = "engram.composition.servers:READ_WAIT_SECONDS"
 STATEMENT_TIMEOUT = "engram.composition.servers:STATEMENT_TIMEOUT_SECONDS"
 SWEEP_SECONDS = "engram.runtime.worker:SWEEP_SECONDS"
-WAITING_KEY_EVENTS = "engram.composition.models:WAITING_KEY_EVENTS"
+WAITING_KEY_EVENTS = "engram.wings.published.parts:WAITING_KEY_EVENTS"
 
 
 def set_constants(patch: pytest.MonkeyPatch, values: Mapping[str, Any]) -> None:
