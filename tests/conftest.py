@@ -24,6 +24,7 @@ from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
 from engram.storage.schema_revision import migrate
 from engram.wings.local.servers.local_servers import EmbeddedServers
+from engram.wings.tuning.services import learning_process
 from tests.support import encoder, keys, threads
 from tests.support.citus import open_distributed
 from tests.support.command import Cli
@@ -179,6 +180,14 @@ def one_trust() -> Iterator[None]:
     """Each client reads the certificates that it trusts, though none here speaks TLS: they are read once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_niceness() -> Iterator[None]:
+    """What learns an encoder is not put off until all tests are done."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning_process, "NICENESS", 0)
         yield
 
 

@@ -79,7 +79,7 @@ def learn_in_subprocess(
     content: bytes | None = pickle.dumps(training)
     ends = time.monotonic() + seconds
     with subprocess.Popen(
-        [sys.executable, "-m", MODULE, str(memory_bytes), str(cpu_seconds)],
+        [sys.executable, "-m", MODULE, str(memory_bytes), str(cpu_seconds), str(NICENESS)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -110,8 +110,8 @@ def learn_in_subprocess(
 
 def main() -> None:
     """Read a training input, learn, and write the trial."""
-    os.nice(NICENESS)
-    memory_bytes, cpu_seconds = (int(argument) for argument in sys.argv[1:])
+    memory_bytes, cpu_seconds, niceness = (int(argument) for argument in sys.argv[1:])
+    os.nice(niceness)
     resource.setrlimit(resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     try:
