@@ -381,7 +381,7 @@ def _parse_date(value: Any, language: str | None) -> date | None:
 def _read_name_date(name: str, language: str | None) -> date | None:
     """The first day of the last of the most exact dates in a name; None: it has none."""
     words = re.sub(r"[\W_]+", " ", name)
-    spelled = [one for one in find_time_expressions(words, language) if one.start and one.end]
+    spelled = find_time_expressions(words, language)
     dates = [(-(one.end - one.start).days, one.start) for one in spelled if one.start and one.end]
     for match in _NAME_DATE.finditer(name):
         day = match["day"] and int(match["day"])
