@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,28 +77,28 @@ def learn_in_subprocess(
     """
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
     cpu_seconds = math.ceil(seconds) + ORPHAN_SECONDS
-    content: bytes | None = pickle.dumps(training)
     ends = time.monotonic() + seconds
-    with subprocess.Popen(
-        [sys.executable, "-m", MODULE, str(memory_bytes), str(cpu_seconds), str(NICENESS)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-    ) as process:
+    # Waited for in a thread: a ``communicate`` that timed out before all was written would never write the rest.
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", MODULE, str(memory_bytes), str(cpu_seconds), str(NICENESS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        ) as process,
+        ThreadPoolExecutor(1, "learning") as waiter,
+    ):
+        spoken = waiter.submit(process.communicate, pickle.dumps(training))
         try:
-            while True:
+            while not wait([spoken], POLL_SECONDS).done:
                 if should_stop():
                     raise LearningStoppedError
                 if time.monotonic() >= ends:
                     raise LearningLimitError(f"took longer than {seconds:g} seconds")
-                try:
-                    answer, errors = process.communicate(content, timeout=POLL_SECONDS)
-                    break
-                except subprocess.TimeoutExpired:
-                    content = None  # ``communicate`` goes on with what it was given first
         finally:
             process.kill()
+        answer, errors = spoken.result()
     if process.returncode == OUT_OF_MEMORY:
         raise LearningLimitError(f"needs more than {memory_bytes >> 20} MB")
     if process.returncode != 0:
