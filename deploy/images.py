@@ -59,8 +59,8 @@ def pin(digests: Mapping[str, str], root: Path = ROOT) -> list[Path]:
     for file, pattern in _files(root):
         before = file.read_text(encoding="utf-8")
 
-        def append_digest(found: "re.Match[str]") -> str:
-            image = f"{found['name']}:{found['tag']}"
+        def append_digest(match: "re.Match[str]") -> str:
+            image = f"{match['name']}:{match['tag']}"
             return f"{image}@{digests[image]}"
 
         after = pattern.sub(append_digest, before)

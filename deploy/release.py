@@ -66,8 +66,8 @@ def make_npm_archive(folder: Path) -> None:
 def find_image_builder() -> str | None:
     """Name the program that builds images: Docker where its engine answers, or buildah; None without both."""
     if shutil.which("docker"):
-        asked = subprocess.run(["docker", "version"], capture_output=True, check=False)
-        if asked.returncode == 0:
+        version = subprocess.run(["docker", "version"], capture_output=True, check=False)
+        if version.returncode == 0:
             return "docker"
     return "buildah" if shutil.which("buildah") else None
 

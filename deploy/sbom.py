@@ -33,15 +33,15 @@ def packages(text: str) -> Iterator[dict[str, Any]]:
     """
     component: dict[str, Any] | None = None
     for line in text.splitlines():
-        said = line.strip()
-        if not said or said.startswith("#"):
+        requirement = line.strip()
+        if not requirement or requirement.startswith("#"):
             continue
-        if component is not None and (found := HASH.match(said)):
+        if component is not None and (found := HASH.match(requirement)):
             component.setdefault("hashes", []).append({"alg": "SHA-256", "content": found[2]})
             continue
-        pinned = PINNED.match(said)
+        pinned = PINNED.match(requirement)
         if pinned is None:
-            raise ValueError(f"{said!r} pins no package.")
+            raise ValueError(f"{requirement!r} pins no package.")
         if component is not None:
             yield component
         name, version, condition = pinned.groups()

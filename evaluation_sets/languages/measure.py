@@ -35,7 +35,7 @@ def bare(text: str) -> str:
 
 
 def ask(url: str, collection: str, question: str) -> str:
-    """What the chat replies."""
+    """Ask the chat, and return its reply."""
     chat = {"model": collection, "messages": [{"role": "user", "content": question}]}
     content: str = post(f"{url}/v1/chat/completions", chat)["choices"][0]["message"]["content"]
     return content
@@ -50,15 +50,15 @@ def measure(url: str, collection: str, question: dict[str, str]) -> tuple[list[b
         passage["source"]["document"] == question["document"] and sentence in bare(passage["text"])
         for passage in passages
     ]
-    shown = [one["text"] for passage in passages for one in passage["sentences"]]
+    texts = [one["text"] for passage in passages for one in passage["sentences"]]
     counts = [
         any(right[:1]),
         any(right[:3]),
-        any(sentence in bare(text) for text in shown),
+        any(sentence in bare(text) for text in texts),
         bare(question["answer"]) in bare(reply),
     ]
     first = passages[0]["text"].replace("\n", " ")[:80] if passages else "nothing"
-    return counts, f"first: {first}\nshown: {shown}\nreply: {reply}"
+    return counts, f"first: {first}\nshown: {texts}\nreply: {reply}"
 
 
 def main() -> None:

@@ -49,8 +49,8 @@ def main() -> None:
         verdict = is_right(reply, question["answers"])
         right[bool(question["answers"])].append(verdict)
         if arguments.all or not verdict:
-            shown = "right" if verdict else "wrong"
-            sys.stdout.write(f"{shown} {question['_id']} {sufficiency} {question['text']}\n{reply}\n\n")
+            outcome = "right" if verdict else "wrong"
+            sys.stdout.write(f"{outcome} {question['_id']} {sufficiency} {question['text']}\n{reply}\n\n")
     for answered, label in ((True, "quote the answer"), (False, "say that there is none")):
         sys.stdout.write(f"{sum(right[answered])} of {len(right[answered])} {label}\n")
 

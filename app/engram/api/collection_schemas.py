@@ -130,7 +130,7 @@ class CollectionOut(ResponseModel):
     @classmethod
     def from_service(cls, collection: Collection) -> "CollectionOut":
         """Build the response; what was measured of all passages and questions is shown to whoever sees them all."""
-        shown = cls.model_validate(collection)
+        body = cls.model_validate(collection)
         if collection.is_whole:
-            return shown
-        return shown.model_copy(update={"title_share": None, "question_share": None, "question_count": 0})
+            return body
+        return body.model_copy(update={"title_share": None, "question_share": None, "question_count": 0})

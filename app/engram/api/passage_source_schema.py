@@ -8,7 +8,7 @@ from engram.api.schemas import ResponseModel
 
 
 class PassageSourceOut(ResponseModel):
-    """Where a passage comes from."""
+    """The source of a passage."""
 
     document: str = Field(
         description="Source of its document; of a passage without one `metadata.source`, its title, or its id."

@@ -161,11 +161,11 @@ def explain_access(
     """Say why somebody sees a passage, or does not."""
     with open_client(url) as client:
         path = build_path("collections", collection, "readers")
-        told = client.send("GET", path, params={"passage_id": passage_id, "as": asked or []})
+        explanation = client.send("GET", path, params={"passage_id": passage_id, "as": asked or []})
     if as_json:
-        say_json(told)
+        say_json(explanation)
     else:
-        say(f"{passage_id}: {'seen' if told['visible'] else 'not seen'}. {told['reason']}")
+        say(f"{passage_id}: {'seen' if explanation['visible'] else 'not seen'}. {explanation['reason']}")
 
 
 @access.command("person")
@@ -218,14 +218,16 @@ def _explain_document(readers: Sequence[list[str] | None], asked: Sequence[str])
     """
     if not readers:
         return {"seen": "no", "why": "it has no passages"}
-    seen = [one is None or bool(set(one) & set(asked)) for one in readers]
+    visible = [one is None or bool(set(one) & set(asked)) for one in readers]
     matched = [name for name in asked if any(name in one for one in readers if one is not None)]
     reasons = ["everyone reads it"] if None in readers else []
     reasons += [f"{name} is among its readers" for name in matched]
-    if not all(seen):
-        lists = [one for one, is_seen in zip(readers, seen, strict=True) if not is_seen and one is not None]
-        reasons += [f"{'the rest' if any(seen) else 'it'} is read by {', '.join(one) or 'nobody'}" for one in lists]
-    return {"seen": "yes" if all(seen) else "in part" if any(seen) else "no", "why": "; ".join(reasons)}
+    if not all(visible):
+        lists = [one for one, is_seen in zip(readers, visible, strict=True) if not is_seen and one is not None]
+        reasons += [
+            f"{'the rest' if any(visible) else 'it'} is read by {', '.join(one) or 'nobody'}" for one in lists
+        ]
+    return {"seen": "yes" if all(visible) else "in part" if any(visible) else "no", "why": "; ".join(reasons)}
 
 
 @access.command("tenants")

@@ -44,8 +44,8 @@ def ingest(
     with open_client(url) as client:
         for path in files:
             with open_corpus(path) as stream:
-                asked = {"encoder": encoder, "passage_facts": passage_facts}
-                jobs.append(ingest_stream(client, stream, path.name, collection, quiet=as_json, **asked))
+                options = {"encoder": encoder, "passage_facts": passage_facts}
+                jobs.append(ingest_stream(client, stream, path.name, collection, quiet=as_json, **options))
     if as_json:
         say_json({"jobs": jobs})
     if not all(map(is_complete, jobs)):
@@ -91,7 +91,7 @@ def ingest_stream(
 
 
 def _send_stream(
-    client: Client, stream: io.BufferedIOBase, collection: str, label: str, asked: dict[str, str | None]
+    client: Client, stream: io.BufferedIOBase, collection: str, label: str, options: dict[str, str | None]
 ) -> dict[str, Any]:
     """The job that takes what was sent, again from the start where the service went away in between.
 
@@ -109,7 +109,7 @@ def _send_stream(
 
     while True:
         try:
-            return client.ingest(stream, collection, note_sent, key=key, **asked)
+            return client.ingest(stream, collection, note_sent, key=key, **options)
         except KeyboardInterrupt:
             complain(
                 f"{label}: stopped while sending. What did not arrive whole is not ingested; "

@@ -1,4 +1,4 @@
-"""Where Postgres and Redis are: as configured, or on this machine."""
+"""Find Postgres and Redis: as configured, or on this machine."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -42,10 +42,10 @@ def require_local_servers(settings: Settings) -> LocalServers:
     Raises:
         ConfigurationError: no wing that is on does.
     """
-    found = find_local_servers(settings.wings, list_installed_wings())
-    if found is None:
+    factory = find_local_servers(settings.wings, list_installed_wings())
+    if factory is None:
         raise ConfigurationError(
             "No wing that is on runs servers on this machine: set DATABASE_URL and REDIS_URL, or add the wing "
             "'local' to ENGRAM_WINGS."
         )
-    return found
+    return factory

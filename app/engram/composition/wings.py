@@ -139,7 +139,7 @@ class Wing:
 
 
 class WingHolder(Protocol):
-    """What has services of wings, as an application does."""
+    """An owner of wings' services, such as an application."""
 
     def wing(self, services: type[W]) -> W:
         """Return the services of a wing that is on, by their class.

@@ -1,4 +1,4 @@
-"""Whose rows the database shows: the tenant of a request, and the readers that its caller is.
+"""Choose whose rows the database shows: those of a request's tenant, for the readers that its caller is.
 
 It is a second lock, under the scope that services go by: where row security is on, a connection that serves a
 tenant sees no row of another's, whatever the statement says. The readers of passages are bound by it alone
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class ReaderNames:
-    """What a caller is among the readers of passages.
+    """The names of a caller among the readers of passages.
 
     Attributes:
         names: as passages name their readers, ``user:ana`` or ``group:hr``.

@@ -416,8 +416,8 @@ class Database:
                 if serves is None or serves[0].readers is None or serves[0].tenant != visibility.tenant:
                     driver.execute("SET ROLE none")  # as the role of another tenant it would see no set of this one
                 values = {"tenant": visibility.tenant, "role": role, **asdict(visibility.readers)}
-                given = {key: _as_list(value) for key, value in values.items()}
-                _, found, serving_role = driver.execute(_SERVE_READERS, given, prepare=True).fetchone()
+                encoded = {key: _as_list(value) for key, value in values.items()}
+                _, found, serving_role = driver.execute(_SERVE_READERS, encoded, prepare=True).fetchone()
                 is_bound = serving_role == READER_ROLE
                 if is_bound:
                     visibility.reader_sets[self] = found, time.monotonic()

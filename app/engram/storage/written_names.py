@@ -1,4 +1,4 @@
-"""How a name is written that passages have."""
+"""Read how passages write a name."""
 
 from engram.storage.database import READER_ROLE
 

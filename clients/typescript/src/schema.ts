@@ -2948,7 +2948,7 @@ export interface components {
         };
         /**
          * CleanedOut
-         * @description What was deleted or moved.
+         * @description The files that were deleted or moved.
          */
         CleanedOut: {
             /**
@@ -3586,7 +3586,7 @@ export interface components {
         };
         /**
          * DocumentChangeIn
-         * @description What to change of a document, besides its text; at least one field.
+         * @description Changes to a document besides its text; at least one field.
          * @example {
          *       "readers": [
          *         "group:hr"
@@ -5105,7 +5105,7 @@ export interface components {
         };
         /**
          * FiguresOut
-         * @description What held-out verdicts said.
+         * @description Figures of the held-out verdicts.
          */
         FiguresOut: {
             all: components["schemas"]["GainOut"];
@@ -5193,7 +5193,7 @@ export interface components {
         };
         /**
          * FileStatusOut
-         * @description How far a file is.
+         * @description The progress of a file.
          */
         FileStatusOut: {
             /**
@@ -6888,7 +6888,7 @@ export interface components {
         };
         /**
          * PassageSourceOut
-         * @description Where a passage comes from.
+         * @description The source of a passage.
          */
         PassageSourceOut: {
             /**
@@ -7636,7 +7636,7 @@ export interface components {
         };
         /**
          * ReadersIn
-         * @description Who may read a passage.
+         * @description The readers of a passage.
          * @example {
          *       "readers": [
          *         "user:ana",
@@ -7653,7 +7653,7 @@ export interface components {
         };
         /**
          * ReadersOut
-         * @description Who may read a passage from now on.
+         * @description The readers of a passage from now on.
          */
         ReadersOut: {
             /** Collection */
@@ -9265,7 +9265,7 @@ export interface components {
         };
         /**
          * SyncDiffOut
-         * @description What brings the knowledge base in step with the source.
+         * @description The steps that bring the knowledge base in step with the source.
          */
         SyncDiffOut: {
             /** Added */
@@ -9496,7 +9496,7 @@ export interface components {
         };
         /**
          * TuningOut
-         * @description Where the tuning of a collection stands.
+         * @description The state of a collection's tuning.
          */
         TuningOut: {
             /** Collection */
@@ -9636,7 +9636,7 @@ export interface components {
         };
         /**
          * VersionTraceOut
-         * @description Which version of a text the question was taken to be about.
+         * @description The version of a text that the question was taken to be about.
          */
         VersionTraceOut: {
             /**

@@ -35,7 +35,7 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class AbsentFigures:
-    """How well a signal tells right answers from absent ones, for one draw of the half.
+    """Figures of a signal that tells right answers from absent ones, for one draw of the half.
 
     Attributes:
         signal: "sufficiency", or "best cosine" of the question and a passage.

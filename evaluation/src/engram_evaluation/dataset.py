@@ -224,8 +224,8 @@ def add_translations(dataset: Dataset, translations: Iterable[Dataset], *, poole
         if not shared:
             raise DatasetError(f"{other.name} shares no question with {dataset.name}.")
         for question in shared:
-            asked = replace(by_id[question.id], id=f"{other.name} {question.id}", text=question.text)
-            paraphrases.setdefault(question.id, []).append(asked)
+            translated = replace(by_id[question.id], id=f"{other.name} {question.id}", text=question.text)
+            paraphrases.setdefault(question.id, []).append(translated)
         if pooled:
             passages += [passage | {"id": f"{other.name} {passage['id']}"} for passage in other.passages]
     digest = hashlib.sha256(json.dumps([names, pooled]).encode()).hexdigest()[:8]
@@ -233,7 +233,7 @@ def add_translations(dataset: Dataset, translations: Iterable[Dataset], *, poole
         dataset,
         name="-".join(names) if pooled else dataset.name,
         passages=tuple(passages),
-        paraphrases={original: tuple(asked) for original, asked in paraphrases.items()},
+        paraphrases={original: tuple(translated) for original, translated in paraphrases.items()},
         fingerprint=f"{dataset.fingerprint}-{digest}",
     )
 

@@ -86,7 +86,7 @@ def find_lowest_level(mean: Floats, corpora: Sequence[tuple[Floats, NDArray[np.b
 
 
 def expect_features(precision: Floats, absent: Sequence[int]) -> Floats:
-    """What to put for features that are absent, as weights of the others, (len(absent), k).
+    """Expect the features that are absent, as weights of the others, (len(absent), k).
 
     With the others' weights as they are, this scores an answer as weights do that were fitted without the absent
     features: the Gaussian belief is conditioned on their weights being 0. So x_a = Λ_ao Λ_oo^-1 x_o.
@@ -95,10 +95,10 @@ def expect_features(precision: Floats, absent: Sequence[int]) -> Floats:
         precision: Λ of the fitted weights, (k, k).
         absent: places of the features.
     """
-    others = [at for at in range(len(precision)) if at not in set(absent)]
+    present = [at for at in range(len(precision)) if at not in set(absent)]
     expected = np.zeros((len(absent), len(precision)))
-    expected[:, others] = np.linalg.solve(
-        precision[np.ix_(others, others)], precision[np.ix_(others, list(absent))]
+    expected[:, present] = np.linalg.solve(
+        precision[np.ix_(present, present)], precision[np.ix_(present, list(absent))]
     ).T
     return expected
 

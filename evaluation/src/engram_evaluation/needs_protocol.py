@@ -64,9 +64,9 @@ def plan(dataset: Dataset, limit: int | None, seed: int) -> NeedsPlan:
     if not needs:
         raise InvalidRequestError(f"{dataset.name} has no need with more than {FIRST_ASKED} wordings.")
     draw = random.Random(f"needs/{seed}")  # noqa: S311 - repeatable, not secret
-    rest = [question for wordings in needs for question in wordings[FIRST_ASKED:]]
+    later_wordings = [question for wordings in needs for question in wordings[FIRST_ASKED:]]
     turns = tuple(tuple(wordings[turn] for wordings in needs) for turn in range(MOST_JUDGED))
-    return NeedsPlan(turns, tuple(draw.sample(rest, min(limit or ASKED, len(rest)))))
+    return NeedsPlan(turns, tuple(draw.sample(later_wordings, min(limit or ASKED, len(later_wordings)))))
 
 
 def run_needs(run: Run) -> list[Phase]:
@@ -151,7 +151,7 @@ def _measure(
 
 
 def _read_vote(harness: Harness, question: Question, asking: QueryArm) -> dict[str, float]:
-    """What past questions say of the passage that they believe in most, and whether it is right."""
+    """Read the passage that past questions believe in most, and whether it is right."""
     retrieve = harness.services.retrieval.retrieve
     query = Query(
         text=question.text,

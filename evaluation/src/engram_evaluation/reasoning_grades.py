@@ -69,11 +69,11 @@ def read_outcome_grades(text: str, *, accepted: bool) -> dict[str, Grade]:
 
 
 def grade_step(
-    llm: Llm, question: str, before: Sequence[str], step: str, kept: Sentences, answer: str
+    llm: Llm, question: str, before: Sequence[str], step: str, evidence: Sentences, answer: str
 ) -> dict[str, Grade]:
     """Grades of one step, by criterion (State-Aware RAG, Eq. 3)."""
     parts = {
-        "evidence": number_sentences(kept).block,
+        "evidence": number_sentences(evidence).block,
         "steps_before": lines(before),
         "step_question": cut_quote(step),
         "step_answer": cut_quote(answer),

@@ -152,7 +152,9 @@ def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np
     for name, figure in figures.items():
         values = [(figure(rows), suffices) for rows, suffices in sessions if len(rows)]
         steps = [(value, suffices, at) for value, suffices in values for at in range(1, len(value))]
-        came = [value[at] > value[at - 1] for value, suffices, at in steps if suffices[at] and not suffices[at - 1]]
+        became_sufficient = [
+            value[at] > value[at - 1] for value, suffices, at in steps if suffices[at] and not suffices[at - 1]
+        ]
         tellings.append(
             FigurePower(
                 name,
@@ -161,7 +163,7 @@ def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np
                     [float(one) for value, suffices in values for one in value[~suffices]],
                 ),
                 float(np.mean([value[at] != value[at - 1] for value, _, at in steps])) if steps else None,
-                float(np.mean(came)) if came else None,
+                float(np.mean(became_sufficient)) if became_sufficient else None,
             )
         )
     return tellings

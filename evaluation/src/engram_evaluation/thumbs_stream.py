@@ -130,10 +130,10 @@ def rate_answer(question: Question, ranking: Sequence[str], thumb: Thumb) -> Rat
 
     The answer cites the evidence that was shown, or the first passage where there was none.
     """
-    shown = tuple(ranking[:SHOWN_PASSAGES])
-    evidence = tuple(passage for passage in shown if passage in question.relevant)
-    cited = (evidence or shown[:1]) if thumb.cites else ()
-    return RatedAnswer(question.id, bool(evidence) != thumb.wrong, shown, cited)
+    chosen = tuple(ranking[:SHOWN_PASSAGES])
+    evidence = tuple(passage for passage in chosen if passage in question.relevant)
+    cited = (evidence or chosen[:1]) if thumb.cites else ()
+    return RatedAnswer(question.id, bool(evidence) != thumb.wrong, chosen, cited)
 
 
 def follow(

@@ -85,7 +85,7 @@ class StepsOut(ResponseModel):
 
 
 class DocumentChangeIn(Model):
-    """What to change of a document, besides its text; at least one field."""
+    """Changes to a document besides its text; at least one field."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"readers": ["group:hr"]}]})
 

@@ -166,8 +166,8 @@ class _LineBatcher:
                 self._number += 1
                 continue
             self._read(line)
-            taken = len(self._lines) + len(self._errors) + len(self._documents)
-            if taken >= LINES_PER_WRITE or self._size >= BYTES_PER_WRITE:
+            size = len(self._lines) + len(self._errors) + len(self._documents)
+            if size >= LINES_PER_WRITE or self._size >= BYTES_PER_WRITE:
                 yield self._lines, self._errors, self._documents
                 self._lines, self._errors, self._documents, self._size = [], [], [], 0
         if len(self._rest) > MAX_LINE_BYTES:

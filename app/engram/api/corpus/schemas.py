@@ -199,7 +199,7 @@ class RekeyIn(Model):
 
 
 class ReadersIn(Model):
-    """Who may read a passage."""
+    """The readers of a passage."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"readers": ["user:ana", "group:hr"]}]})
 
@@ -210,7 +210,7 @@ class ReadersIn(Model):
 
 
 class ReadersOut(BaseModel):
-    """Who may read a passage from now on."""
+    """The readers of a passage from now on."""
 
     collection: str
     readers: list[str] | None = Field(description="Null: everyone who may query the collection.")

@@ -49,7 +49,7 @@ FEEDBACK_EXAMPLES: list[JsonValue] = [
 
 
 class VerdictIn(Model):
-    """What a judge says of an answer."""
+    """A judge's verdict on an answer."""
 
     supporting: SentenceList = Field(default_factory=list, description="Sentences that helped.")
     rejected: SentenceList = Field(

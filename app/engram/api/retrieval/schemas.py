@@ -343,7 +343,7 @@ class SufficiencyOut(ResponseModel):
 
 
 class VersionTraceOut(ResponseModel):
-    """Which version of a text the question was taken to be about."""
+    """The version of a text that the question was taken to be about."""
 
     asked: Literal["last", "then", "previous", "changes"] = Field(
         description="The last one that holds, the one of a time that the question names, the one before, or the "

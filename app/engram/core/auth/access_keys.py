@@ -101,8 +101,8 @@ class Grants:
 
     def without(self, *scopes: str) -> "Grants":
         """Return the grants without these scopes, those that ``admin`` has included."""
-        kept = {name: self.list_scopes(name) - set(scopes) for name, _ in self.scopes}
-        return Grants(tuple((name, tuple(s for s in SCOPES if s in kept[name])) for name, _ in self.scopes))
+        remaining = {name: self.list_scopes(name) - set(scopes) for name, _ in self.scopes}
+        return Grants(tuple((name, tuple(s for s in SCOPES if s in remaining[name])) for name, _ in self.scopes))
 
     def list_all_scopes(self) -> frozenset[str]:
         """Return the scopes allowed on at least one collection."""

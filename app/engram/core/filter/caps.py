@@ -27,7 +27,7 @@ JudgeStatements = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class GainBudget:
-    """What each judge may still move one state on its last day.
+    """The gain by which each judge may still move one state on its last day.
 
     Attributes:
         day: day of the latest verdict, as 2026-05-01; empty before any.

@@ -101,7 +101,7 @@ class LoggedVerdict:
 
     @property
     def source(self) -> Literal["sentences", "click", "rating", "session"]:
-        """What the verdict was made of. It is not stored, but follows from other fields."""
+        """The kind of source of the verdict. It is not stored, but follows from other fields."""
         if self.rounds:
             return "session"
         if self.rating is not None:

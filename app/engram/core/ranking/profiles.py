@@ -8,7 +8,7 @@ ProfileName = Literal["paper", "default"]
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a query reads of what verdicts taught, and how far it counts.
+    """The learned state that a query reads, and how far it counts.
 
     Attributes:
         sentence_memories: whether sentences are weighed by their memories (GAM-RAG, Eq. 4).

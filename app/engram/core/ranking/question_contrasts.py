@@ -43,7 +43,7 @@ LEARNED_PAIRS = PRIOR_PAIRS
 
 @dataclass(frozen=True, slots=True)
 class QuestionMarks:
-    """What a question names that another question may name otherwise.
+    """The figures, dates and names of a question, in which another question may differ.
 
     Attributes:
         words: all words, folded to lower case.
@@ -105,15 +105,17 @@ def compare_marks(one: QuestionMarks, other: QuestionMarks) -> tuple[bool, ...]:
     )
 
 
-def measure_contrasts(same: Flags, other: Flags) -> ContrastShares:
+def measure_contrasts(same_pairs: Flags, other_pairs: Flags) -> ContrastShares:
     """Measure the shares of contrasts.
 
     Args:
-        same: contrasts of pairs with the same evidence, (n, 6).
-        other: contrasts of pairs with other evidence, (m, 6).
+        same_pairs: contrasts of pairs with the same evidence, (n, 6).
+        other_pairs: contrasts of pairs with other evidence, (m, 6).
     """
     return ContrastShares(
-        _measure_share(same, PRIOR_SAME), _measure_share(other, PRIOR_OTHER), (len(same), len(other))
+        _measure_share(same_pairs, PRIOR_SAME),
+        _measure_share(other_pairs, PRIOR_OTHER),
+        (len(same_pairs), len(other_pairs)),
     )
 
 

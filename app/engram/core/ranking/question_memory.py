@@ -122,8 +122,8 @@ def compute_recall_lifts(
     recalled = np.log(-np.expm1(log_denied)) - log_denied
     share_kept = min(1.0, 2.0 * (1.0 - min(strongest, MOST_CERTAIN)))
     log_kept = log_base + np.log(share_kept) + np.log1p(-np.minimum(rejections, MOST_CERTAIN))
-    others = log_kept - np.log1p(-np.exp(np.minimum(log_kept, -LEAST_DOUBT)))
-    lifts = reference + np.where(probabilities > 0, recalled, others) - scores
+    log_lost = log_kept - np.log1p(-np.exp(np.minimum(log_kept, -LEAST_DOUBT)))
+    lifts = reference + np.where(probabilities > 0, recalled, log_lost) - scores
     # Without recall the others are as they were, but for rounding.
     return np.asarray(lifts if strongest else np.where(rejections > 0, lifts, 0.0))
 
@@ -134,13 +134,13 @@ def find_even_odds(scores: Floats, evidence_count: float) -> Floats:
     It is the score c for which the probabilities sigmoid(score - c) of all passages sum to ``evidence_count``, or
     to half of the passages if these are fewer than twice as many.
     """
-    wanted = min(evidence_count, scores.shape[-1] / 2)
+    count = min(evidence_count, scores.shape[-1] / 2)
     best = scores.max(axis=-1, keepdims=True)
     odds = np.exp(scores - best)
     low, high = scores.min(axis=-1) - best[..., 0] - LARGEST_SHIFT, np.full(scores.shape[:-1], LARGEST_SHIFT)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2.0
-        too_many = (odds / (odds + np.exp(middle)[..., None])).sum(axis=-1) > wanted
+        too_many = (odds / (odds + np.exp(middle)[..., None])).sum(axis=-1) > count
         low, high = np.where(too_many, middle, low), np.where(too_many, high, middle)
     return np.asarray(best[..., 0] + (low + high) / 2.0)
 

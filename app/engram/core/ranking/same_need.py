@@ -200,10 +200,10 @@ class ComparedQuestions:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSpread:
-    """What a collection's judged questions show of each other.
+    """Statistics of how near a collection's judged questions come to each other.
 
     Attributes:
-        others: signals between judged questions and the nearest one with other evidence.
+        other_pairs: signals between judged questions and the nearest one with other evidence.
         shares: of contrasts between questions with the same evidence, and with other.
         scatter: of wordings of the same need.
         weights: what votes of judged questions are worth.
@@ -244,41 +244,43 @@ class QuestionSpread:
         )
 
 
-def compute_log_odds(pairs: Signals, others: Signals, shares: ContrastShares) -> Floats:
+def compute_log_odds(pairs: Signals, other_pairs: Signals, shares: ContrastShares) -> Floats:
     """Log odds that two questions have the same need, for each pair, (n,).
 
     Args:
-        others: signals between judged questions and the nearest one with other evidence.
+        other_pairs: signals between judged questions and the nearest one with other evidence.
         shares: of contrasts. The one in figures is part of the densities, others are independent of them.
     """
     differ = pairs.contrasts[:, FIGURES]
-    same = np.where(differ, shares.same[FIGURES], 1.0 - shares.same[FIGURES]) / MAX_NEARNESS
-    other = _compute_other_density(pairs, others)
+    same_density = np.where(differ, shares.same[FIGURES], 1.0 - shares.same[FIGURES]) / MAX_NEARNESS
+    other = _compute_other_density(pairs, other_pairs)
     beside = shares.compute_log_ratios(pairs.contrasts)[:, FIGURES + 1 :].sum(axis=1)
     prior = np.log(SAME_NEED_SHARE) - np.log1p(-SAME_NEED_SHARE)
-    return np.asarray(prior + np.log(same) - np.log(np.maximum(other, SMALLEST_DENSITY)) + beside)
+    return np.asarray(prior + np.log(same_density) - np.log(np.maximum(other, SMALLEST_DENSITY)) + beside)
 
 
-def _compute_other_density(pairs: Signals, others: Signals) -> Floats:
+def _compute_other_density(pairs: Signals, other_pairs: Signals) -> Floats:
     """f0 of each pair, (n,). A pair that is less near than others are on average counts as near as these."""
-    count = len(others.nearness)
+    count = len(other_pairs.nearness)
     (mean, deviation), (own_mean, own_deviation) = PRIOR_NEARNESS, CROSS_LANGUAGE_NEARNESS
     cross_language = (
         np.zeros(len(pairs.nearness), dtype=np.bool_) if pairs.cross_language is None else pairs.cross_language
     )
-    differ, others_differ = pairs.contrasts[:, FIGURES], others.contrasts[:, FIGURES]
-    typical = (PRIOR_PAIRS * mean + float(others.nearness.sum())) / (PRIOR_PAIRS + count)
+    differ, others_differ = pairs.contrasts[:, FIGURES], other_pairs.contrasts[:, FIGURES]
+    typical = (PRIOR_PAIRS * mean + float(other_pairs.nearness.sum())) / (PRIOR_PAIRS + count)
     nearness = np.clip(pairs.nearness, typical, MAX_NEARNESS)
     imagined = (
         np.where(cross_language, _gauss(nearness - own_mean, own_deviation), _gauss(nearness - mean, deviation))
         * _drop_absent(2.0 * _gauss(pairs.words, PRIOR_WORDS))
         * np.where(differ, PRIOR_OTHER[FIGURES], 1.0 - PRIOR_OTHER[FIGURES])
     )
-    own_nearness = np.minimum(others.nearness, MAX_NEARNESS)
+    own_nearness = np.minimum(other_pairs.nearness, MAX_NEARNESS)
     words = pairs.words[:, None]
     own = (
         _gauss(nearness[:, None] - own_nearness, NEARNESS_WIDTH)
-        * _drop_absent(_gauss(words - others.words, WORDS_WIDTH) + _gauss(words + others.words, WORDS_WIDTH))
+        * _drop_absent(
+            _gauss(words - other_pairs.words, WORDS_WIDTH) + _gauss(words + other_pairs.words, WORDS_WIDTH)
+        )
         * np.where(differ[:, None] == others_differ, 1.0 - FIGURES_MISMATCH_WEIGHT, FIGURES_MISMATCH_WEIGHT)
     )
     return np.asarray((PRIOR_PAIRS * imagined + own.sum(axis=1)) / (PRIOR_PAIRS + count))
@@ -303,9 +305,9 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
         np.array([place for (_, shares), place in sorted(nearest.items()) if shares is which], dtype=np.intp)
         for which in (False, True)
     )
-    others = judged.signals.select(apart)
-    shares = measure_contrasts(judged.signals.contrasts[alike], others.contrasts)
-    log_odds = compute_log_odds(judged.signals, others, shares)
+    other_pairs = judged.signals.select(apart)
+    shares = measure_contrasts(judged.signals.contrasts[alike], other_pairs.contrasts)
+    log_odds = compute_log_odds(judged.signals, other_pairs, shares)
     log_ratios = shares.compute_log_ratios(judged.signals.contrasts).sum(axis=1)
     differences = WordingDifferences(
         judged.vectors.astype(np.float64).reshape(len(judged.evidence), len(units.centre)) - units.centre,
@@ -332,7 +334,7 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
     ]
     repeated = [len(own) for own, near in left_out if any(own & other for other in near.evidence)]
     evidence_count = (PRIOR_PAIRS * PRIOR_EVIDENCE_COUNT + sum(repeated)) / (PRIOR_PAIRS + len(repeated))
-    return QuestionSpread(units, others, shares, scatter, learn_weights(left_out), evidence_count)
+    return QuestionSpread(units, other_pairs, shares, scatter, learn_weights(left_out), evidence_count)
 
 
 def compare_words(one: Mapping[str, float], other: Mapping[str, float]) -> float:

@@ -76,7 +76,7 @@ def read_words(text: str) -> frozenset[str]:
 def order_versions(
     ranked: Sequence[int],
     versions: Mapping[int, PassageVersion],
-    asked: AskedVersion,
+    requested: AskedVersion,
     intervals: Sequence[TimeExpression],
     today: date,
 ) -> list[int]:
@@ -87,14 +87,14 @@ def order_versions(
     Args:
         ranked: passages, best first.
         versions: passage -> its version, for those in a chain.
-        asked: which version the question is about.
+        requested: which version the question is about.
         intervals: of time that the question names, for ``then``.
         today: a version with a later date does not hold yet.
     """
     ordered = list(ranked)
     for group in _group_versions(ranked, versions):
         places = sorted(ranked.index(passage) for passage in group)
-        for place, passage in zip(places, _sort_group(group, versions, asked, intervals, today), strict=True):
+        for place, passage in zip(places, _sort_group(group, versions, requested, intervals, today), strict=True):
             ordered[place] = passage
     return ordered
 
@@ -107,12 +107,12 @@ def _group_versions(ranked: Sequence[int], versions: Mapping[int, PassageVersion
         seed = free.pop(0)
         group = [seed]
         own = versions[seed]
-        others = dict.fromkeys(
+        linked = dict.fromkeys(
             versions[one].document
             for one in free
             if versions[one].chain == own.chain and versions[one].document != own.document
         )
-        for document in others:
+        for document in linked:
             mates = [one for one in free if versions[one].document == document]
             shares = [_share_words(own.words, versions[one].words) for one in mates]
             best = max(range(len(mates)), key=lambda at: (shares[at], -at))
@@ -133,7 +133,7 @@ def _share_words(first: frozenset[str], second: frozenset[str]) -> float:
 def _sort_group(
     group: Sequence[int],
     versions: Mapping[int, PassageVersion],
-    asked: AskedVersion,
+    requested: AskedVersion,
     intervals: Sequence[TimeExpression],
     today: date,
 ) -> list[int]:
@@ -142,20 +142,20 @@ def _sort_group(
         group, key=lambda one: (versions[one].steps, -(versions[one].valid_from or date.min).toordinal())
     )
     moment = today
-    if asked == "then":
+    if requested == "then":
         ends = [one.end for one in intervals]
         if ends and all(end is not None for end in ends):
             moment = date.fromordinal(max(end.toordinal() for end in ends if end is not None) - 1)
     in_time = [one for one in newest if _holds_by(versions[one], moment)]
     sound = [one for one in in_time if versions[one].status != "draft"]
-    if asked != "then":
+    if requested != "then":
         # The last one may be withdrawn without a successor.
         sound = [one for one in sound if versions[one].status != "retired"] or sound
     first = (sound or in_time or newest[-1:])[0]
-    if asked == "previous":
+    if requested == "previous":
         after = newest[newest.index(first) + 1 :]
         first = after[0] if after else first
-    if asked == "changes":
+    if requested == "changes":
         start = newest.index(first)
         return [*newest[start:], *newest[:start]]
     return [first, *(one for one in newest if one != first)]

@@ -53,10 +53,10 @@ class PlacedQuestions:
         """Select questions by their rows."""
         return PlacedQuestions(self.along[rows], self.coordinates[rows])
 
-    def join(self, others: "PlacedQuestions") -> "PlacedQuestions":
+    def join(self, added: "PlacedQuestions") -> "PlacedQuestions":
         """Return these questions, then the others."""
         return PlacedQuestions(
-            np.concatenate([self.along, others.along]), np.concatenate([self.coordinates, others.coordinates])
+            np.concatenate([self.along, added.along]), np.concatenate([self.coordinates, added.coordinates])
         )
 
 
@@ -131,8 +131,8 @@ class WordingDifferences:
         """
         along = (self._differences**2).sum(axis=0)
         scatter, other = along + self._prior, self._compute_other(self._total, float(along.sum()))
-        kept = np.sqrt(np.maximum(1.0 - other / scatter, 0.0))
-        directions = (self._directions * kept).astype(np.float16)
+        shrinkage = np.sqrt(np.maximum(1.0 - other / scatter, 0.0))
+        directions = (self._directions * shrinkage).astype(np.float16)
         if not directions.shape[1] or len(sample) < 2:
             return WordingScatter(directions)
         vectors = self._vectors[sample]
@@ -164,11 +164,11 @@ class WordingDifferences:
         cosines = np.zeros(len(rows))
         for at, (row, lost) in enumerate(zip(left_out.tolist(), losses, strict=True)):
             places = np.flatnonzero(first == at)
-            others = neighbours[places]
-            own, near = coordinates[row], coordinates[others]
+            neighbour_rows = neighbours[places]
+            own, near = coordinates[row], coordinates[neighbour_rows]
             size = lengths[row] - own @ lost @ own
-            sizes = lengths[others] - (near @ lost * near).sum(axis=1)
-            products = self._vectors[others] @ self._vectors[row] - near @ (lost @ own)
+            sizes = lengths[neighbour_rows] - (near @ lost * near).sum(axis=1)
+            products = self._vectors[neighbour_rows] @ self._vectors[row] - near @ (lost @ own)
             cosines[places] = products / np.sqrt(np.maximum(size * sizes, 1e-12))
         fitted = scatter.fit(units)
         return np.asarray((fisher_z(cosines) - fitted.mean) / fitted.deviation)
@@ -178,10 +178,12 @@ class WordingDifferences:
         identity = np.eye(self._directions.shape[1])
         scatters, others = np.empty((len(left_out), *identity.shape)), np.empty(len(left_out))
         for at, row in enumerate(left_out.tolist()):
-            gone = np.flatnonzero((self._pairs == row).any(axis=1))
-            scatter = self._gram - self._differences[gone].T @ self._differences[gone]
+            own_pairs = np.flatnonzero((self._pairs == row).any(axis=1))
+            scatter = self._gram - self._differences[own_pairs].T @ self._differences[own_pairs]
             scatters[at] = scatter + self._prior * identity
-            others[at] = self._compute_other(self._total - float(self._sizes[gone].sum()), float(np.trace(scatter)))
+            others[at] = self._compute_other(
+                self._total - float(self._sizes[own_pairs].sum()), float(np.trace(scatter))
+            )
         return np.asarray(identity - others[:, None, None] * np.linalg.inv(scatters))
 
     def _compute_other(self, total: float, along: float) -> float:
@@ -207,8 +209,8 @@ def _find_directions(differences: Floats, rank: int) -> Floats:
 def _orthogonalise(vectors: Floats) -> Floats:
     """Orthonormal vectors of the same span, (d, k) -> (d, <= k)."""
     sizes, rotation = np.linalg.eigh(vectors.T @ vectors)
-    kept = sizes > SMALLEST_SHARE * sizes.max(initial=0.0)
-    return np.asarray(vectors @ rotation[:, kept] / np.sqrt(sizes[kept]))
+    sizeable = sizes > SMALLEST_SHARE * sizes.max(initial=0.0)
+    return np.asarray(vectors @ rotation[:, sizeable] / np.sqrt(sizes[sizeable]))
 
 
 def _list_pairs(products: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What brings the documents of a folder in step with a list of what the folder has."""
+"""Compare the documents of a folder with a list of its files: the steps that bring them in step."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What brings a collection in step, in the order of the sources; documents that are in step are in none.
+    """Steps that bring a collection in step, in the order of the sources; documents that are in step are in none.
 
     Attributes:
         upload: sources that are new, or whose file is another one.
@@ -86,13 +86,15 @@ def compare_documents(
     by_source = {one.source: one for one in held}
     has = {one.source for one in listed}
     folders = {folder, *earlier_folders}
-    gone = {source: one.digest for source, one in by_source.items() if one.folder in folders and source not in has}
+    missing = {
+        source: one.digest for source, one in by_source.items() if one.folder in folders and source not in has
+    }
     fresh = {one.source: one.digest for one in listed if one.digest and one.source not in by_source}
-    moved = _match_moves(gone, fresh)
+    renames = _match_moves(missing, fresh)
     upload, changed = [], []
     for one in listed:
         earlier = by_source.get(one.source)
-        if one.digest is None or one.source in moved:
+        if one.digest is None or one.source in renames:
             continue
         if earlier is None or earlier.digest != one.digest:
             upload.append(one.source)
@@ -103,17 +105,17 @@ def compare_documents(
     elsewhere = {name for name, size in sizes.items() if name not in folders and 2 * shared[name] >= size > 0}
     return Steps(
         upload=tuple(sorted(upload)),
-        moved=tuple(Move(moved[source], source) for source in sorted(moved)),
+        moved=tuple(Move(renames[source], source) for source in sorted(renames)),
         changed=tuple(sorted(changed)),
-        delete=tuple(sorted(gone.keys() - moved.values())),
+        delete=tuple(sorted(missing.keys() - renames.values())),
         folders=tuple(sorted(elsewhere)),
     )
 
 
-def _match_moves(gone: Mapping[str, str | None], fresh: Mapping[str, str | None]) -> dict[str, str]:
+def _match_moves(missing: Mapping[str, str | None], fresh: Mapping[str, str | None]) -> dict[str, str]:
     """New source -> the source that it was: of the same digest, and of the same file name if one has that."""
     by_digest: defaultdict[str, list[str]] = defaultdict(list)
-    for source, digest in sorted(gone.items()):
+    for source, digest in sorted(missing.items()):
         if digest is not None:
             by_digest[digest].append(source)
     moved: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Where the text of a document went: which passages and sentences of a new version are those of the earlier one.
+"""Match passages and sentences of a document's new version with those of the earlier one.
 
 A passage that is found again keeps its identity, whatever its id is now, and so does a sentence that stands in
 another passage. Each passage and each sentence of the earlier version is found again once at most.
@@ -51,7 +51,7 @@ class NewPassage:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where earlier passages and sentences belong.
+    """The new places of earlier passages and sentences.
 
     Attributes:
         passages: earlier passage -> external id of the new passage that it becomes.
@@ -83,19 +83,19 @@ def match_passages(earlier: Sequence[EarlierPassage], new: Sequence[NewPassage])
     text that was revised. Among equals the same external id goes first, then the order.
     """
     matched: dict[int, str] = {}
-    left, wanted = list(earlier), list(new)
+    unmatched, incoming = list(earlier), list(new)
     for key in (_digest, _text):
         for same_id in (True, False):
-            _match_equal(left, wanted, key, matched, same_id=same_id)
-            taken = set(matched.values())
-            left = [passage for passage in left if passage.id not in matched]
-            wanted = [passage for passage in wanted if passage.external_id not in taken]
-    _match_overlapping(left, wanted, matched)
-    taken = set(matched.values())
-    rest = [passage for passage in wanted if passage.external_id not in taken]
-    gone = {passage.id: passage.text.split() for passage in left if passage.id not in matched}
-    for passage_id, (at, _) in match_revisions(gone, [passage.text.split() for passage in rest]).items():
-        matched[passage_id] = rest[at].external_id
+            _match_equal(unmatched, incoming, key, matched, same_id=same_id)
+            used = set(matched.values())
+            unmatched = [passage for passage in unmatched if passage.id not in matched]
+            incoming = [passage for passage in incoming if passage.external_id not in used]
+    _match_overlapping(unmatched, incoming, matched)
+    used = set(matched.values())
+    unplaced = [passage for passage in incoming if passage.external_id not in used]
+    words_by_id = {passage.id: passage.text.split() for passage in unmatched if passage.id not in matched}
+    for passage_id, (at, _) in match_revisions(words_by_id, [passage.text.split() for passage in unplaced]).items():
+        matched[passage_id] = unplaced[at].external_id
     return matched
 
 
@@ -251,9 +251,9 @@ def _divide_sentences(
     counts = {passage.external_id: Counter(passage.sentences) for passage in new}
     for passage in earlier:
         target = passages.get(passage.id, "")
-        wanted = counts.get(target, Counter())
+        remaining = counts.get(target, Counter())
         for sentence in sorted(passage.sentences, key=lambda one: not one.taught):
-            if len(kept[target, sentence.text]) < wanted[sentence.text]:
+            if len(kept[target, sentence.text]) < remaining[sentence.text]:
                 kept[target, sentence.text].append(sentence)
             else:
                 spare[sentence.text].append((sentence, passage.id))

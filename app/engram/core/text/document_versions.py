@@ -120,7 +120,7 @@ _SERIES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DocumentClaims:
-    """What a document says of itself.
+    """A document's statements about its own version.
 
     Attributes:
         valid_from: its date; None: nothing tells it.
@@ -316,11 +316,11 @@ class _DocumentNames:
         if len(exact) == 1:
             return self._documents[exact[0]].id
         times = [one for one in find_time_expressions(named) if one.start is not None]
-        rest = named
+        undated = named
         for time in times:
-            rest = rest.replace(time.text, " ")
-        asked = _split_words(named)
-        words = _split_words(rest) - _PLAIN
+            undated = undated.replace(time.text, " ")
+        requested = _split_words(named)
+        words = _split_words(undated) - _PLAIN
         if not words and not times:
             return None
         found: list[tuple[int, int]] = []
@@ -331,11 +331,11 @@ class _DocumentNames:
             is_dated = any(
                 dated is not None and (one.start or date.min) <= dated < (one.end or date.max) for one in times
             )
-            if times and not is_dated and not asked - _PLAIN <= self._words[at]:
+            if times and not is_dated and not requested - _PLAIN <= self._words[at]:
                 continue
             alike = other.claims.version_key is not None and other.claims.version_key == document.claims.version_key
             if words <= self._words[at] if words else alike:
-                found.append((len(self._words[at] - asked) - 100 * alike, at))
+                found.append((len(self._words[at] - requested) - 100 * alike, at))
         found.sort()
         if not found or (len(found) > 1 and found[0][0] == found[1][0]):
             return None
@@ -407,10 +407,10 @@ def _read_status(fields: Mapping[str, Any], text: str) -> Standing | None:
     if not values and (line := _STATUS_LINE.search(text[:2_000])) is not None:
         values = [line["status"]]
     for value in values:
-        said = _DENIED_WORD.sub(" ", value.casefold())
-        if _DRAFT.search(said):
+        status = _DENIED_WORD.sub(" ", value.casefold())
+        if _DRAFT.search(status):
             return "draft"
-        if _RETIRED.search(said):
+        if _RETIRED.search(status):
             return "retired"
     return None
 

@@ -131,8 +131,8 @@ def _read_text(field: str, operator: str, value: Any) -> Condition:
 def _read_presence(field: str, operator: str, value: Any) -> Condition:
     if not isinstance(value, bool):
         raise ValueError(f"{operator} takes true or false")  # noqa: TRY004 - bad input
-    there = Comparison(field, _PRESENCES[operator])
-    return there if value else Negation(there)
+    present = Comparison(field, _PRESENCES[operator])
+    return present if value else Negation(present)
 
 
 def _read_negation(field: str, operator: str, value: Any) -> Condition:

@@ -25,7 +25,7 @@ def join_texts(texts: Iterable[str]) -> str:
 
 
 def gap(before: str, after: str) -> str:
-    """What stands between two texts that are not empty: a space, or nothing."""
+    """Return what stands between two texts that are not empty: a space, or nothing."""
     last, first = before[-1], after[0]
     wide = is_unspaced(last) and is_unspaced(first)
     return "" if wide or _MARK.match(last) or _MARK.match(first) else " "

@@ -178,7 +178,7 @@ class BertGraph:
         return self._add("Add", self._words(), places)
 
     def _words(self) -> str:
-        """What stands for each token by itself: (b, t, d)."""
+        """Look up the vector of each token by itself: (b, t, d)."""
         name = f"{EMBEDDINGS}.word_embeddings.weight"
         packed = PackedNames(name)
         if packed.numbers not in self._weights:

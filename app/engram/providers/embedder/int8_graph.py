@@ -103,8 +103,8 @@ class Int8Graph(BertGraph):
             ranges, np.concatenate([self._weights[f"{part}.weight"] for part in parts])
         )
         output = f"{name}.attention.output.dense"
-        moved = self._weights[f"{output}.weight"] @ self._weights[f"{parts[2]}.bias"]
-        smooth, residual = self._branches(before, sums, factors, self._weights[f"{output}.bias"] + moved)
+        projected_bias = self._weights[f"{output}.weight"] @ self._weights[f"{parts[2]}.bias"]
+        smooth, residual = self._branches(before, sums, factors, self._weights[f"{output}.bias"] + projected_bias)
         rows = self._signed_rows(smooth)
         query, key, value = (self._product(part, rows, factors) for part in parts)
         query = self._add("Add", query, self._give(f"{parts[0]}.bias", self._weights[f"{parts[0]}.bias"]))

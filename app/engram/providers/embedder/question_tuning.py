@@ -1,4 +1,4 @@
-"""What tuning needs of an encoder: its weights, its tokens of questions, and vectors with an adapter.
+"""Access to an encoder for tuning: its weights, its tokens of questions, and vectors with an adapter.
 
 Encoders whose graph is written here (``bert_graph``) can be tuned, in the precisions "float32" and "int8". An
 adapter is learned from weights in float32 and serves both. "dynamic-int8" embeds passages; its questions are in

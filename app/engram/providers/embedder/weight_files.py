@@ -38,7 +38,7 @@ class WeightFile(Protocol):
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
+        """Path of the file."""
 
     def list_names(self) -> frozenset[str]:
         """Names of the weights; ``ConfigurationError`` if the file cannot be read."""

@@ -149,8 +149,8 @@ def read_question(text: str, languages: Mapping[str, int]) -> QuestionTerms:
     """
     least = SHARE * sum(languages.values())
     read = [language for language, passages in languages.items() if passages >= least]
-    told = detect_language(text)
-    own = told if len(languages) > 1 else None
+    detected = detect_language(text)
+    own = detected if len(languages) > 1 else None
     if own is not None and own in languages and own not in read:
         read.append(own)
     of_question = read if own is None else [own]
@@ -159,7 +159,7 @@ def read_question(text: str, languages: Mapping[str, int]) -> QuestionTerms:
     for reading in readings[1:]:
         counts = counts | reading
     only = next(iter(languages)) if len(languages) == 1 else None
-    return QuestionTerms(counts, max(reading.total() for reading in readings), told or only)
+    return QuestionTerms(counts, max(reading.total() for reading in readings), detected or only)
 
 
 def _read_in(text: str, language: str, of_question: Iterable[str]) -> list[str]:

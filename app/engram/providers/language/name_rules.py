@@ -61,18 +61,18 @@ def find_caseless_names(text: str) -> list[str]:
     spans = [match.span(1) for match in _QUOTED.finditer(text)]
     ends = iter([*spans, (len(text), len(text))])
     start, (quoted, end) = 0, next(ends)
-    found = list(spans)
+    names = list(spans)
     while True:
-        found += [match.span() for match in _FOREIGN_RUN.finditer(text, start, quoted) if len(match[0]) > 1]
+        names += [match.span() for match in _FOREIGN_RUN.finditer(text, start, quoted) if len(match[0]) > 1]
         if quoted == len(text):
-            return [text[first:last] for first, last in sorted(found)]
+            return [text[first:last] for first, last in sorted(names)]
         start, (quoted, end) = end, next(ends)
 
 
 def find_possible_names(text: str, language: str) -> list[str]:
     """Runs of words of a question that may be names, the longest first."""
-    found = [*_letter_runs(text), *_word_runs(text, language)]
-    return sorted(dict.fromkeys(found), key=len, reverse=True)[:POSSIBLE_NAMES]
+    runs = [*_letter_runs(text), *_word_runs(text, language)]
+    return sorted(dict.fromkeys(runs), key=len, reverse=True)[:POSSIBLE_NAMES]
 
 
 def _word_runs(text: str, language: str) -> Iterator[str]:

@@ -125,10 +125,10 @@ class RuleLanguage:
         for language in dict.fromkeys(languages):
             places = [place for place, code in enumerate(languages) if code == language]
             own = [texts[place] for place in places]
-            found = (
+            occurrences = (
                 map(find_caseless_names, own) if language in CASELESS else self._tokenize(own, language, pattern)
             )
-            for place, one in zip(places, found, strict=True):
+            for place, one in zip(places, occurrences, strict=True):
                 names[place] = one
         return names
 

@@ -486,8 +486,8 @@ def _validate(schema: type[_EnvelopeT], body: bytes) -> _EnvelopeT:
 def _build_unusable_error(error: ValidationError) -> UnusableReplyError:
     # Places and rules only: the input may be anything, and this text travels into error responses.
     problems = error.errors(include_input=False, include_url=False, include_context=False)
-    shown = [
+    excerpts = [
         f"{'.'.join(map(str, problem['loc'])) or 'reply'}: {problem['msg']}"
         for problem in problems[:_PROBLEMS_SHOWN]
     ]
-    return UnusableReplyError("; ".join(shown))
+    return UnusableReplyError("; ".join(excerpts))

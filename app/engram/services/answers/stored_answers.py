@@ -84,8 +84,8 @@ class EpisodeService:
                 raise episodes.build_missing_error(query_id)
             reading = AnswerReading(reader, scope.collection, stored, self._key_explainer)
         trace = reading.trace()
-        shown = trace if scope.is_allowed(AUDIT) else trace.hide_questions()
-        return Episode(reading.answer(), shown, stored.judged, stored.created_at)
+        readable = trace if scope.is_allowed(AUDIT) else trace.hide_questions()
+        return Episode(reading.answer(), readable, stored.judged, stored.created_at)
 
     def list_trace_queries(self, scope: Scope, trace_id: str) -> list[TracedEpisode]:
         """List the queries of a trace that the principal may see, oldest first, at most ``MOST_QUERIES``."""

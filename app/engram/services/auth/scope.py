@@ -84,7 +84,7 @@ class Principal:
 
     @property
     def readers(self) -> ReaderNames | None:
-        """Of which readers it sees passages; None: of all, as it may do everything everywhere."""
+        """Readers whose passages it sees; None: all, as it may do everything everywhere."""
         administered = self.grants.collections(ADMIN)
         return None if administered is None else ReaderNames(self.reads_as, tuple(sorted(administered)))
 
@@ -345,8 +345,8 @@ class AccessService:
             NotFoundError: the collection is not there.
             ForbiddenError: it may not.
         """
-        seen = scope.principal.readers is None or scope.is_allowed(INGEST)
-        if not seen and self.are_there_readers(scope.principal.tenant):
+        sees_all = scope.principal.readers is None or scope.is_allowed(INGEST)
+        if not sees_all and self.are_there_readers(scope.principal.tenant):
             scope.need(INGEST, "Where passages have readers, this")
 
     def find_remembered_scope(

@@ -190,8 +190,8 @@ class BatchPlanner:
         keys = [draft.key_text for draft in plan.drafts]
         texts = list(dict.fromkeys([*keys, *sorted(sentences), *times]))
         plan.texts = dict(zip(texts, self._encoder.embed(collection, texts), strict=True))
-        spoken = sorted({draft.language for draft in plan.drafts})
-        plan.unknown_languages = self._encoder.find_unknown_languages(collection, spoken)
+        languages = sorted({draft.language for draft in plan.drafts})
+        plan.unknown_languages = self._encoder.find_unknown_languages(collection, languages)
         for text in times:
             span = time_constraint(text)
             plan.times[text] = TimeRow(

@@ -98,8 +98,8 @@ class DocumentReplacement:
                 _restrict_changed(writer, job, placement, held, new, frames, readers)
                 for passage in placement.removed:
                     remove_passage(writer, collection_id, passage, self._observers)
-            taken = [document.source] if earlier is None else [document.source, earlier]
-            staged_documents.take(writer, collection_id, job.id, taken)
+            sources = [document.source] if earlier is None else [document.source, earlier]
+            staged_documents.take(writer, collection_id, job.id, sources)
 
     def _apply(
         self,
@@ -195,11 +195,13 @@ def _find_renamed(reader: Reader, job: Job, staged: Sequence[StagedDocument]) ->
     missing = {document.source: document for document in staged if document.missing}
     known = documents.find_ids(reader, job.collection_id, [document.source for document in staged])
     fresh = [document for document in staged if not document.missing and document.source not in known]
-    gone = {source: known[source] for source in missing if source in known}
-    if not gone or not fresh:
+    missing_digests = {source: known[source] for source in missing if source in known}
+    if not missing_digests or not fresh:
         return {}
     by_digest = {
-        missing[source].description.digest: source for source in gone if missing[source].description.digest
+        missing[source].description.digest: source
+        for source in missing_digests
+        if missing[source].description.digest
     }
     renamed: dict[str, str] = {}
     for document in fresh:
@@ -207,12 +209,12 @@ def _find_renamed(reader: Reader, job: Job, staged: Sequence[StagedDocument]) ->
         if earlier is not None:
             renamed[document.source] = earlier
     for source in renamed.values():
-        del gone[source]
+        del missing_digests[source]
     earlier_texts = {
         source: _weigh(
             sentence.text for sentence in _list_sentences(reader, job.collection_id, _ids(reader, job, document))
         )
-        for source, document in gone.items()
+        for source, document in missing_digests.items()
     }
     new_texts = {
         document.source: _weigh(

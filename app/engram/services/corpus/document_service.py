@@ -30,7 +30,7 @@ PIECE = 100
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """What to change of a document, besides its text.
+    """Changes to a document besides its text.
 
     Attributes:
         source: its new source.
@@ -134,10 +134,10 @@ class DocumentService:
             if change.replaced_by is not None:
                 self._check_seen(reader, scope, change.replaced_by)
             document = documents.find_ids(reader, target.id, [source])[source]
-            seen = documents.list_passages(reader, target.id, document)
+            visible = documents.list_passages(reader, target.id, document)
         is_renamed = change.source not in (None, source)
         if is_renamed or change.sets_date or change.sets_successor:
-            self._check_seen_whole(scope, source, document, len(seen))
+            self._check_seen_whole(scope, source, document, len(visible))
         with tenancy.allow_all_readers(), self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
                 raise collections.build_gone_error(target.name)
@@ -155,7 +155,7 @@ class DocumentService:
                 _set_successor(writer, scope, document, change.replaced_by)
             if change.sets_date or change.sets_successor:
                 relink(writer, target.id)
-            changed = assign_readers(writer, target.id, change.readers, seen) if change.sets_readers else 0
+            changed = assign_readers(writer, target.id, change.readers, visible) if change.sets_readers else 0
         log.info("document changed", collection=target.name, source=source, renamed_to=change.source)
         return changed
 
@@ -173,10 +173,10 @@ class DocumentService:
             document = documents.find_ids(reader, target.id, [source]).get(source)
             if document is None:
                 raise _build_missing_error(scope, source)
-            seen = documents.list_passages(reader, target.id, document)
+            visible = documents.list_passages(reader, target.id, document)
         with tenancy.allow_all_readers():  # what hangs on its passages goes with them, whoever reads them
-            for start in range(0, max(len(seen), 1), PIECE):
-                self._delete_piece(target, document, seen[start : start + PIECE])
+            for start in range(0, max(len(visible), 1), PIECE):
+                self._delete_piece(target, document, visible[start : start + PIECE])
         log.info("document deleted", collection=target.name, source=source)
 
     def _find_seen_in_part(self, scope: Scope, counts: Mapping[int, int]) -> set[int]:
@@ -187,8 +187,8 @@ class DocumentService:
             held = documents.count_passages(reader, scope.collection.id, list(counts))
         return {document for document, count in counts.items() if held.get(document) != count}
 
-    def _check_seen_whole(self, scope: Scope, source: str, document: int, seen: int) -> None:
-        if self._find_seen_in_part(scope, {document: seen}):
+    def _check_seen_whole(self, scope: Scope, source: str, document: int, visible_count: int) -> None:
+        if self._find_seen_in_part(scope, {document: visible_count}):
             raise ConflictError(
                 f"You do not see all of {source!r}. Its source, date and successor are changed by who does."
             )
@@ -214,8 +214,8 @@ class DocumentService:
 
 
 def _rename(writer: Writer, collection_id: int, document: int, before: str, source: str) -> None:
-    taken = documents.find_ids(writer, collection_id, [source])
-    if taken or not documents.name_passages(writer, collection_id, document, before, source):
+    existing = documents.find_ids(writer, collection_id, [source])
+    if existing or not documents.name_passages(writer, collection_id, document, before, source):
         raise NameTakenError(f"A document or a passage has the name {source!r} already, or it is too long.")
     documents.rename(writer, collection_id, document, source)
 

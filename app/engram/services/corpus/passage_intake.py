@@ -228,13 +228,13 @@ class IngestService:
         target = scope.collection
         missing = NotFoundError(f"There is no passage {external_id!r} in collection {target.name!r}.")
         with self._database.read() as reader:
-            seen = passages.versions(reader, target.id, [external_id]).get(external_id)
+            visible = passages.versions(reader, target.id, [external_id]).get(external_id)
         # What hangs on it goes with it, whoever reads it.
         with tenancy.allow_all_readers(), self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
                 raise collections.build_gone_error(target.name)
             version = passages.versions(writer, target.id, [external_id]).get(external_id)
-            if version is None or seen is None:
+            if version is None or visible is None:
                 raise missing
             remove_passage(writer, target.id, version[0], self._observers)
         log.info("passage deleted", collection=target.name, passage=external_id)

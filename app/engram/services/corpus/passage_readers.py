@@ -46,19 +46,19 @@ class PassageReadersService:
             NotFoundError: the caller sees no such passage, or the collection is gone.
             InvalidRequestError: a name is none of a reader.
         """
-        given = _normalise(readers)
+        names = _normalise(readers)
         with self._database.read() as reader:
-            seen = passages.versions(reader, scope.collection.id, [external_id]).get(external_id)
-        if seen is None:
+            visible = passages.versions(reader, scope.collection.id, [external_id]).get(external_id)
+        if visible is None:
             raise _build_missing_error(scope, external_id)
         target = scope.collection
         # What belongs to the passage follows it, whoever reads it now.
         with tenancy.allow_all_readers(), self._database.write() as writer:
             if not collections.lock_graph(writer, target.id):
                 raise collections.build_gone_error(target.name)
-            changed = assign_readers(writer, target.id, given, [seen[0]])
+            changed = assign_readers(writer, target.id, names, [visible[0]])
         log.info("readers set", collection=target.name, passages=changed)
-        return given
+        return names
 
     def explain(self, scope: Scope, external_id: str, names: Sequence[str]) -> ReaderExplanation:
         """Say whether somebody who is these among the readers sees a passage, and why.
@@ -67,23 +67,25 @@ class PassageReadersService:
             NotFoundError: there is no such passage.
             InvalidRequestError: a name is none of a reader.
         """
-        asked = _normalise(names) or ()
+        wanted_names = _normalise(names) or ()
         collection = scope.collection.id
         with self._database.read() as reader:
             version = passages.versions(reader, collection, [external_id]).get(external_id)
             if version is None:
                 raise _build_missing_error(scope, external_id)
             readers = reader_sets.load(reader, collection, [version[0]])[version[0]]
-        matched = tuple(name for name in asked if name in (readers or ()))
+        matched = tuple(name for name in wanted_names if name in (readers or ()))
         return ReaderExplanation(
-            external_id, readers is None or bool(matched), readers, asked, matched, _reason(readers, matched)
+            external_id, readers is None or bool(matched), readers, wanted_names, matched, _reason(readers, matched)
         )
 
 
 def assign_readers(writer: Writer, collection_id: int, readers: Readers | None, passage_ids: Sequence[int]) -> int:
     """Let these read the passages; of how many it had others before. Whoever calls it holds the graph's lock."""
-    made = reader_sets.make(writer, collection_id, [] if readers is None else [readers])
-    return len(reader_sets.assign(writer, collection_id, None if readers is None else made[readers], passage_ids))
+    set_ids = reader_sets.make(writer, collection_id, [] if readers is None else [readers])
+    return len(
+        reader_sets.assign(writer, collection_id, None if readers is None else set_ids[readers], passage_ids)
+    )
 
 
 def _normalise(names: Sequence[str] | None) -> Readers | None:

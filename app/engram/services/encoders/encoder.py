@@ -182,14 +182,14 @@ class Encoder:
             f"{EXPANSION_SHARE} times ENGRAM_QUESTION_TOKENS",
         )
 
-    def _check_tokens(self, what: str, texts: Sequence[str], most: int, bound: str) -> None:
+    def _check_tokens(self, name: str, texts: Sequence[str], most: int, bound: str) -> None:
         if sum(map(len, texts)) <= most:  # a token has at least one character
             return
         tokens = sum(self._embedder.count_tokens(texts))
         if tokens > most:
             verb = "has" if len(texts) == 1 else "have together"
             raise InvalidRequestError(
-                f"{what} {verb} {tokens} tokens or more; the limit is {most} ({bound}).", limit=most, tokens=tokens
+                f"{name} {verb} {tokens} tokens or more; the limit is {most} ({bound}).", limit=most, tokens=tokens
             )
 
     def count_excess(self, question: str) -> int:
@@ -214,7 +214,7 @@ class Encoder:
         return self._find_encoder(collection.encoder, _describe_held_vectors(collection)).embed(texts)
 
     def find_unknown_languages(self, collection: Collection, languages: Iterable[str]) -> list[str]:
-        """Those of the languages, ISO 639 codes, that the collection's encoder does not know.
+        """Select the languages, ISO 639 codes, that the collection's encoder does not know.
 
         Each is measured once (``known_languages``). Languages that nothing can be said of count as known.
 
@@ -260,7 +260,7 @@ class Encoder:
         return self._unrelated[embedder.fingerprint]
 
     def find_question_tuning(self, collection: Collection) -> QuestionTuning | None:
-        """What verdicts can tune of the collection's encoder; None if it cannot be tuned.
+        """Return the part of the collection's encoder that verdicts can tune; None if it cannot be tuned.
 
         It may reach a server.
 

@@ -170,5 +170,5 @@ def measure_nearness(embed: Callable[[Sequence[str]], NDArray[np.float32]], lang
         return 1.0
     cosines = embed(PARALLEL[REFERENCE]) @ embed(PARALLEL[language]).T
     pairs = float(np.diag(cosines).mean())
-    others = float(cosines[~np.eye(len(cosines), dtype=bool)].mean())
-    return (pairs - others) / (1 - others)
+    unrelated = float(cosines[~np.eye(len(cosines), dtype=bool)].mean())
+    return (pairs - unrelated) / (1 - unrelated)

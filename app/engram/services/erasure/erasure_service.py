@@ -39,7 +39,7 @@ SALT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class ErasureRequest:
-    """What to erase, and whether what its verdicts taught is kept under a random judge."""
+    """A person or text to erase, and whether what its verdicts taught is kept under a random judge."""
 
     selection: Selection
     anonymise: bool = False

@@ -1,4 +1,4 @@
-"""How much each verdict of a batch counts: the noises and caps of its judge."""
+"""Weigh the verdicts of a batch: the noises and caps of their judges."""
 
 from collections.abc import Mapping, Sequence
 
@@ -62,11 +62,11 @@ class JudgeNoise:
         by_event: dict[int, list[OpposedWord]] = {}
         for word in opposed:
             by_event.setdefault(word.event, []).append(word)
-        asked = {event.id: event for event in events}
+        event_by_id = {event.id: event for event in events}
         return {
             event
             for event, words in by_event.items()
-            if self._is_reworded(reader, collection, current, asked[event], words)
+            if self._is_reworded(reader, collection, current, event_by_id[event], words)
         }
 
     def _is_reworded(

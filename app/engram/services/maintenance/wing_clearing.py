@@ -58,8 +58,8 @@ class WingStatus:
     def held(self) -> str:
         """Rows, settings and open jobs that it holds, in words; "" for nothing."""
         rows = f"rows ({', '.join(self.tables)})" if self.tables else ""
-        others = " and others" if self.further_collections else ""
-        settings = f"settings of collections ({', '.join(self.collections)}{others})" if self.collections else ""
+        ending = " and others" if self.further_collections else ""
+        settings = f"settings of collections ({', '.join(self.collections)}{ending})" if self.collections else ""
         jobs = f"open jobs ({', '.join(self.jobs)})" if self.jobs else ""
         return " and ".join(filter(None, (rows, settings, jobs)))
 

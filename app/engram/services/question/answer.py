@@ -297,9 +297,9 @@ def _passage(
     )
 
 
-def _mark_exploration(shown: ShownPassages, hit: PassageAnswer) -> PassageAnswer:
+def _mark_exploration(chosen: ShownPassages, hit: PassageAnswer) -> PassageAnswer:
     """The hit as it is answered: an explored one is marked, and shows at least its nearest sentence."""
-    nearest = shown.explored.get(hit.id)
+    nearest = chosen.explored.get(hit.id)
     if nearest is None:
         return hit
     sentences = list(hit.sentences)

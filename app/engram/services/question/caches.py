@@ -1,4 +1,4 @@
-"""What a process keeps of collections between questions: passages' keys, and what it has read of their graphs."""
+"""Caches of a process between questions: passages' keys, and the parts of graphs that it has read."""
 
 import time
 from collections import OrderedDict
@@ -68,8 +68,8 @@ class _CachedKeys:
     @property
     def bytes(self) -> int:
         """Size of the keys."""
-        kept = self.keys
-        return 0 if kept is None else kept.ids.nbytes + kept.keys.nbytes + kept.reader_sets.nbytes
+        keys = self.keys
+        return 0 if keys is None else keys.ids.nbytes + keys.keys.nbytes + keys.reader_sets.nbytes
 
 
 class PassageKeyCache:
@@ -160,7 +160,7 @@ class PassageKeyCache:
 
 
 class CachedGraph:
-    """What was read of one version of a collection's graph, as one set of readers sees it.
+    """The parts read so far of one version of a collection's graph, as one set of readers sees it.
 
     Threads may read at the same time: entries are only added, and a version has one value for each.
     """
@@ -198,7 +198,7 @@ class CachedGraph:
         )
 
     def read_entities(self, reader: Reader, entities: Sequence[int]) -> dict[int, NamedEntity]:
-        """Those of the entities that there are."""
+        """Read the entities that exist."""
         return _complete(
             self._entities,
             entities,
@@ -226,12 +226,12 @@ def _complete(
     held: dict[int, Row | None], ids: Iterable[int], load: Callable[[Sequence[int]], Mapping[int, Row]]
 ) -> dict[int, Row]:
     """Load what is not held yet, hold it, and return what there is of these ids, in their order."""
-    wanted = list(ids)
-    missing = [one for one in wanted if one not in held]
+    unread = list(ids)
+    missing = [one for one in unread if one not in held]
     if missing:
         loaded = load(missing)
         held.update((one, loaded.get(one)) for one in missing)
-    return {one: row for one in wanted if (row := held[one]) is not None}
+    return {one: row for one in unread if (row := held[one]) is not None}
 
 
 class GraphCache:

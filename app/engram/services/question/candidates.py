@@ -55,21 +55,21 @@ def collect_candidates(search: Search, walk: Walk) -> Candidates:
     plan = search.plan
     limit, before = max(plan.query.top_k, plan.profile.ranked_passages), -1
     while True:
-        found = _find_candidates(search, walk, limit)
-        titles = [_names(title) for title in found.titles]
-        base_features = _compute_base_features(search, walk, found, titles)
-        ordered = found.ids[np.lexsort((found.ids, -(base_features @ search.prior.base_weights)))].tolist()
+        pool = _find_candidates(search, walk, limit)
+        titles = [_names(title) for title in pool.titles]
+        base_features = _compute_base_features(search, walk, pool, titles)
+        ordered = pool.ids[np.lexsort((pool.ids, -(base_features @ search.prior.base_weights)))].tolist()
         stand_in_by_passage = _find_stand_ins(search, ordered)
         if not stand_in_by_passage:
-            return Candidates(found, titles, base_features, stand_in_by_passage)
+            return Candidates(pool, titles, base_features, stand_in_by_passage)
         distinct = len(ordered) - len(stand_in_by_passage)
         if distinct >= plan.query.top_k + SPARE_PASSAGES or len(ordered) <= before or limit >= MOST_NEAREST:
             break
         limit, before = 2 * limit, len(ordered)
-    found = found.exclude(stand_in_by_passage)
-    titles = [_names(title) for title in found.titles]
-    base_features = _compute_base_features(search, walk, found, titles, stand_in_by_passage)
-    return Candidates(found, titles, base_features, stand_in_by_passage)
+    pool = pool.exclude(stand_in_by_passage)
+    titles = [_names(title) for title in pool.titles]
+    base_features = _compute_base_features(search, walk, pool, titles, stand_in_by_passage)
+    return Candidates(pool, titles, base_features, stand_in_by_passage)
 
 
 def _find_candidates(search: Search, walk: Walk, limit: int) -> CandidatePassages:

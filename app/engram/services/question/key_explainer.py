@@ -1,4 +1,4 @@
-"""What explains evolved passage keys to those who show an answer or a verdict."""
+"""The seam that explains evolved passage keys to those who show an answer or a verdict."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol

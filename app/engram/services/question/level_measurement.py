@@ -158,8 +158,8 @@ class LevelMeasurement:
 
     def _ask_masked(self, collection: Collection, passage: int, question: str) -> Floats:
         """Ask without the passage and its near-duplicates; features of the answer, empty if nothing is found."""
-        found = self._ask(collection, question)
-        stand_ins = found.ranking.stand_in_by_passage
+        retrieved = self._ask(collection, question)
+        stand_ins = retrieved.ranking.stand_in_by_passage
         leading = stand_ins.get(passage, passage)
         alike = {passage, leading, *(one for one, other in stand_ins.items() if other == leading)}
         estimate = self._ask(collection, question, sorted(alike)).ranking.sufficiency

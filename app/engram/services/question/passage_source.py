@@ -1,4 +1,4 @@
-"""Where a passage comes from, as every answer shows it."""
+"""The source of a passage, as every answer shows it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,8 +64,10 @@ def read_source(passage: DescribedPassage, collection: Collection) -> PassageSou
     metadata = passage.metadata
     named = metadata.get("source")
     source = passage.document or (named if isinstance(named, str) and named.strip() else None)
-    given = metadata.get("heading")
-    path = tuple(one for one in (given if isinstance(given, list) else [given]) if isinstance(one, str) and one)
+    heading = metadata.get("heading")
+    path = tuple(
+        one for one in (heading if isinstance(heading, list) else [heading]) if isinstance(one, str) and one
+    )
     page = metadata.get("page")
     is_page = isinstance(page, int) and not isinstance(page, bool) and 0 < page <= LARGEST_PAGE
     values = {

@@ -96,7 +96,7 @@ class QueryPlan:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the steps of one search share while they read one snapshot.
+    """Shared state of the steps of one search while they read one snapshot.
 
     Attributes:
         prior: shipped weights, from which the collection starts.
@@ -165,8 +165,8 @@ class QueryPlanner:
             LlmNotConfiguredError: ``stop_rule`` is "llm" and no endpoint is configured.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
-        seen = self.languages.restrict(query.scope.collection)
-        query = replace(query, scope=replace(query.scope, collection=seen))
+        visible_languages = self.languages.restrict(query.scope.collection)
+        query = replace(query, scope=replace(query.scope, collection=visible_languages))
         self.encoder.check(query.scope.collection)
         self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
         query_id, profile = query.id or create_query_id(), profile or PROFILES[query.profile]
@@ -256,14 +256,16 @@ class QueryPlanner:
             embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
 
-    def _choose_generation(self, query: Query, given: int | None) -> int | None:
+    def _choose_generation(self, query: Query, generation: int | None) -> int | None:
         """Return the generation of the taught question encoder to embed by; None if it is not asked.
 
         The ranking of strategy ``graph`` is fitted to the encoder as it is.
         """
         if self.question_encoder is None or query.memory != "read" or query.strategy == "graph":
             return None
-        return self.question_encoder.find_generation(query.scope.collection.id) if given is None else given
+        return (
+            self.question_encoder.find_generation(query.scope.collection.id) if generation is None else generation
+        )
 
     def _embed_for_passages(
         self, query: Query, generation: int | None, vector: Vector, expansions: Vector
@@ -289,10 +291,12 @@ class QueryPlanner:
         if tenancy.get_visibility().readers is None or "passage" not in plan.collection.indexed:
             return plan
         with self.database.read() as reader:
-            seen = reader_sets.list_visible(reader, plan.collection.id, MOST_SEEN)
-        if seen is None:
+            visible_sets = reader_sets.list_visible(reader, plan.collection.id, MOST_SEEN)
+        if visible_sets is None:
             return plan
-        among = seen if plan.focus.among is None else sorted(set(seen).intersection(plan.focus.among))
+        among = (
+            visible_sets if plan.focus.among is None else sorted(set(visible_sets).intersection(plan.focus.among))
+        )
         return replace(plan, focus=replace(plan.focus, among=among))
 
     def _collapses(self, query: Query, profile: Profile) -> bool:

@@ -287,8 +287,8 @@ def _find_named_entities(
     reader, graph, titles = search.reader, search.graph, collected.titles
     candidates = collected.passages.ids.tolist()
     held = graph.read_entities_of_passages(reader, candidates)
-    wanted = {*start_entities}.union(*(held[passage].tolist() for passage in pool if passage in held))
-    entities = graph.read_entities(reader, sorted(wanted))
+    entity_ids = {*start_entities}.union(*(held[passage].tolist() for passage in pool if passage in held))
+    entities = graph.read_entities(reader, sorted(entity_ids))
     ids = np.array(list(entities), dtype=np.int64)
     named, titled = (np.zeros((len(titles), len(ids)), dtype=bool) for _ in range(2))
     links = [(row, held[passage]) for row, passage in enumerate(candidates) if passage in held]

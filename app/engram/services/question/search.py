@@ -175,9 +175,9 @@ class RetrievalService:
         with nullcontext() if walk is not None else stage("align"):
             opened = None if walk is not None else read_opening(reader, plan)
             current = current_vectors.find_current(reader, plan.collection.id) if opened is None else opened.current
-            moved = current_vectors.load_if_moved(reader, plan.collection, current)
-            if moved is not None:
-                return partial(self._plan_again, plan, moved, current)
+            reembedded = current_vectors.load_if_moved(reader, plan.collection, current)
+            if reembedded is not None:
+                return partial(self._plan_again, plan, reembedded, current)
             if current is not None and plan.question_generation not in {None, current.question_generation}:
                 return partial(self._plan_again, plan, plan.collection, current)
             search = self._open_search(reader, plan, current)
@@ -303,8 +303,8 @@ class RetrievalService:
         reader, plan = search.reader, search.plan
         with stage("read"):
             ranking, versions = put_asked_version_first(reader, plan, ranking)
-            shown = self._choose_shown(search, ranking)
-            shown_passages = [passage for passage, _ in shown.best]
+            chosen = self._choose_shown(search, ranking)
+            shown_passages = [passage for passage, _ in chosen.best]
             duplicates = {one for one, passage in ranking.stand_in_by_passage.items() if passage in shown_passages}
             sentences: dict[int, list[StoredSentence]] = {}
             if "sentences" in plan.query.include:
@@ -315,7 +315,7 @@ class RetrievalService:
                 entities=progress.entities,
                 walk=walk,
                 ranking=ranking,
-                shown=shown,
+                shown=chosen,
                 passages=passages.load_by_id(
                     reader, plan.collection.id, sorted({*shown_passages, *duplicates, *ranking.pooled})
                 ),
@@ -326,7 +326,7 @@ class RetrievalService:
 
     def _choose_shown(self, search: Search, ranking: PassageRanking) -> ShownPassages:
         """The passages that the answer shows: the best, changed by the rules unless the answer is withheld."""
-        shown = choose_best(search.plan, ranking)
-        for rule in () if shown.withheld else self._rules:
-            shown = rule.choose(search.reader, search.plan, ranking, shown)
-        return shown
+        chosen = choose_best(search.plan, ranking)
+        for rule in () if chosen.withheld else self._rules:
+            chosen = rule.choose(search.reader, search.plan, ranking, chosen)
+        return chosen

@@ -62,14 +62,14 @@ class QuestionRule(Protocol):
         ...
 
     def choose(
-        self, reader: Reader, plan: QueryPlan, ranking: PassageRanking, shown: ShownPassages
+        self, reader: Reader, plan: QueryPlan, ranking: PassageRanking, chosen: ShownPassages
     ) -> ShownPassages:
         """Return the passages that the answer shows.
 
         Called for each retrieval whose answer is not withheld, on the snapshot of the answer.
 
         Args:
-            shown: as the rules before this one chose; at first the best of the ranking.
+            chosen: as the rules before this one chose; at first the best of the ranking.
         """
         ...
 

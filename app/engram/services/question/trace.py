@@ -227,7 +227,7 @@ class SufficiencyTrace:
 
 @dataclass(frozen=True, slots=True)
 class VersionTrace:
-    """Which version a question was taken to be about, where versions of one text were found.
+    """The version that a question was taken to be about, where versions of one text were found.
 
     Attributes:
         asked: ``last``, ``then`` (of a time that it names), ``previous`` or ``changes``.

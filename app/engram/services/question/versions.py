@@ -33,10 +33,10 @@ def put_asked_version_first(
         return ranking, None
     language = plan.language or plan.collection.language
     intervals = find_time_expressions(plan.query.time_constraint or plan.query.text, language)
-    asked = find_asked_version(plan.query.text, intervals)
-    found = order_versions(ranked, versions, asked, intervals, find_today())
+    requested = find_asked_version(plan.query.text, intervals)
+    reordered = order_versions(ranked, versions, requested, intervals, find_today())
     top_k = plan.query.top_k
-    passages = [*found, *(passage for passage, _ in ordered[len(ranked) :])]
+    passages = [*reordered, *(passage for passage, _ in ordered[len(ranked) :])]
     placed = [(passage, score) for passage, (_, score) in zip(passages, ordered, strict=True)]
-    moved = [new for new, old in zip(found, ranked, strict=True) if new != old]
-    return replace(ranking, best=placed[:top_k], beyond=placed[top_k:]), VersionTrace(asked, len(moved))
+    promoted = [new for new, old in zip(reordered, ranked, strict=True) if new != old]
+    return replace(ranking, best=placed[:top_k], beyond=placed[top_k:]), VersionTrace(requested, len(promoted))

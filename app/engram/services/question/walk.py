@@ -212,10 +212,10 @@ def find_rest(plan: QueryPlan, walk: Walk) -> Frontier:
     return Frontier(onward.activation, dict.fromkeys(onward.activation, ""))
 
 
-def _add_names(reader: Reader, plan: QueryPlan, rest: Frontier) -> Walk:
+def _add_names(reader: Reader, plan: QueryPlan, frontier: Frontier) -> Walk:
     """Return a walk that goes on from these entities, with their names; deleted entities are left out."""
-    names = entity_lookup.names(reader, plan.collection, list(rest.activation))
-    return Walk(Frontier({entity: rest.activation[entity] for entity in names}, names))
+    names = entity_lookup.names(reader, plan.collection, list(frontier.activation))
+    return Walk(Frontier({entity: frontier.activation[entity] for entity in names}, names))
 
 
 def _find_near_passages(search: Search, start: Frontier) -> Sequence[int] | None:

@@ -294,9 +294,9 @@ class VerdictLog:
         with self._database.read() as reader:
             if reader.reader_sets is None:
                 return
-            seen = episodes.count_found_for_others(reader, *query)
+            judged_count = episodes.count_found_for_others(reader, *query)
         with tenancy.allow_all_readers(), self._database.read() as reader:  # after the other is given back
-            if episodes.count_found_for_others(reader, *query) > seen:
+            if episodes.count_found_for_others(reader, *query) > judged_count:
                 raise episodes.build_missing_error(verdict.query_id)
 
     def _store(

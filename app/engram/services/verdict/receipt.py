@@ -60,12 +60,12 @@ def describe_effect(status: str, verdict: LoggedVerdict, changes: Sequence[Audit
         return "Nothing: the verdict was taken back."
     if verdict.rating == "withdrawn":
         return "The judge's earlier rating of this answer is taken back."
-    moved = {one.sentence_id: one.target for one in changes if one.channel == "recall" and one.gain > 0}
+    raised = {one.sentence_id: one.target for one in changes if one.channel == "recall" and one.gain > 0}
     effects = [
         f"{count} {'sentence' if count == 1 else 'sentences'} {direction} for this question."
         for count, direction in (
-            (sum(target == 1 for target in moved.values()), "up"),
-            (sum(target == 0 for target in moved.values()), "down"),
+            (sum(target == 1 for target in raised.values()), "up"),
+            (sum(target == 0 for target in raised.values()), "down"),
         )
         if count
     ]

@@ -98,11 +98,11 @@ class _Names:
         if unknown:
             raise InvalidRequestError(f"There is no passage {unknown[0]!r} in this collection.")
         ids = {name: self.passages[name] for name in named}
-        shown = {name: self.stand_in_by_passage.get(passage, passage) for name, passage in ids.items()}
-        for name, passage in sorted(shown.items()):
+        represented = {name: self.stand_in_by_passage.get(passage, passage) for name, passage in ids.items()}
+        for name, passage in sorted(represented.items()):
             if passage in self.changed or ids[name] in self.changed:
                 raise _build_changed_error(f"Passage {name!r}")
-        return sorted(set(shown.values()))
+        return sorted(set(represented.values()))
 
     def list_shown(self, sentences: Sequence[int]) -> list[int]:
         """Return the sentences as the shown passages have them, in id order."""
@@ -320,7 +320,7 @@ def _look_up_names(reader: Reader, verdict: Verdict) -> _Names:
 
 
 def _find_changed(
-    reader: Reader, verdict: Verdict, passage_ids: Mapping[str, int], others: Collection[int]
+    reader: Reader, verdict: Verdict, passage_ids: Mapping[str, int], further_ids: Collection[int]
 ) -> frozenset[int]:
     """Find the passages whose text is another than the answer showed, of those named and some others.
 
@@ -329,14 +329,14 @@ def _find_changed(
     Args:
         passage_ids: external id -> passage, of the named ones.
     """
-    named = {*passage_ids.values(), *others}
+    named = {*passage_ids.values(), *further_ids}
     if not named:
         return frozenset()
     collection_id = verdict.scope.collection.id
-    shown = episodes.load_shown_texts(reader, collection_id, verdict.query_id)
+    texts = episodes.load_shown_texts(reader, collection_id, verdict.query_id)
     stored = passages.load_by_id(reader, collection_id, named)
     digests = {
-        passage: shown.by_row.get(passage) or shown.by_name.get(episodes.digest_text(one.external_id))
+        passage: texts.by_row.get(passage) or texts.by_name.get(episodes.digest_text(one.external_id))
         for passage, one in stored.items()
     }
     return frozenset(

@@ -23,7 +23,7 @@ _DIALECT = postgresql.dialect()  # type: ignore[no-untyped-call]
 
 @dataclass(frozen=True, slots=True)
 class DeletedPiece:
-    """How many rows of a table went, and the key of the last one, to go on after; None if no row is left."""
+    """The number of a table's rows that went, and the last one's key, to go on after; None: no row is left."""
 
     rows: int
     last: Sequence[Any] | None

@@ -16,7 +16,7 @@ from engram.storage.visible_documents import build_successor_column, build_visib
 
 @dataclass(frozen=True, slots=True)
 class DocumentDescription:
-    """What an importer says of a document.
+    """A document as an importer describes it.
 
     Attributes:
         folder: the folder that it was imported from; None: it came by itself.
@@ -161,14 +161,14 @@ def count_passages(reader: Reader, collection_id: int, document_ids: Sequence[in
 
 def sees(reader: Reader, collection_id: int, source: str) -> bool:
     """Whether there is a document of this source that the caller sees."""
-    found = reader.row(
+    row = reader.row(
         f"""
         SELECT d.id FROM document d
         WHERE d.collection_id = %(collection)s AND d.source = %(source)s AND {build_visible_condition()}
         """,
         {"collection": collection_id, "source": source},
     )
-    return found is not None
+    return row is not None
 
 
 def add_missing(writer: Writer, collection_id: int, sources: Collection[str]) -> dict[str, int]:
@@ -286,7 +286,7 @@ def list_held(
 
 
 def find_taught(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
-    """Those of the sentences that verdicts taught something about."""
+    """Select the sentences that verdicts taught something about."""
     rows = reader.rows(
         f"""
         SELECT m.sentence_id AS id FROM {WANTED_IDS}
@@ -313,7 +313,7 @@ def name_passages(writer: Writer, collection_id: int, document_id: int, before: 
         WHERE p.collection_id = %(collection)s AND p.document_id = %(document)s
           AND starts_with(p.external_id, %(before)s || '#')
     """
-    taken = writer.scalar(
+    conflict = writer.scalar(
         f"""
         SELECT EXISTS (
             SELECT FROM ({named}) AS new LEFT JOIN passage p ON p.collection_id = %(collection)s
@@ -323,7 +323,7 @@ def name_passages(writer: Writer, collection_id: int, document_id: int, before: 
         """,
         parameters | {"limit": ID_CHARACTERS},
     )
-    if taken:
+    if conflict:
         return False
     writer.execute(
         f"""
@@ -408,8 +408,8 @@ def move_sentences(writer: Writer, collection_id: int, places: Mapping[int, tupl
             "passages": [places[one][0] for one in some],
             "positions": [places[one][1] for one in some],
         }
-        given = "unnest(%(ids)s::bigint[], %(passages)s::bigint[], %(positions)s::int[])"
-        rows = alias_rows(f"{given} AS given(id, passage_id, position)")
+        source = "unnest(%(ids)s::bigint[], %(passages)s::bigint[], %(positions)s::int[])"
+        rows = alias_rows(f"{source} AS given(id, passage_id, position)")
         writer.execute(
             f"""
             UPDATE sentence

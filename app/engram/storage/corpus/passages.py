@@ -177,7 +177,7 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
 
 
 def find_revised(reader: Reader, collection_id: int, sentences: Iterable[int], query_id: UUID) -> set[int]:
-    """Those of the sentences whose text changed after this query was answered."""
+    """Select the sentences whose text changed after this query was answered."""
     rows = reader.rows(
         f"""
         SELECT s.id FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}

@@ -16,7 +16,7 @@ ERASED_QUESTION = "An erased question ("
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What an erasure is about.
+    """The person or text that an erasure is about.
 
     Attributes:
         name: of the judge or the principal.
@@ -252,5 +252,5 @@ def find_name_rows(reader: Reader, collection_id: int, kind: ErasedKind) -> list
 
 
 def count_rows(removed: Mapping[str, int]) -> dict[str, int]:
-    """Those counts that are not 0."""
+    """Return the counts that are not 0."""
     return {table: count for table, count in removed.items() if count}

@@ -175,7 +175,7 @@ def stage_rows(
         JOIN {table} r ON r.collection_id = new.collection_id AND r.id = new.id
                       AND r.{TEXT_COLUMNS[table]} = new.text
     """
-    given = "unnest(%(ids)s::bigint[], %(texts)s::text[]) AS new(id, text)"
+    rows = "unnest(%(ids)s::bigint[], %(texts)s::text[]) AS new(id, text)"
     given_with_vectors = (
         "unnest(%(ids)s::bigint[], %(texts)s::text[], %(vectors)s::vector[]) AS new(id, text, embedding)"
     )
@@ -192,7 +192,7 @@ def stage_rows(
         f"""
         INSERT INTO staged_embedding (collection_id, encoder, {table}_id, embedding)
         SELECT r.collection_id, c.encoder_fingerprint, r.id, r.embedding
-        FROM {alias_rows(given)}
+        FROM {alias_rows(rows)}
         JOIN collection c ON c.id = new.collection_id {join} WHERE r.embedding IS NOT NULL {locked}
         """,
         parameters,

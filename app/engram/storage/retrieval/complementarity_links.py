@@ -95,7 +95,7 @@ def load_entities_of_passages(
 def load_named_entities(
     reader: Reader, collection_id: int, entities: Sequence[int], most: int
 ) -> dict[int, NamedEntity]:
-    """Those of these entities that there are; of each at most ``most`` sentences are looked at."""
+    """Load the entities of these that exist; of each at most ``most`` sentences are looked at."""
     rows = reader.rows(_ENTITIES, {"collection": collection_id, "ids": integers(entities), "most": most})
     return {row.id: NamedEntity(row.name, row.passages) for row in rows}
 

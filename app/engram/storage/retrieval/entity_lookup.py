@@ -51,7 +51,7 @@ def find_called_entities(
 
 
 def find_rare_entities(reader: Reader, collection: Collection, names: Sequence[str], most: int) -> list[str]:
-    """Those of these normalised names that an entity bears which at most ``most`` passages name."""
+    """Find the normalised names of these that an entity bears which at most ``most`` passages name."""
     rows = reader.rows(
         """
         SELECT e.name FROM entity e

@@ -179,7 +179,7 @@ class PassageKeys:
     reader_sets: NDArray[np.int64]
 
     def list_visible(self, reader: Reader) -> NDArray[np.bool_] | None:
-        """Which passages the caller sees, (n,); None: all."""
+        """Tell which passages the caller sees, (n,); None: all."""
         if reader.reader_sets is None:
             return None
         return np.isin(self.reader_sets, [0, *reader.reader_sets])

@@ -1,4 +1,4 @@
-"""What the wing declares, found by the entry point ``local`` of the group ``engram.wings``."""
+"""Declare the wing, found by the entry point ``local`` of the group ``engram.wings``."""
 
 from engram.composition.wings import Wing
 from engram.wings.local.servers.local_servers import EmbeddedServers

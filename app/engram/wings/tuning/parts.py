@@ -19,7 +19,7 @@ class TuningServices:
 
     @locked_property
     def tuning(self) -> TuningService:
-        """What was tried, and what serves."""
+        """The generations that were tried, and the one that serves."""
         return TuningService(self.database, lambda: self.models.encoder)
 
     @locked_property

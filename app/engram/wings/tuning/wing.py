@@ -1,4 +1,4 @@
-"""What the wing declares, found by the entry point ``tuning`` of the group ``engram.wings``."""
+"""Declare the wing, found by the entry point ``tuning`` of the group ``engram.wings``."""
 
 from engram.composition.container import Application
 from engram.composition.wings import Flow, Wing, WingRoutes

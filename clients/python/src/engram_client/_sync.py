@@ -479,7 +479,7 @@ class Engram:
                 return
 
     def compare_documents(self, *, collection: str | None = None, **manifest: Unpack[r.ManifestIn]) -> m.StepsOut:
-        """What to upload, move, change and delete, so that the documents of a folder are in step with it."""
+        """List what to upload, move, change and delete, so that a folder's documents are in step with it."""
         params = {"collection": self._name(collection)}
         return self.send(Call(m.StepsOut, "POST", "/documents:compare", params=params, json=dict(manifest)))
 

@@ -257,7 +257,7 @@ class ChatReplyMessage(Struct):
 
 class CleanedOut(Struct):
     """
-    What was deleted or moved.
+    The files that were deleted or moved.
     """
 
     files: int
@@ -809,7 +809,7 @@ class FileOut(Struct):
 
 class FileStatusOut(Struct):
     """
-    How far a file is.
+    The progress of a file.
     """
 
     status: str
@@ -1390,7 +1390,7 @@ class PassageKeysOut(Struct):
 
 class PassageSourceOut(Struct):
     """
-    Where a passage comes from.
+    The source of a passage.
     """
 
     document: str
@@ -1660,7 +1660,7 @@ class ReaderExplanationOut(Struct):
 
 class ReadersOut(Struct):
     """
-    Who may read a passage from now on.
+    The readers of a passage from now on.
     """
 
     collection: str
@@ -2224,7 +2224,7 @@ class SufficiencyOut(Struct):
 
 class SyncDiffOut(Struct):
     """
-    What brings the knowledge base in step with the source.
+    The steps that bring the knowledge base in step with the source.
     """
 
     added: list[AddedFileOut]
@@ -2351,7 +2351,7 @@ class VectorStoresOut(Struct):
 
 class VersionTraceOut(Struct):
     """
-    Which version of a text the question was taken to be about.
+    The version of a text that the question was taken to be about.
     """
 
     asked: Literal["last", "then", "previous", "changes"]
@@ -2839,7 +2839,7 @@ class FeedbackOut(Struct):
 
 class FiguresOut(Struct):
     """
-    What held-out verdicts said.
+    Figures of the held-out verdicts.
     """
 
     all: GainOut
@@ -3547,7 +3547,7 @@ class TuningGenerationOut(Struct):
 
 class TuningOut(Struct):
     """
-    Where the tuning of a collection stands.
+    The state of a collection's tuning.
     """
 
     collection: str

@@ -258,7 +258,7 @@ Reader: TypeAlias = str
 
 class DocumentChangeIn(TypedDict):
     """
-    What to change of a document, besides its text; at least one field.
+    Changes to a document besides its text; at least one field.
     """
 
     folder: NotRequired[str | None]
@@ -827,7 +827,7 @@ class RankingOptionsIn(TypedDict):
 
 class ReadersIn(TypedDict):
     """
-    Who may read a passage.
+    The readers of a passage.
     """
 
     readers: list[Reader] | None

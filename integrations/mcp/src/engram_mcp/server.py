@@ -38,7 +38,7 @@ class Sentence(TypedDict):
 
 
 class PassageSource(TypedDict):
-    """Where a passage comes from: its document, the headings above it, its page, and where people read it."""
+    """The source of a passage: its document, the headings above it, its page, and where people read it."""
 
     document: str
     heading: list[str]

@@ -144,7 +144,7 @@ def _open_product(arguments: argparse.Namespace, stack: ExitStack) -> tuple[Prod
 
 
 def _choose_report(arguments: argparse.Namespace) -> Callable[[str], None]:
-    """Where lines about changes go: beside JSON only those of a dry run are printed."""
+    """Choose where lines about changes go: beside JSON only those of a dry run are printed."""
     if not arguments.json:
         return lambda line: print(line, flush=True)
     return (lambda line: print(line, file=sys.stderr, flush=True)) if arguments.dry_run else lambda _: None

@@ -86,10 +86,14 @@ def messages(observation: AgentObservation, *, insert_only: bool = False, memory
     ]
 
 
-def _progress(seen: AgentObservation) -> str:
-    where = f"document {seen.number} of {seen.documents}" if seen.document is not None else "no document is left"
-    offered = ", ".join(f"<{TAGS[act]}>" for act in seen.offered)
-    return f"{where}, turn {seen.turn} of {seen.turns}. You may choose {offered}."
+def _progress(observation: AgentObservation) -> str:
+    where = (
+        f"document {observation.number} of {observation.documents}"
+        if observation.document is not None
+        else "no document is left"
+    )
+    offered = ", ".join(f"<{TAGS[act]}>" for act in observation.offered)
+    return f"{where}, turn {observation.turn} of {observation.turns}. You may choose {offered}."
 
 
 def _lines(text: str) -> str:

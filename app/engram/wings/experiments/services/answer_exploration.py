@@ -34,20 +34,20 @@ def choose_exploration(query: Query, query_id: UUID, unit: str) -> ExplorationPa
 
 
 def explore(
-    reader: Reader, plan: QueryPlan, exploring: ExplorationPart, ranking: PassageRanking, shown: ShownPassages
+    reader: Reader, plan: QueryPlan, exploring: ExplorationPart, ranking: PassageRanking, chosen: ShownPassages
 ) -> ShownPassages:
     """Give the last positions to passages from beyond the cut, if the answer is full and there are any."""
     focus = plan.focus
-    slots = room(exploring.slots, plan.query.top_k, len(shown.best))
+    slots = room(exploring.slots, plan.query.top_k, len(chosen.best))
     beyond = ranking.beyond[: exploring.depth]
     if not slots or not beyond:
-        return shown
+        return chosen
     touched = exploration_candidates.touches(reader, focus.collection.id, [passage for passage, _ in beyond])
     evidence = np.array([touched.get(passage, 0) for passage, _ in beyond], dtype=np.int64)
     drawn = [beyond[at] for at in draw(weights(evidence), slots, exploring.entropy)]
     ids = [passage for passage, _ in drawn]
     nearest = exploration_candidates.find_nearest_sentences(reader, focus.collection.id, focus.vector, ids)
     drawn = [(passage, score) for passage, score in drawn if passage in nearest]
-    kept_count = len(shown.best) - len(drawn)
-    displaced = frozenset(passage for passage, _ in shown.best[kept_count:])
-    return ShownPassages([*shown.best[:kept_count], *drawn], nearest, displaced)
+    kept_count = len(chosen.best) - len(drawn)
+    displaced = frozenset(passage for passage, _ in chosen.best[kept_count:])
+    return ShownPassages([*chosen.best[:kept_count], *drawn], nearest, displaced)

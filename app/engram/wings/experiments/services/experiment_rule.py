@@ -34,8 +34,8 @@ class ExperimentRule:
         return replace(query, memory=arm.memory, profile=arm.profile, strategy=arm.strategy, arm=arm.name)
 
     def choose(
-        self, reader: Reader, plan: QueryPlan, ranking: PassageRanking, shown: ShownPassages
+        self, reader: Reader, plan: QueryPlan, ranking: PassageRanking, chosen: ShownPassages
     ) -> ShownPassages:
         """Let a query that explores show passages from below the cut."""
         exploration = plan.query.part(ExplorationPart)
-        return shown if exploration is None else explore(reader, plan, exploration, ranking, shown)
+        return chosen if exploration is None else explore(reader, plan, exploration, ranking, chosen)

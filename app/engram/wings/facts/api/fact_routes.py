@@ -140,8 +140,8 @@ def post_facts_search(sent: Posted[FactSearchIn], app: App) -> FactSearchOut:
     Edges lead in both directions. Of an entity with very many, a bounded number is looked at.
     """
     with sent.scope.act_as(sent.body.as_) as scope:
-        found = facts_of(app).fact_search.search(scope, sent.body.as_pattern())
-    return FactSearchOut.from_service(sent.body.collection, found)
+        result = facts_of(app).fact_search.search(scope, sent.body.as_pattern())
+    return FactSearchOut.from_service(sent.body.collection, result)
 
 
 @router.get("/facts/{fact_id}", **operation("Read a fact", needs(READ, readers="bound"), 404))

@@ -117,17 +117,17 @@ def _is_borne(relation: Relation, title: str | None, texts: Sequence[str], place
     return any(end <= here for end in ends) and all(end <= so_far for end in ends)
 
 
-def _kind(thing: str) -> Kind:
+def _kind(name: str) -> Kind:
     """Classify an object: a date or a number if it has nothing else."""
-    expressions = find_time_expressions(thing)
-    if expressions and expressions[0].text == thing:
+    expressions = find_time_expressions(name)
+    if expressions and expressions[0].text == name:
         return "date"
-    return "number" if thing[:1].isdigit() and thing.replace(",", "").replace(".", "").isdigit() else "entity"
+    return "number" if name[:1].isdigit() and name.replace(",", "").replace(".", "").isdigit() else "entity"
 
 
-def _days(sentence: str, thing: str) -> tuple[int | None, int | None]:
+def _days(sentence: str, name: str) -> tuple[int | None, int | None]:
     """The days that the sentence speaks of, where it names one time: of more nobody knows which is this fact's."""
-    expressions = [expression for expression in find_time_expressions(sentence) if expression.text not in thing]
+    expressions = [expression for expression in find_time_expressions(sentence) if expression.text not in name]
     if len(expressions) != 1:
         return None, None
     start, end = expressions[0].start, expressions[0].end

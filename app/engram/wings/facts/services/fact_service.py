@@ -155,12 +155,12 @@ class FactsService:
             IdempotencyConflictError: the key was used before with another request.
         """
         said_by = scope.judge(judge)
-        seen = self._list_seen(scope, revisions)
+        visible = self._list_seen(scope, revisions)
         with tenancy.allow_all_readers(), begin_change(self._database, scope) as (writer, target):
             body = [said_by[0], [asdict(one) for one in revisions]]
             author = Author.from_judge(writer, scope, said_by, self._constants, key, body)
             done = _find_repeated_events(writer, target, author)
-            return done or _revise(writer, target, author, revisions, seen=seen)
+            return done or _revise(writer, target, author, revisions, seen=visible)
 
     def _list_seen(self, scope: Scope, revisions: Sequence[Revision]) -> set[int] | None:
         """List the named facts that the caller sees; None: it sees every passage."""

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class FactCitation:
-    """Who says a fact: a sentence of a passage with the passage's source, or a statement by ``stated_by``.
+    """The source of a fact: a sentence of a passage with the passage's source, or a statement by ``stated_by``.
 
     ``withdrawn_at``: since when it says so no more.
     """

@@ -61,16 +61,16 @@ def load_believed_facts(
     reader: Reader, collection_id: int, facts: Sequence[int], as_of: datetime | None = None
 ) -> dict[int, BelievedFact]:
     """Load these facts, each with its belief and its first source; without either by ``as_of`` it is left out."""
-    found = fact_rows.load_believed_facts(reader, collection_id, facts, as_of)
-    if reader.reader_sets is None or not found:
-        return found
-    beliefs = replay_beliefs(reader, collection_id, found)
+    stored = fact_rows.load_believed_facts(reader, collection_id, facts, as_of)
+    if reader.reader_sets is None or not stored:
+        return stored
+    beliefs = replay_beliefs(reader, collection_id, stored)
     believed = {
-        fact: beliefs.facts[fact].belief if as_of is None else beliefs.find_belief(fact, as_of) for fact in found
+        fact: beliefs.facts[fact].belief if as_of is None else beliefs.find_belief(fact, as_of) for fact in stored
     }
     return {
         fact: BelievedFact(beliefs.adapt(one.fact), one.source, belief)
-        for fact, one in found.items()
+        for fact, one in stored.items()
         if (belief := believed[fact]) is not None
     }
 

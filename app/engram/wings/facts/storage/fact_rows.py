@@ -270,10 +270,10 @@ def entities(reader: Reader, collection_id: int, ids: Iterable[int]) -> dict[int
 
     Whoever sees some passages only sees no joins, and names as they are normalised.
     """
-    shown = "e.surface, e.stands_for" if reader.reader_sets is None else "e.name AS surface, NULL AS stands_for"
+    names = "e.surface, e.stands_for" if reader.reader_sets is None else "e.name AS surface, NULL AS stands_for"
     entity_rows = reader.rows(
         f"""
-        SELECT e.id, e.graph_id, e.name, {shown} FROM {WANTED_IDS}
+        SELECT e.id, e.graph_id, e.name, {names} FROM {WANTED_IDS}
         {join_by_index("fact_entity e", "e.id = wanted.id")}
         """,
         {"collection": collection_id, "ids": sorted(set(ids))},

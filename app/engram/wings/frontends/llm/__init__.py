@@ -1,1 +1,1 @@
-"""What the wing asks the language model."""
+"""Prompts of the wing to the language model."""

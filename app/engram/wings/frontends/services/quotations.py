@@ -155,10 +155,10 @@ def _weigh_terms(question_terms: Set[str], compared: Sequence[_Sentence]) -> dic
     return {term: math.log1p((len(compared) - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
 
 
-def _share(weights: Mapping[str, float], found: Set[str]) -> float:
+def _share(weights: Mapping[str, float], covered: Set[str]) -> float:
     """Share of the question's terms, by weight, that are found, in [0, 1]."""
     total = math.fsum(weights.values())
-    return math.fsum(weight for term, weight in weights.items() if term in found) / total if total > 0 else 0.0
+    return math.fsum(weight for term, weight in weights.items() if term in covered) / total if total > 0 else 0.0
 
 
 def _choose(ranked: Sequence[_Sentence], weights: Mapping[str, Mapping[str, float]]) -> Iterator[Quotation]:
@@ -252,15 +252,15 @@ def _misses_code(
     return bool(missing)
 
 
-def _names_time(sentence: _Sentence, asked: TimeExpression) -> bool:
+def _names_time(sentence: _Sentence, time: TimeExpression) -> bool:
     """Whether a sentence names a time inside of the one that was asked for."""
-    if asked.start is None or asked.end is None:
+    if time.start is None or time.end is None:
         return False
     return any(
         stated.start is not None
         and stated.end is not None
-        and asked.start <= stated.start
-        and stated.end <= asked.end
+        and time.start <= stated.start
+        and stated.end <= time.end
         for stated in find_time_expressions(sentence.sentence.text, sentence.passage.language)
     )
 

@@ -246,11 +246,11 @@ def _copy_likeness(writer: Writer, copy: Copy, questions: Collection[int]) -> No
         """,
         copy.parameters(ids=list(questions)),
     )
-    given = "unnest(%(questions)s::bigint[], %(sentences)s::bigint[], %(likeness)s::float8[])"
+    rows = "unnest(%(questions)s::bigint[], %(sentences)s::bigint[], %(likeness)s::float8[])"
     writer.execute(
         f"""
         UPDATE question_support known SET likeness = new.likeness
-        FROM {given} AS new(question_id, sentence_id, likeness)
+        FROM {rows} AS new(question_id, sentence_id, likeness)
         WHERE known.collection_id = %(target)s AND known.question_id = new.question_id
           AND known.sentence_id = new.sentence_id
         """,

@@ -84,7 +84,7 @@ class IgnoredFileOut(BaseModel):
 
 
 class SyncDiffOut(BaseModel):
-    """What brings the knowledge base in step with the source."""
+    """The steps that bring the knowledge base in step with the source."""
 
     added: list[AddedFileOut]
     modified: list[ModifiedFileOut] = Field(
@@ -121,7 +121,7 @@ class CleanupIn(SyncModel):
 
 
 class CleanedOut(BaseModel):
-    """What was deleted or moved."""
+    """The files that were deleted or moved."""
 
     status: bool = True
     files: int = Field(description="Documents that were deleted or moved.")
@@ -145,7 +145,7 @@ class DirectoryOut(BaseModel):
 
 
 class FileMetadataIn(SyncModel):
-    """Which file of which knowledge base an upload is."""
+    """The file and the knowledge base that an upload belongs to."""
 
     knowledge_id: CollectionName
     file_hash: Storable = Field(min_length=1, max_length=128, description="Its checksum in the manifest.")
@@ -184,7 +184,7 @@ class KnowledgeFilesOut(BaseModel):
 
 
 class FileStatusOut(BaseModel):
-    """How far a file is."""
+    """The progress of a file."""
 
     status: str = Field(description="`pending`, `completed` or `failed`.")
     error: str | None = Field(default=None, description="Why it failed.")

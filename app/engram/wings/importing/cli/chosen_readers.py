@@ -1,4 +1,4 @@
-"""Who may read what is imported."""
+"""Choose who may read what is imported."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ Field = dict[str, list[str] | None]
 
 @dataclass(frozen=True)
 class ChosenReaders:
-    """Who may read what is imported: as rules files say, else as the command says.
+    """The readers of what is imported: as rules files say, else as the command says.
 
     Attributes:
         given: by the command.

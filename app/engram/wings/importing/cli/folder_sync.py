@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class SyncReport:
-    """What a run did, by the names of documents."""
+    """The work of a run, by the names of documents."""
 
     files: int
     uploaded: list[str] = field(default_factory=list)

@@ -184,7 +184,7 @@ class _ImportedFolders:
         return {source: digest for source, digest in absent.items() if source not in self.names}
 
     def settle(self, client: Client, absent: Collection[str]) -> dict[str, list[str]]:
-        """What became of the absent documents."""
+        """Settle the absent documents, and return what became of them."""
         left = self.find_absent(client) if absent else {}
         orphans = sorted(source for source, digest in left.items() if digest is None)
         return {"renamed": sorted(set(absent) - left.keys()), "orphans": orphans, "removed": []}

@@ -29,10 +29,10 @@ def read_entries(text: str) -> Iterator[list[str]]:
     lines: list[str] = []
     inside: list[str] = []
     for line in _FOLDED.sub("", text).splitlines():
-        found = _PROPERTY.fullmatch(line.strip())
-        if found is None:
+        match = _PROPERTY.fullmatch(line.strip())
+        if match is None:
             continue
-        name, parameters, value = found[1].upper(), found[2], found[3].strip()
+        name, parameters, value = match[1].upper(), match[2], match[3].strip()
         if name == "BEGIN":
             inside.append(value.upper())
         elif name == "END" and inside:

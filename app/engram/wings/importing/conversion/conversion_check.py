@@ -30,7 +30,7 @@ _LEAST_RAISED = 5
 
 
 def find_differences(
-    source: str, seen: PlainText, blocks: Sequence[Block], texts: Iterable[str]
+    source: str, plain: PlainText, blocks: Sequence[Block], texts: Iterable[str]
 ) -> tuple[str, ...]:
     """Compare words and figures of a file with those that its conversion holds; return notes with samples.
 
@@ -47,11 +47,11 @@ def find_differences(
     in_prose = _count(block.text for block in prose)
     held = in_prose + _count([*map(_drop_names, rows), *texts]) + _count(headings)
     known = held + _count(block.header for block in rows)
-    required = _count([drop_encoded(_drop_numbering(seen.required, headings))[0]])
+    required = _count([drop_encoded(_drop_numbering(plain.required, headings))[0]])
     missing = Counter({token: count - known[token] for token, count in required.items() if count > known[token]})
     figures = Counter({token: count for token, count in missing.items() if _is_figure(token)})
-    if seen.whole is not None:
-        whole = _count([seen.whole])
+    if plain.whole is not None:
+        whole = _count([plain.whole])
         figures |= {token: count for token, count in held.items() if token.isdecimal() and not whole[token]}
         figures |= {
             token: count - whole[token]

@@ -94,8 +94,8 @@ def decode_text(source: str, data: bytes, label: str | None = None) -> DecodedTe
 
 def declared_encoding(data: bytes) -> str | None:
     """The encoding that a page says it has. A page that says UTF-16 or UTF-32 in ASCII letters is UTF-8."""
-    found = _DECLARED.search(data[:_DECLARATION_BYTES])
-    label = found[1].decode("ascii") if found else None
+    match = _DECLARED.search(data[:_DECLARATION_BYTES])
+    label = match[1].decode("ascii") if match else None
     return "utf-8" if label and label.lower().startswith(("utf-16", "utf-32")) else label
 
 

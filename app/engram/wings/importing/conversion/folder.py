@@ -143,8 +143,8 @@ def escape_name(name: str) -> str:
 
     These are written as ``%0A``.
     """
-    shown = "".join(f"%{ord(character) & 0xFF:02X}" if _is_odd(character) else character for character in name)
-    return unicodedata.normalize("NFC", shown)
+    escaped = "".join(f"%{ord(character) & 0xFF:02X}" if _is_odd(character) else character for character in name)
+    return unicodedata.normalize("NFC", escaped)
 
 
 def _is_odd(character: str) -> bool:

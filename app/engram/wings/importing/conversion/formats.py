@@ -145,14 +145,14 @@ def _convert(
 def _check(source: str, kind: str, data: bytes, document: Document | None, rows: Conversion) -> tuple[str, ...]:
     """Compare a conversion with the file as a simple reader sees it; see ``find_differences``."""
     try:
-        seen = read_plainly(source, kind, data, () if document is None else document.plain_pages)
+        plain = read_plainly(source, kind, data, () if document is None else document.plain_pages)
     except (KeyError, ValueError, library("lxml.etree").LxmlError) as error:  # its own reader is more patient
         return (f"{source}: could not be compared with its plain text ({flatten_text(str(error))})",)
-    if seen is None:
+    if plain is None:
         return ()
     texts = [f"{passage.title}\n{passage.text}" for passage in rows.passages]
     titles = [] if document is None else [document.title]
-    return find_differences(source, seen, () if document is None else document.blocks, [*texts, *titles])
+    return find_differences(source, plain, () if document is None else document.blocks, [*texts, *titles])
 
 
 def _convert_attachments(

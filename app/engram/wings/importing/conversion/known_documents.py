@@ -37,7 +37,7 @@ def name_file(file: SourceFile, known: Sequence[KnownDocument]) -> str:
 
 
 def _find_prefix(folder: Path, sources: Iterable[str]) -> str:
-    """What a folder's documents were given as a prefix: the part before a path that exists below the folder."""
+    """Find the prefix of a folder's documents: the part before a path that exists below the folder."""
     for source in sources:
         for end in _list_ends(source):
             if (folder / end).is_file():

@@ -162,13 +162,13 @@ class _MailConverter:
     def _attachment_name(self, part: MIMEPart) -> str:
         """The attachment's own name, told from others of that name, or one by its kind."""
         try:
-            given = _readable(part.get_filename() or "")
+            filename = _readable(part.get_filename() or "")
         except (HeaderParseError, ValueError):
-            given = ""
+            filename = ""
         kind = part.get_content_type()
         ending = mimetypes.guess_extension(kind) or ""
         path = PurePosixPath(
-            flatten_text(given).replace("\\", "/").replace("#", "%23") or kind.replace("/", " ") + ending
+            flatten_text(filename).replace("\\", "/").replace("#", "%23") or kind.replace("/", " ") + ending
         )
         if not path.suffix:
             path = path.with_name(path.name + ending)
@@ -209,7 +209,7 @@ def _parts(part: MIMEPart, depth: int) -> Iterator[tuple[MIMEPart, bool]]:
 
 
 def _rank(parts: list[tuple[MIMEPart, bool]]) -> int:
-    """How well an alternative can be read: plain text, then HTML, then other parts; blank texts last."""
+    """Rank how well an alternative can be read: plain text, then HTML, then other parts; blank texts last."""
     kinds = [part.get_content_type() for part, _ in parts if _is_text(part) and _payload(part).strip()]
     return _PLAIN if "text/plain" in kinds else 2 if "text/html" in kinds else 1 if kinds else 0
 
@@ -231,8 +231,8 @@ def _list_words(text: str) -> list[str]:
 
 def _is_file(part: MIMEPart) -> bool:
     """Whether a part is a file of its own, and no picture that a page shows."""
-    shown = part.get_content_maintype() == "image" and "Content-ID" in part
-    return part.is_attachment() or (part.get_filename() is not None and not shown)
+    inline = part.get_content_maintype() == "image" and "Content-ID" in part
+    return part.is_attachment() or (part.get_filename() is not None and not inline)
 
 
 def _metadata(message: EmailMessage) -> dict[str, object]:

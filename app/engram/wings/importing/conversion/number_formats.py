@@ -68,13 +68,13 @@ def format_elapsed(value: datetime.timedelta, code: str) -> str:
     seconds = round(value.total_seconds())
     sign, seconds = ("-" if seconds < 0 else ""), abs(seconds)
     unit = found[1][0].lower() if (found := _ELAPSED.search(code)) else "h"
-    rest = code[found.end() :].lower() if found else ":mm:ss"
+    remainder = code[found.end() :].lower() if found else ":mm:ss"
     if unit == "s":
         return f"{sign}{seconds}"
-    shown = f":{seconds % 60:02d}" if "s" in rest else ""
+    seconds_text = f":{seconds % 60:02d}" if "s" in remainder else ""
     if unit == "m":
-        return f"{sign}{seconds // 60}{shown}"
-    return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02d}{shown}"
+        return f"{sign}{seconds // 60}{seconds_text}"
+    return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02d}{seconds_text}"
 
 
 @lru_cache(maxsize=1_000)
@@ -85,7 +85,7 @@ def _split(code: str) -> list[str]:
 
 @lru_cache(maxsize=1_000)
 def _parse(section: str) -> _Code | None:
-    """How a section writes a number; None where it has no digits, or a form that is not covered."""
+    """Parse how a section writes a number; None where it has no digits, or a form that is not covered."""
     plain, literal = [], []  # the code without its literal text, and that text by its place
     for match in _LITERAL.finditer(section):
         text = match[1] or match[2] or match[3] or ""

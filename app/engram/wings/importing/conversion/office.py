@@ -23,15 +23,15 @@ _ONLY_WITH_TEXT = ("page headers or footers", "text boxes or drawings", "comment
 
 def note_unread_parts(source: str, data: bytes) -> tuple[str, ...]:
     """The line that names what a file holds and no reader reads: pictures, comments and the like."""
-    found = []
+    notes = []
     with zipfile.ZipFile(BytesIO(data)) as archive:
         for name, pattern in _UNREAD.items():
             parts = [part for part in archive.namelist() if re.fullmatch(pattern, part)]
             if name in _ONLY_WITH_TEXT:
                 parts = [part for part in parts if _TEXT.search(archive.read(part))]
             if parts:
-                found.append(f"{name} ({len(parts)})" if name in ("pictures", "charts") else name)
-    return (f"{source}: not read: {', '.join(found)}",) if found else ()
+                notes.append(f"{name} ({len(parts)})" if name in ("pictures", "charts") else name)
+    return (f"{source}: not read: {', '.join(notes)}",) if notes else ()
 
 
 def parse_xml(data: bytes) -> Any:

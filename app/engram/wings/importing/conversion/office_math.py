@@ -25,8 +25,8 @@ def _group(text: str) -> str:
 
 
 def _property(node: Any, name: str, default: str) -> str:
-    found = node.find(f"./*/{_M}{name}")
-    return default if found is None else str(found.get(f"{_M}val", ""))
+    element = node.find(f"./*/{_M}{name}")
+    return default if element is None else str(element.get(f"{_M}val", ""))
 
 
 def _fraction(parts: dict[str, str], node: Any) -> str:

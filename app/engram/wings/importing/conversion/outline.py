@@ -145,8 +145,8 @@ def drop_encoded(text: str) -> tuple[str, int]:
     """Return the text without files that are written into it as base64, and the number of characters left out."""
     if len(text) < _ENCODED_CHARACTERS and ";base64," not in text:
         return text, 0
-    kept = _ENCODED.sub(lambda run: "" if _is_encoded(run[0]) else run[0], text)
-    return kept, len(text) - len(kept)
+    plain = _ENCODED.sub(lambda run: "" if _is_encoded(run[0]) else run[0], text)
+    return plain, len(text) - len(plain)
 
 
 def _is_encoded(run: str) -> bool:

@@ -191,7 +191,7 @@ class _Layout:
         return _FIGURES.sub(write, line).replace(_JOINT, "")
 
     def _find_raised(self, at: int, word: str) -> int:
-        """Where the raised end of a word begins; 0 if none of it is raised."""
+        """Find where the raised end of a word begins; 0 if none of it is raised."""
         line, least = self._baseline(at), _RAISE * self._size(at)
         return next((n for n in range(1, len(word)) if self._baseline(at + n) - line > least), 0)
 
@@ -227,14 +227,14 @@ def _looks_like_row(line: str) -> bool:
 
     It ends with figures, at least as many as other words. A word for a missing figure counts as one beside another.
     """
-    rest = line.split()[1:]
+    cells = line.split()[1:]
     if (
-        not rest
-        or not _is_filled(rest[-1])
-        or (line.rstrip().endswith((".", ",", ";")) and rest[-1].casefold() not in _MISSING)
+        not cells
+        or not _is_filled(cells[-1])
+        or (line.rstrip().endswith((".", ",", ";")) and cells[-1].casefold() not in _MISSING)
     ):
         return False
-    return 2 * sum(map(_is_filled, rest)) >= len(rest) and any(map(is_figure, rest))
+    return 2 * sum(map(_is_filled, cells)) >= len(cells) and any(map(is_figure, cells))
 
 
 def _is_filled(word: str) -> bool:
@@ -262,7 +262,7 @@ def _columns(rows: Sequence[Sequence[_Segment]]) -> list[tuple[float, float]]:
 
 
 def _cells(row: Sequence[_Segment], columns: Sequence[tuple[float, float]]) -> list[Cell | None]:
-    """What a row has in each column."""
+    """Return the words of a row in each column."""
     cells: list[Cell | None] = [None] * len(columns)
     for segment in row:
         cells[sum(left <= segment.left for left, _ in columns) - 1] = Cell(segment.text)

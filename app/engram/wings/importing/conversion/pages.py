@@ -144,8 +144,8 @@ class _PageConverter:
             elif node is not heading and not any(node is main for main in mains):
                 waiting += reversed(node.contents)
         text = flatten_text(" ".join(strings))
-        shown = text[:_SHOWN_CHARACTERS] + ("..." if len(text) > _SHOWN_CHARACTERS else "")
-        return [f'text outside of its main part, "{shown}"'] if text else []
+        excerpt = text[:_SHOWN_CHARACTERS] + ("..." if len(text) > _SHOWN_CHARACTERS else "")
+        return [f'text outside of its main part, "{excerpt}"'] if text else []
 
     def _walk(self, node: Any) -> None:
         """Add a node's content: text between the borders of blocks is one piece."""
@@ -207,7 +207,7 @@ class _PageConverter:
 
 
 def _kind(tag: Any) -> str | None:
-    """What an element is for the page, by its name or its role; None for one of its content."""
+    """Tell an element's part in the page, by its name or its role; None for one of its content."""
     return _AROUND.get(tag.name) or _ROLES.get(str(tag.get("role")))
 
 
@@ -283,14 +283,14 @@ def _remove_around(kinds: Mapping[str, list[Any]], *, has_content: bool) -> list
     """
     left_out = []
     for kind in ("navigation", "a footer", *(["an aside"] if has_content else [])):
-        gone = [
+        removed = [
             tag
             for tag in kinds.get(kind, [])
             if not tag.decomposed and (kind == "navigation" or not _is_inside_content(tag))
         ]
-        if any(tag.get_text().strip() for tag in gone):
+        if any(tag.get_text().strip() for tag in removed):
             left_out.append(kind)
-        for tag in gone:
+        for tag in removed:
             tag.decompose()
     return left_out
 

@@ -108,6 +108,6 @@ def begins_original(lines: Sequence[str]) -> bool:
 
 
 def title_original(line: str) -> str:
-    """What the line of dashes calls the earlier message."""
+    """Return the name that the line of dashes gives the earlier message."""
     separator = _SEPARATOR.fullmatch(line)
     return (separator and separator[1]) or QUOTATION

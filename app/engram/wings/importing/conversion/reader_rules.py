@@ -109,8 +109,8 @@ class ReaderRules:
         places = _find_places(paths)
         above = {place.parent for listed in places.values() for place in listed}
         folders = {folder for one in above for folder in (one, *one.parents)}
-        found = (_read_file(folder) for folder in sorted(folders))
-        files = {one.folder: one for one in found if one is not None}
+        rules = (_read_file(folder) for folder in sorted(folders))
+        files = {one.folder: one for one in rules if one is not None}
         for one in files.values():
             one.check()
         return cls(files, places)
@@ -123,13 +123,13 @@ class ReaderRules:
         Args:
             default: readers of a file below a rules file that no rule matches.
         """
-        found: ReadersOf | None = None
+        readers: ReadersOf | None = None
         for place in self.places[path]:
             files = self._list_files(place)
             if files:
                 ruled = self._find_rule(place, files) or default
-                found = ruled if found is None else found.intersect(ruled)
-        return found
+                readers = ruled if readers is None else readers.intersect(ruled)
+        return readers
 
     def is_unruled(self, path: Path) -> bool:
         """Whether a file lies below a rules file and no rule matches it."""
@@ -162,7 +162,7 @@ def parse_readers(text: str) -> ReadersOf:
 
 
 def _find_places(paths: Iterable[Path]) -> dict[Path, tuple[Path, ...]]:
-    """Where each file lies, and where the file lies that it leads to, if it is a link."""
+    """Find where each file lies, and where the file lies that it leads to, if it is a link."""
     folders: dict[Path, Path] = {}
     places: dict[Path, tuple[Path, ...]] = {}
     for path in paths:

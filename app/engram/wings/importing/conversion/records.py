@@ -48,7 +48,7 @@ def passages(
     kind: str,
     *,
     sheet: str | None = None,
-    taken: set[str] | None = None,
+    used_ids: set[str] | None = None,
 ) -> Conversion:
     """Make a passage of each record.
 
@@ -59,9 +59,9 @@ def passages(
     ``TITLE_CHARACTERS`` is cut, and stands whole below the text.
 
     Args:
-        taken: ids of other tables of the same file; the ids of these records are added.
+        used_ids: ids of other tables of the same file; the ids of these records are added.
     """
-    taken = set() if taken is None else taken
+    used_ids = set() if used_ids is None else used_ids
     made: list[ImportedPassage] = []
     repeated: list[int] = []
     encoded = 0
@@ -75,15 +75,15 @@ def passages(
             next((by_name[n] for n in names if n in by_name), None) for names in (IDS, TITLES, TEXTS)
         )
         key = _key(source, sheet, row[identifier] if identifier else str(record.place))
-        if key in taken:
+        if key in used_ids:
             repeated.append(record.place)
-        while key in taken:
+        while key in used_ids:
             key = f"{key}:{record.place}"
-        taken.add(key)
+        used_ids.add(key)
         whole_title = title if title and len(row[title]) <= TITLE_CHARACTERS else None
-        shown = {name: value for name, value in row.items() if body is None or name not in (whole_title, body)}
+        fields = {name: value for name, value in row.items() if body is None or name not in (whole_title, body)}
         parts = [row[body]] if body else []
-        parts += _write_fields(shown, record.nameless)
+        parts += _write_fields(fields, record.nameless)
         other_fields = {
             name: record.typed.get(name, value)
             for name, value in row.items()
@@ -143,8 +143,8 @@ def keep_type(value: object) -> object | None:
         case float():
             return value if math.isfinite(value) else None
         case list():
-            kept = [item if isinstance(item, str) else keep_type(item) for item in value if item is not None]
-            return None if any(item is None or isinstance(item, list) for item in kept) else kept
+            items = [item if isinstance(item, str) else keep_type(item) for item in value if item is not None]
+            return None if any(item is None or isinstance(item, list) for item in items) else items
         case _:
             return None
 

@@ -28,14 +28,14 @@ def drop_running_heads(source: str, pages: Sequence[str]) -> tuple[list[str], tu
     lines = [page.split("\n") for page in pages]
     numbers = _find_page_numbers(lines)
     heads = _find_heads(lines, numbers)
-    gone = numbers | heads.keys()
-    kept = [
-        "\n".join(text for line, text in enumerate(page) if (at, line) not in gone).strip()
+    dropped_lines = numbers | heads.keys()
+    remaining = [
+        "\n".join(text for line, text in enumerate(page) if (at, line) not in dropped_lines).strip()
         for at, page in enumerate(lines)
     ]
     dropped = Counter(heads.values())
-    shown = [*["page numbers"] * bool(numbers), *(f'"{text}"' for text, _ in dropped.most_common())]
-    return kept, (f"{source}: left out what pages repeat: {list_some(shown)}",) if shown else ()
+    labels = [*["page numbers"] * bool(numbers), *(f'"{text}"' for text, _ in dropped.most_common())]
+    return remaining, (f"{source}: left out what pages repeat: {list_some(labels)}",) if labels else ()
 
 
 def _edges(page: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -63,7 +63,7 @@ def _find_page_numbers(pages: Sequence[Sequence[str]]) -> set[Place]:
 
 
 def _page_distances(line: str, page: int, count: int, edge: int) -> Iterator[int]:
-    """What to add to the page to get the number that a line may number it with."""
+    """List the differences between the numbers of a line and that of its page."""
     numbers = [int(number) for number in _NUMBER.findall(line)[:3] if len(number) < 7]
     if len(numbers) == 1 and _ONLY_NUMBER.fullmatch(line):
         yield numbers[0] - page

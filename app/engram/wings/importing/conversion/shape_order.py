@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class _Box(NamedTuple):
-    """Where a shape lies."""
+    """The rectangle of a shape."""
 
     left: int
     top: int
@@ -46,9 +46,9 @@ def _sort(boxes: list[_Box]) -> list[_Box]:
     ordered: list[_Box] = []
     for has_columns, run in groupby(rows, key=lambda row: len(_cut(row, lambda box: (box.left, box.right))) > 1):
         listed = list(run)
-        together = [box for row in listed for box in row]
-        if has_columns and len(_cut(together, lambda box: (box.left, box.right))) > 1:
-            ordered += _sort(together)
+        in_order = [box for row in listed for box in row]
+        if has_columns and len(_cut(in_order, lambda box: (box.left, box.right))) > 1:
+            ordered += _sort(in_order)
         else:
             ordered += (box for row in listed for box in _sort(row))
     return ordered

@@ -42,7 +42,7 @@ Row = list[Cell | None]
 
 @dataclass
 class _Marks:
-    """What a sheet says beside its cells.
+    """The marks of a sheet beside its cells.
 
     Attributes:
         merged: (first row, first column, last row, last column) of ranges, from 1.
@@ -71,7 +71,7 @@ def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion
     check_zip(source, data, limits)
     book = library("openpyxl").load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)
     made: list[ImportedPassage] = []
-    taken: set[str] = set()
+    used_ids: set[str] = set()
     notes: list[str] = []
     outline = Outline()
     cells_left = limits.cells
@@ -89,11 +89,11 @@ def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion
                 raise UnreadableError(f"{source} has more than {limits.cells:,} cells.")
             rows[number] = row
         _spread_merged(source, rows, marks)
-        shown = _drop_hidden(rows, marks)
-        numbers = list(shown)
+        visible = _drop_hidden(rows, marks)
+        numbers = list(visible)
         gaps = {at for at, (before, number) in enumerate(pairwise(numbers), 1) if number > before + 1}
         titled = False
-        for table in split_tables(list(shown.values()), gaps):
+        for table in split_tables(list(visible.values()), gaps):
             part, numbers = numbers[: len(table)], numbers[len(table) :]
             names = _names(table)
             if names is None:
@@ -107,7 +107,7 @@ def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion
                 replace(record, typed=_find_typed(names, row))
                 for record, row in zip(make_records(names, values[1:]), table[1:], strict=True)
             )
-            converted = records.passages(source, rows_below, "xlsx", sheet=sheet.title, taken=taken)
+            converted = records.passages(source, rows_below, "xlsx", sheet=sheet.title, used_ids=used_ids)
             made += converted.passages
             notes += converted.notes
     book.close()
@@ -169,12 +169,12 @@ def _texts(row: Row) -> list[str]:
 def _drop_hidden(rows: dict[int, Row], marks: _Marks) -> dict[int, Row]:
     """The rows by their numbers, without hidden rows and columns."""
     hidden = marks.hidden_columns
-    shown = (
+    visible = (
         (number, [cell for at, cell in enumerate(row, 1) if at not in hidden] if hidden else row)
         for number, row in rows.items()
         if number not in marks.hidden_rows
     )
-    return {number: row for number, row in shown if any(row)}
+    return {number: row for number, row in visible if any(row)}
 
 
 def _read_marks(data: bytes, sheet: Any) -> _Marks:

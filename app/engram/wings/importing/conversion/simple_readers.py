@@ -119,7 +119,7 @@ def _drop_cut_words(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _keys(line: str, page: int) -> Iterator[tuple[str, int]]:
-    """What a line has in common with lines of other pages: all of it, or all but a number that counts up."""
+    """List keys that a line may share with lines of other pages: all of it, or all but a number that counts up."""
     yield line, -1
     for number in _NUMBER.finditer(line):
         yield f"{line[: number.start()]}#{line[number.end() :]}", int(number[0]) - page

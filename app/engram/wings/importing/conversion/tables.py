@@ -85,9 +85,9 @@ def _read_lines(source: str, text: str, dialect: dict[str, Any]) -> Iterator[tup
         for row in reader:
             at_end = begin < reader.line_num >= len(lines) - 1
             if lines and at_end and any("\n" in value for value in row):
-                rest = lines[begin - 1 :]
-                if _is_open(rest, dialect):
-                    plain = csv.reader(rest, **dialect | {"quoting": csv.QUOTE_NONE})
+                following = lines[begin - 1 :]
+                if _is_open(following, dialect):
+                    plain = csv.reader(following, **dialect | {"quoting": csv.QUOTE_NONE})
                     yield from enumerate(plain, begin)
                     return
             yield begin, row
@@ -121,15 +121,15 @@ def make_records(names: Sequence[str], rows: Iterable[tuple[int, Row]]) -> Itera
             yield Record({name: value for name, value in zip(names, row, strict=False) if value}, number)
 
 
-def _type_columns(made: Iterable[Record]) -> list[Record]:
+def _type_columns(records: Iterable[Record]) -> list[Record]:
     """The records with the values of columns as numbers that hold plain numbers alone."""
-    made = list(made)
-    words = {name for record in made for name, value in record.values.items() if not _is_number(value)}
+    records = list(records)
+    words = {name for record in records for name, value in record.values.items() if not _is_number(value)}
     return [
         replace(
             record, typed={name: json.loads(value) for name, value in record.values.items() if name not in words}
         )
-        for record in made
+        for record in records
     ]
 
 
@@ -151,7 +151,7 @@ def _choose_dialect(text: str, delimiter: str | None) -> dict[str, Any]:
 
 
 def _fit(text: str, dialect: dict[str, Any], rows: int | None = _SAMPLE_ROWS) -> tuple[bool, float, int]:
-    """How well a dialect cuts a table: whether it cuts the first row, the share of rows as wide, and their width.
+    """Measure how a dialect cuts a table: whether it cuts the first row, the share of rows as wide, their width.
 
     The first rows may be titles of one column. The width is 1 if the dialect cuts nothing.
     """
@@ -182,5 +182,5 @@ def _align(rows: list[Row]) -> list[Row]:
 def _note_wide(source: str, lines: Sequence[int]) -> tuple[str, ...]:
     if not lines:
         return ()
-    what = "has more values than there are columns: written without their names"
-    return (f"{source}: line {list_some(lines)} {what}",)
+    note = "has more values than there are columns: written without their names"
+    return (f"{source}: line {list_some(lines)} {note}",)

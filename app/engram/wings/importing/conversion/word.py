@@ -129,13 +129,13 @@ def _texts(node: Any) -> list[str]:
 
 def _remove_hidden(root: Any) -> bool:
     """Remove runs that Word does not show; whether one had text."""
-    found = False
+    changed = False
     for mark in list(root.iter(f"{{{_WORD}}}vanish")):
         run = mark.getparent().getparent()
         if run is not None and run.tag == f"{{{_WORD}}}r" and mark.get(f"{{{_WORD}}}val") not in _OFF:
-            found |= any(text.text for text in run.iter(f"{{{_WORD}}}t"))
+            changed |= any(text.text for text in run.iter(f"{{{_WORD}}}t"))
             run.getparent().remove(run)
-    return found
+    return changed
 
 
 def _text_element(text: str) -> Any:

@@ -20,7 +20,7 @@ FOLDER = "oikb"
 
 
 class Step(StrEnum):
-    """What a cleanup does with a file."""
+    """A cleanup's step for a file."""
 
     DELETE = "delete"
     KEEP = "keep"

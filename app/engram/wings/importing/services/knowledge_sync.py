@@ -54,7 +54,7 @@ class StaleFile:
 
 @dataclass(frozen=True, slots=True)
 class SyncPlan:
-    """What brings a knowledge base in step with a source.
+    """The steps that bring a knowledge base in step with a source.
 
     Attributes:
         added: files to upload that have no document yet.
@@ -97,7 +97,7 @@ class KnowledgeSync:
         pending = self._list_pending(scope)  # what open jobs write counts as written
         upload = set(steps.upload) & listed.keys() - pending.keys()
         upload |= {source for source, one in listed.items() if pending.get(source, one.checksum) != one.checksum}
-        moved = {
+        renames = {
             move.source: held[move.before]
             for move in steps.moved
             if move.before in held and move.source in listed.keys() - pending.keys() and is_name(move.source)
@@ -105,9 +105,9 @@ class KnowledgeSync:
         upload |= {source for source in listed.keys() - held.keys() if not is_name(source)}  # refused with a reason
         added, modified, deleted = [], [], []
         for source, one in listed.items():
-            if source in moved:
-                before = moved[source].source
-                token = FileToken.of(name, moved[source], Step.MOVE, source)
+            if source in renames:
+                before = renames[source].source
+                token = FileToken.of(name, renames[source], Step.MOVE, source)
                 if _keeps_name(before, source):
                     deleted.append(StaleFile(*_split(before), token))
                 else:

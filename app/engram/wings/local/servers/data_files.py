@@ -20,7 +20,7 @@ def look_for_bundled(package: str, *parts: str) -> Path | None:
 
 
 def find_bundled(package: str, *parts: str) -> Path:
-    """As ``look_for_bundled``.
+    """Find a bundled file like ``look_for_bundled``.
 
     Raises:
         ConfigurationError: there is no such file.

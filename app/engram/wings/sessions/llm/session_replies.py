@@ -185,8 +185,8 @@ def read_kept(text: str, ids: Sequence[int]) -> SelectedSentences:
         if not set(borne_by) <= set(cites):
             raise UnusableReplyError("borne_by: names sentences that are not among those cited")
         contradictions.append(Contradiction(cites, one.about, borne_by))
-    kept = [*to_ids("kept", reply.kept, ids), *(sentence for one in contradictions for sentence in one.cites)]
-    return SelectedSentences(tuple(dict.fromkeys(kept)), tuple(contradictions))
+    sentences = [*to_ids("kept", reply.kept, ids), *(sentence for one in contradictions for sentence in one.cites)]
+    return SelectedSentences(tuple(dict.fromkeys(sentences)), tuple(contradictions))
 
 
 def read_notes(text: str, ids: Sequence[int]) -> list[NotedFinding]:

@@ -94,9 +94,9 @@ class RoundJudge:
         classification: PoolClassification,
         pool: Sequence[PoolSentence],
     ) -> dict[str, Any]:
-        found = self._find_prior(scope.collection)
-        assert found is not None  # noqa: S101 - the caller saw to it
-        identity, began = found
+        prior = self._find_prior(scope.collection)
+        assert prior is not None  # noqa: S101 - the caller saw to it
+        identity, began = prior
         own = state.sufficiency if step.sufficiency is None else step.sufficiency
         covered = state.covered if step.covered is None else step.covered
         features = round_sufficiency.features(classification.entities, classification.relevance, own, covered)
@@ -108,7 +108,7 @@ class RoundJudge:
                     weights, events = compute_mean(identity.model, began, learned.evidence), learned.events
                 if self._explainer is not None:
                     moved, cut = self._explainer.find_strongest_verdicts(
-                        reader, scope.collection.id, found, features, CAUSES
+                        reader, scope.collection.id, prior, features, CAUSES
                     )
                     influences = [{"event_id": event, "probability": by} for event, by in moved.items()]
         return {

@@ -31,7 +31,7 @@ class SessionRows:
 
 
 def load_whole(reader: Reader, collection_id: int, session: UUID) -> SessionRows | None:
-    """All that the statement's reader is shown of a session; None if there is none any more."""
+    """Load a session as the statement's reader may see it; None if there is none any more."""
     stored = sessions.find(reader, collection_id, session)
     if stored is None:
         return None
@@ -49,14 +49,14 @@ def load(database: Database, collection_id: int, session: UUID) -> SessionRows |
         rows = load_whole(reader, collection_id, session)
         if rows is None or not bound:
             return rows
-        seen = sessions.list_read(reader, collection_id, session, rows.stored.rounds)
+        visible = sessions.list_read(reader, collection_id, session, rows.stored.rounds)
     # After what was made of them: whoever got other readers meanwhile counts.
     with tenancy.allow_all_readers(), database.read() as reader:
         read = sessions.list_read(reader, collection_id, session, rows.stored.rounds)
-    return rows if set(read) <= set(seen) else _withhold_words(rows, seen)
+    return rows if set(read) <= set(visible) else _withhold_words(rows, visible)
 
 
-def _withhold_words(rows: SessionRows, seen: Sequence[int]) -> SessionRows:
+def _withhold_words(rows: SessionRows, visible: Sequence[int]) -> SessionRows:
     """Leave ids and numbers, and the session's own question."""
     stored = replace(
         rows.stored,
@@ -64,7 +64,7 @@ def _withhold_words(rows: SessionRows, seen: Sequence[int]) -> SessionRows:
         plan_state={},
         conclusion=None,
         warnings=[],
-        ranked=[passage for passage in rows.stored.ranked if passage in set(seen)],
+        ranked=[passage for passage in rows.stored.ranked if passage in set(visible)],
     )
     rounds = [replace(one, said={"withheld": True}, walk=None, warnings=[]) for one in rows.rounds]
     return SessionRows(stored, rounds, [replace(one, gap=None) for one in rows.evidence])

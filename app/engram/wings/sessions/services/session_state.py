@@ -143,7 +143,7 @@ class SessionState:
 
 
 def read_readers(stored: StoredSession) -> ReaderNames | None:
-    """What its principal is among the readers of passages; None: it sees every passage."""
+    """Read the names of its principal among the readers of passages; None: it sees every passage."""
     if stored.readers is None:
         return None
     return ReaderNames(tuple(stored.readers["names"]), tuple(stored.readers["administers"]))

@@ -270,11 +270,11 @@ class StepTools:
 
     def term_weights(self, text: str) -> dict[str, float]:
         """Term of the text -> how rare it is in the collection, > 0."""
-        asked = sorted(question_terms(text, self.scope.collection.languages))
+        terms = sorted(question_terms(text, self.scope.collection.languages))
         with self._database.read() as reader:
-            total, containing = lexical_index.passage_counts(reader, self.scope.collection, asked)
-        weights = inverse_document_frequency(total, [containing.get(term, 0) for term in asked])
-        return dict(zip(asked, weights.tolist(), strict=True))
+            total, containing = lexical_index.passage_counts(reader, self.scope.collection, terms)
+        weights = inverse_document_frequency(total, [containing.get(term, 0) for term in terms])
+        return dict(zip(terms, weights.tolist(), strict=True))
 
     def read_passage(self, passage: int) -> ReadPassage | None:
         """Read all of a passage; None if it is gone."""

@@ -18,7 +18,7 @@ class GainOut(ResponseModel):
 
 
 class FiguresOut(ResponseModel):
-    """What held-out verdicts said."""
+    """Figures of the held-out verdicts."""
 
     all: GainOut
     others: GainOut = Field(description="Questions that share no passage with those learned from.")
@@ -45,7 +45,7 @@ class TuningGenerationOut(ResponseModel):
 
 
 class TuningOut(ResponseModel):
-    """Where the tuning of a collection stands."""
+    """The state of a collection's tuning."""
 
     collection: str
     enabled: bool = Field(description="Whether the collection is tuned by itself, and a generation may serve.")

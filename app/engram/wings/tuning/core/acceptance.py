@@ -40,7 +40,7 @@ _RANKED_AT_ONCE = 128
 
 @dataclass(frozen=True)
 class AcceptanceRule:
-    """When an adapter is used.
+    """The conditions for using an adapter.
 
     Attributes:
         folds: parts that the judged questions are divided into.
@@ -93,7 +93,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """What held-out verdicts say of an adapter.
+    """The result of trying an adapter on held-out verdicts.
 
     Attributes:
         accepted: whether the adapter is used.

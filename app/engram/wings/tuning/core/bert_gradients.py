@@ -105,7 +105,7 @@ class _Slots:
 
 @dataclass(frozen=True)
 class _LayerPass:
-    """What the backward pass of a layer needs of its forward pass."""
+    """Values of a layer's forward pass that its backward pass needs."""
 
     tokens: Matrix
     low: Mapping[str, Matrix]

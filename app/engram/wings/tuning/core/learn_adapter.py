@@ -38,7 +38,7 @@ _MAGIC = b"EADP\x01"
 
 @dataclass(frozen=True)
 class TuningOptions:
-    """How an adapter is learned.
+    """Options of learning an adapter.
 
     Attributes:
         rank: of the adapter's low-rank maps.

@@ -52,7 +52,7 @@ class LearningStoppedError(Exception):
 
 @dataclass(frozen=True)
 class TrainingInput:
-    """All that learning and its trial are a pure function of; see ``try_tuning``."""
+    """The input that learning and its trial are a pure function of; see ``try_tuning``."""
 
     weights: BertWeights
     samples: TuningSamples

@@ -1,4 +1,4 @@
-"""What a question encoder learns from: samples of a collection's log, each with a weight and a judge.
+"""Collect the samples that a question encoder learns from, each with a weight and a judge.
 
 A question's weight is the reliability of its surest support (``compute_reliability``). Of very many questions those
 of rare needs come first: the newest question of every need, then the second newest of each, and so on.

@@ -31,7 +31,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What came of learning: an adapter if it was accepted, and the decision in words and figures."""
+    """The outcome of learning: an adapter if it was accepted, and the decision in words and figures."""
 
     adapter: bytes | None
     accepted: bool

@@ -33,7 +33,7 @@ COLLECTIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class TuningStanding:
-    """Where the tuning of a collection stands.
+    """The state of a collection's tuning.
 
     Attributes:
         is_on: whether it is tuned by itself, and may serve.

@@ -50,7 +50,7 @@ class StoredAdapter:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What says whether a collection's tuning is due.
+    """The counts that say whether a collection's tuning is due.
 
     Attributes:
         is_on: whether the collection may be tuned.

@@ -1,4 +1,4 @@
-"""What a question encoder is tuned from: judged questions with their passages, and vectors of passages.
+"""Read judged questions with their passages, and vectors of passages, to tune a question encoder.
 
 Passages that have readers are left out, and so are questions that a verdict supported or rejected one of them for:
 what is tuned serves everybody.
@@ -18,7 +18,7 @@ from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 
 @dataclass(frozen=True, slots=True)
 class JudgedSupport:
-    """What verdicts said of one sentence for a judged question.
+    """The verdicts on one sentence for a judged question.
 
     Attributes:
         is_open: whether everybody may read its passage.

@@ -233,14 +233,16 @@ class DoctorService:
         unknown = []
         for collection in self._list_collections():
             total = sum(collection.languages.values())
-            spoken = [one for one, count in collection.languages.items() if count >= LEAST_LANGUAGE_SHARE * total]
+            languages = [
+                one for one, count in collection.languages.items() if count >= LEAST_LANGUAGE_SHARE * total
+            ]
             if collection.encoder.fingerprint in fingerprints:
-                lacking = encoder.find_unknown_languages(collection, spoken)
+                lacking = encoder.find_unknown_languages(collection, languages)
                 unknown += [f"{collection.name} ({', '.join(lacking)})"] if lacking else []
         if unknown:
-            shown = ", ".join(unknown[:3]) + (f" and {len(unknown) - 3} more" if len(unknown) > 3 else "")
+            listed = ", ".join(unknown[:3]) + (f" and {len(unknown) - 3} more" if len(unknown) > 3 else "")
             yield CheckResult(
-                "languages", "warning", f"unknown to the encoder: {shown}", "docs/operations.md, Another encoder"
+                "languages", "warning", f"unknown to the encoder: {listed}", "docs/operations.md, Another encoder"
             )
         else:
             yield CheckResult("languages", "ok", "of all collections are known to their encoders")

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PastJudgements:
-    """What verdicts on past questions say of the present one.
+    """The judgements on past questions as they concern the present one.
 
     Attributes:
         recall_probabilities: sentence -> recall probability, in [0, 1].

@@ -87,9 +87,9 @@ class Influences:
             for at, hop in enumerate(trace.hops)
         ]
         ranked = versions.explain_passages()
-        shown = [passage for passage, _, _ in retrieved.shown_passages]
+        passages = [passage for passage, _, _ in retrieved.shown_passages]
         keys = self.key_explainer and self.key_explainer.find_causes(
-            reader, retrieved.plan.focus, shown, MOST_SHOWN
+            reader, retrieved.plan.focus, passages, MOST_SHOWN
         )
         events = {
             event for of_hop in selected for effects in of_hop.values() for event in _select_strongest(effects)
