@@ -66,8 +66,9 @@ FROM generate_series(1, {passages}::bigint) AS n;
 INSERT INTO question (collection_id, id, text_hash, text, embedding)
 SELECT 1, n, sha256(n::text::bytea), 'Question ' || n, pg_temp.at(n)
 FROM generate_series(1, {events}::bigint) AS n;
-INSERT INTO judged_query (collection_id, id, question, embedding, time_embedding, profile, activated, ranked)
-SELECT collection_id, id, question, embedding, time_embedding, profile, activated, ranked FROM episode
+INSERT INTO judged_query (collection_id, id, question, embedding, time_embedding, profile, activated, answered_at,
+                          ranked)
+SELECT collection_id, id, question, embedding, time_embedding, profile, activated, created_at, ranked FROM episode
 ORDER BY created_at DESC LIMIT {events};
 INSERT INTO feedback_event (collection_id, id, query_id, idempotency_key, body_hash, judge, version, partial,
                             confidence, spared, status, received_at, applied_at, applied_sequence, question_id,

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from engram.core.filter.judge_standing import NEWCOMERS
+from engram.core.filter.judged_text import JudgedText
 from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
 from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, Vector
 from engram.core.filter.steps import LabelledEvent
@@ -18,6 +19,8 @@ SENTENCES = range(1, 6)
 DATED = (1, 3, 5)
 """Sentences with a time channel."""
 QUESTIONS = (7, 8)
+TEXTS = (JudgedText(0, 0.8), JudgedText(1, 0.9), JudgedText(2))
+"""Texts that a sentence had."""
 DAY = "2026-05-01"
 EVENT = Event(
     id=1, question_id=7, judge="a", day=DAY, share=1.0, contested_share=1.0, process_noise=0.001, complete=True
@@ -59,6 +62,7 @@ class Verdict:
         directions: channel -> unit vector.
         confidence: divides R, which is 0.5 for what is supported and 1 for what is rejected.
         examined: sentence -> with what probability it was looked at.
+        texts: sentence -> the text that was judged, of those that were revised.
     """
 
     event: Event
@@ -66,13 +70,14 @@ class Verdict:
     directions: dict[str, Vector]
     confidence: float
     examined: dict[int, float] = field(default_factory=dict)
+    texts: dict[int, JudgedText] = field(default_factory=dict)
 
     @property
     def noise(self) -> tuple[float, float]:
         return 1.0 / self.confidence, 0.5 / self.confidence
 
     def as_statement(self) -> LabelledEvent:
-        return LabelledEvent(self.event, self.targets, self.directions, self.noise, self.examined)
+        return LabelledEvent(self.event, self.targets, self.directions, self.noise, self.examined, self.texts)
 
 
 @st.composite
@@ -96,6 +101,7 @@ def verdicts(draw: st.DrawFn, event: int) -> Verdict:
         directions={TASK: unit(200 + question)} | timed,
         confidence=draw(st.sampled_from([1.0, 0.7, 0.01])),
         examined=draw(st.dictionaries(st.sampled_from(SENTENCES), st.sampled_from([0.01, 0.3, 1.0]), max_size=2)),
+        texts=draw(st.dictionaries(st.sampled_from(SENTENCES), st.sampled_from(TEXTS), max_size=2)),
     )
 
 
@@ -131,7 +137,15 @@ def support_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[Replay
 def words(log: Sequence[Verdict]) -> list[SentenceJudgement]:
     """As storage gives them: by question, sentence and sequence."""
     found = [
-        SentenceJudgement(one.event.question_id, sentence, one.event.id, one.event.id, one.event.judge, target)
+        SentenceJudgement(
+            one.event.question_id,
+            sentence,
+            one.event.id,
+            one.event.id,
+            one.event.judge,
+            target,
+            one.texts.get(sentence, JudgedText()).revision,
+        )
         for one in log
         for sentence, target in one.targets.items()
     ]

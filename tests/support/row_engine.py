@@ -7,6 +7,7 @@ import numpy as np
 
 from engram.core.filter import kalman, sufficiency_memory
 from engram.core.filter.caps import JudgeStatements, add_statement, compute_allowed_gain, is_contested
+from engram.core.filter.judged_text import JudgedText
 from engram.core.filter.states import (
     CHANNELS,
     RECALL,
@@ -22,12 +23,18 @@ from engram.core.filter.steps import LabelledEvent
 
 @dataclass(frozen=True)
 class SentenceObservation:
-    """Observation of a sentence by an event: y of GAM-RAG, Eq. 10, and its noise R > 0 of Eq. 11."""
+    """Observation of a text of a sentence by an event: y of GAM-RAG, Eq. 10, and its noise R > 0 of Eq. 11."""
 
     event: Event
     sentence_id: int
     target: int
     observation_noise: float
+    text: JudgedText
+
+    @property
+    def noise(self) -> float:
+        """The noise, the higher the less the sentence is like the text that was judged."""
+        return self.observation_noise / self.text.likeness
 
     def audit(self, channel: str, gain: float, residual: float, before: float, after: float) -> Audit:
         """The audit of the state that it moved, by perplexity ``before`` and ``after``."""
@@ -42,6 +49,8 @@ class SentenceObservation:
             before,
             after,
             self.event.process_noise,
+            self.text.revision,
+            self.text.likeness,
         )
 
 
@@ -73,21 +82,23 @@ class RowEngine:
             if (sentence, TASK) not in self.memories:
                 continue
             target = statement.targets[sentence]
-            observation = SentenceObservation(event, sentence, target, statement.observation_noise(sentence))
+            text = statement.texts.get(sentence, JudgedText())
+            observation = SentenceObservation(event, sentence, target, statement.observation_noise(sentence), text)
             support = self.supports.get((event.question_id, sentence), Support(event.question_id, sentence))
-            if is_contested(support.statements, event.judge, target):
+            said = support.statements[text.revision] if text.revision < len(support.statements) else ()
+            if is_contested(said, event.judge, target):
                 self.contested.add(event.id)
             for channel in CHANNELS:
                 if (sentence, channel) in self.memories and channel in statement.directions:
                     memory, row = move_memory(
                         self.memories[sentence, channel],
-                        support.statements,
+                        said,
                         observation,
                         statement.directions[channel],
                     )
                     self.memories[sentence, channel] = memory
                     self.audit.append(row)
-            self.supports[event.question_id, sentence], row = move_support(support, observation)
+            self.supports[event.question_id, sentence], row = move_support(support, said, observation)
             self.audit.append(row)
 
     def list_touched(self) -> dict[tuple[int, str], SentenceMemory]:
@@ -117,7 +128,7 @@ def move_memory(
         np.array([memory.perplexity]),
         kalman.normalise_directions(direction[None]),
         np.array([float(observation.target)]),
-        np.array([observation.observation_noise]),
+        np.array([observation.noise]),
         np.array([event.process_noise]),
         most=np.array([_most(memory, said, observation)]),
     )
@@ -133,24 +144,28 @@ def move_memory(
     return moved, observation.audit(memory.channel, gain, residual, memory.perplexity, perplexity)
 
 
-def move_support(support: Support, observation: SentenceObservation) -> tuple[Support, Audit]:
-    """Move a support by one observation."""
-    event = observation.event
+def move_support(
+    support: Support, said: JudgeStatements, observation: SentenceObservation
+) -> tuple[Support, Audit]:
+    """Move a support by one observation; ``said``: what judges said before of the same text."""
+    event, revision = observation.event, observation.text.revision
+    texts = [*support.statements, *[()] * (revision + 1 - len(support.statements))]
+    texts[revision] = add_statement(said, event.judge, observation.target)
     target = np.array([float(observation.target)])
     update = kalman.update_supports(
         np.array([support.support]),
         np.array([support.perplexity]),
         target,
-        np.array([observation.observation_noise]),
+        np.array([observation.noise]),
         np.array([event.process_noise]),
-        most=np.array([_most(support, support.statements, observation)]),
+        most=np.array([_most(support, said, observation)]),
     )
     answered, sufficiency = sufficiency_memory.update_sufficiency(
         np.array([support.answered]),
         np.array([support.sufficiency]),
         targets=target,
         gains=update.gains,
-        judged=np.array([event.sufficiency], dtype=np.float64),
+        judged=np.array([event.sufficiency], dtype=np.float64) * observation.text.likeness,
         complete=np.array([event.complete]),
     )
     gain, perplexity = float(update.gains[0]), float(update.perplexities[0])
@@ -161,7 +176,7 @@ def move_support(support: Support, observation: SentenceObservation) -> tuple[Su
         update_count=support.update_count + 1,
         complete=event.complete,
         gain_budget=support.gain_budget.start_day(event.day).spend(event.judge, gain),
-        statements=add_statement(support.statements, event.judge, observation.target),
+        statements=tuple(texts),
         answered=float(answered[0]),
         sufficiency=float(sufficiency[0]),
     )

@@ -66,7 +66,7 @@ class TestWorkedExamples:
         assert memory.perplexity == pytest.approx(1 / 3 + 0.001)
         assert memory.gain_budget == GainBudget(DAY, (("a", pytest.approx(1 / 3)),))
         assert support == Support(
-            7, 1, pytest.approx(2 / 3), pytest.approx(1 / 3 + 0.001), 1, True, memory.gain_budget, (("a", 1),)
+            7, 1, pytest.approx(2 / 3), pytest.approx(1 / 3 + 0.001), 1, True, memory.gain_budget, ((("a", 1),),)
         )
         task, recall = moved.audit
         assert (task.channel, task.gain, task.residual) == (TASK, pytest.approx(2 / 3), pytest.approx(0.4))

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
+from engram.services.revocation.revocation_service import replay_sentences
+from engram.storage.corpus import collections
 from tests.conftest import Ingest
 from tests.support import state
 from tests.support.strict_client import TestClient
@@ -25,6 +27,14 @@ def judged(application: Application, ingest: Ingest, collection: str) -> tuple[s
     episode = state.add_episode(application, collection, QUESTION, [sentence])
     state.judge(application, collection, episode, [sentence], wait=True)
     return collection, sentence
+
+
+def replay_sentences_in(application: Application, collection: str, *sentences: int) -> None:
+    """Make what verdicts taught of these sentences anew from the log."""
+    target = state.collection_id(application, collection)
+    with application.database.write() as writer:
+        collections.lock_learning(writer, target, exclusive=True)
+        replay_sentences(writer, target, sentences)
 
 
 def recall(http: TestClient, collection: str) -> Mapping[int, float]:
@@ -54,9 +64,90 @@ def test_a_verdict_on_the_revised_text_counts_in_full(
     revised = recall(http, collection)[sentence]
     episode = state.add_episode(application, collection, QUESTION, [sentence])
     state.judge(application, collection, episode, [sentence], wait=True)
-    assert {row["likeness"] for row in state.rows(application, collection, "question_support")} == {1.0}
     assert recall(http, collection)[sentence] > revised
     assert_verified(application, collection)
+
+
+def test_revoking_a_verdict_on_the_revised_text_leaves_what_the_earlier_text_says(
+    application: Application, ingest: Ingest, http: TestClient, judged: tuple[str, int]
+) -> None:
+    collection, sentence = judged
+    ingest({"id": "travel", "title": "Travel", "text": REVISED})
+    before = state.list_learned(application, collection)
+    episode = state.add_episode(application, collection, QUESTION, [sentence])
+    later = state.judge(application, collection, episode, [sentence], wait=True).event.id
+    application.learning.revocation.revoke(application.auth.access.scope(collection), later)
+    assert state.list_learned(application, collection) == before
+    assert_verified(application, collection)
+
+
+@pytest.mark.parametrize("text", [REVISED, OLD], ids=["revised", "unchanged"])
+def test_a_verdict_that_waited_teaches_the_text_that_it_judged(
+    application: Application, ingest: Ingest, judged: tuple[str, int], text: str
+) -> None:
+    collection, sentence = judged
+    episode = state.add_episode(application, collection, QUESTION, [sentence])
+    waiting = state.judge(application, collection, episode, [sentence]).event
+    ingest({"id": "travel", "title": "Travel", "text": text})
+    application.learning.learner.apply_alone(waiting.collection_id, [waiting.id])
+    late = state.list_learned(application, collection)
+    assert {row["revision"] for row in late["memory_audit"]} == {0}
+    replay_sentences_in(application, collection, sentence)
+    assert state.list_learned(application, collection) == late
+    (support,) = late["question_support"]
+    full = 1 - (1 - 2 / 3) * (1 - 0.335 / (0.335 + 0.5))  # two verdicts in full
+    assert (support["support"] < full - 1e-3) == (text == REVISED)
+    assert_verified(application, collection)
+
+
+def test_a_first_verdict_that_waited_follows_the_revised_text(
+    application: Application, ingest: Ingest, http: TestClient, collection: str
+) -> None:
+    ingest({"id": "travel", "title": "Travel", "text": OLD})
+    sentence = next(iter(state.sentences(application, collection, "travel").values()))
+    episode = state.add_episode(application, collection, QUESTION, [sentence])
+    waiting = state.judge(application, collection, episode, [sentence]).event
+    ingest({"id": "travel", "title": "Travel", "text": REVISED})
+    application.learning.learner.apply_alone(waiting.collection_id, [waiting.id])
+    assert recall(http, collection).keys() == {sentence}
+    assert_verified(application, collection)
+
+
+@pytest.mark.parametrize("text", [REVISED, OLD], ids=["revised", "unchanged"])
+def test_judges_of_different_texts_do_not_contradict_each_other(
+    application: Application, ingest: Ingest, collection: str, text: str
+) -> None:
+    ingest({"id": "travel", "title": "Travel", "text": OLD}, {"id": "desk", "title": "Desk", "text": "Ask Ana."})
+    sentence = next(iter(state.sentences(application, collection, "travel").values()))
+    first = state.add_episode(application, collection, QUESTION, [sentence])
+    state.judge(application, collection, first, [sentence], wait=True, judge="ana")
+    ingest({"id": "travel", "title": "Travel", "text": text})
+    second = state.add_episode(application, collection, QUESTION, [sentence])
+    receipt = state.judge(
+        application, collection, second, rejected=[sentence], partial=True, wait=True, judge="ben"
+    )
+    capped = {one.capped for one in receipt.changes or () if one.channel == "recall"}
+    assert capped == {text == OLD}
+    assert_verified(application, collection)
+    ingest({"id": "travel", "title": "Travel", "text": OTHER})
+    assert_verified(application, collection)
+
+
+def test_a_verification_sees_how_alike_texts_are(
+    application: Application, ingest: Ingest, judged: tuple[str, int]
+) -> None:
+    collection, _ = judged
+    ingest({"id": "travel", "title": "Travel", "text": REVISED})
+    with application.database.write() as writer:
+        writer.execute(
+            """
+            UPDATE sentence SET revision_likeness = '{0.8}'
+            WHERE collection_id = %(c)s AND revised_at IS NOT NULL
+            """,
+            {"c": state.collection_id(application, collection)},
+        )
+    report = application.revocation.verification.verify(application.auth.access.scope(collection))
+    assert {one.table for one in report.differences} >= {"question_support", "memory_audit"}
 
 
 def test_another_statement_in_its_place_inherits_nothing(

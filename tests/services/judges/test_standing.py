@@ -93,7 +93,7 @@ class TestCaps:
         (row,) = [
             row for row in state.rows(application, curie, "question_support") if row["sentence_id"] == said[0]
         ]
-        assert row["judge_statements"] == [["honest", 1]], "words of new judges outvote nobody"
+        assert row["judge_statements"] == [[["honest", 1]]], "words of new judges outvote nobody"
         again = gains(say(application, curie, LOCAL, [said[0]], judge="honest"))
         assert again["task"] > 0.2, "and take nothing from those who are trusted"
         undo.assert_verified(application, curie)

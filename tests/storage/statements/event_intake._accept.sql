@@ -19,9 +19,9 @@ WITH c AS MATERIALIZED ( -- before any row in it, as collections.lock_against_de
               SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
               WHERE named.n = given.n
                 AND (SELECT s.id FROM sentence s WHERE s.collection_id = c.id AND s.id = named.id
-                     AND (s.revised_at IS NULL OR s.revised_at <= (
+                     AND (s.revised_at IS NULL OR (
                          SELECT e.created_at FROM episode e WHERE e.collection_id = c.id AND e.id = given.query
-                     ))) IS NULL
+                     ) >= ALL (s.revised_at))) IS NULL
           )
           AND NOT EXISTS (
               SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
@@ -48,9 +48,9 @@ received_at, applied_at, revoked_at
     ), copied AS (
         INSERT INTO judged_query
             (collection_id, id, question, embedding, time_constraint, time_embedding, profile, filter,
-             activated, ranked, answer_features, sufficiency, reranker, reranked, space, principal)
+             activated, answered_at, ranked, answer_features, sufficiency, reranker, reranked, space, principal)
         SELECT asked.collection_id, e.id, e.question, e.embedding, e.time_constraint, e.time_embedding,
-               e.profile, e.filter, e.activated, e.ranked, e.answer_features,
+               e.profile, e.filter, e.activated, e.created_at, e.ranked, e.answer_features,
                (e.answer ->> 'sufficiency')::float8, e.reranker, e.reranked, e.space, e.principal
         FROM (SELECT DISTINCT collection_id, query_id FROM event) AS asked
         CROSS JOIN LATERAL (

@@ -12,4 +12,4 @@ unnest(
         support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
         complete = excluded.complete, gain_budgets = excluded.gain_budgets,
         judge_statements = excluded.judge_statements,
-        answered = excluded.answered, sufficiency = excluded.sufficiency, likeness = 1
+        answered = excluded.answered, sufficiency = excluded.sufficiency

@@ -77,10 +77,8 @@ WITH called AS MATERIALIZED (
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE collection_id = %(collection)s  ORDER BY (embedding <#> %(q)s) + 0 LIMIT %(questions)s
         ), known AS MATERIALIZED (
-            SELECT near.*, supported.sentence_id, supported.support * supported.likeness AS support,
-                   1 - (1 - supported.perplexity) * supported.likeness AS perplexity, supported.complete,
-                   supported.answered * supported.likeness AS answered,
-                   supported.sufficiency * supported.likeness AS sufficiency
+            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
+                   supported.answered, supported.sufficiency
             FROM near
         INNER JOIN LATERAL (
             SELECT supported.* FROM question_support supported WHERE supported.collection_id = %(collection)s AND supported.question_id = near.id OFFSET 0

@@ -23,6 +23,11 @@ JUDGES = 64
 
 JudgeStatements = tuple[tuple[str, int], ...]
 """Judge and its last judgement (1 supported, 0 rejected), in the order of first judgements."""
+TextStatements = tuple[JudgeStatements, ...]
+"""What judges said of each text that a sentence had, the first text first.
+
+A judgement contradicts none of another text.
+"""
 
 
 @dataclass(frozen=True, slots=True)

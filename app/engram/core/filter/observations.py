@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter import kalman, sufficiency_memory
-from engram.core.filter.caps import JudgeStatements, add_statement, is_contested
+from engram.core.filter.caps import JudgeStatements, TextStatements, add_statement, is_contested
 from engram.core.filter.gain_budget import GainBudgets, Ids, StateMoves
 from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
 from engram.core.filter.state_rows import MemoryRows, SupportRows
@@ -39,6 +39,7 @@ class Observations:
         channels: places in ``AUDITED``.
         targets: y of GAM-RAG, Eq. 10, 0 or 1.
         noise: R of Eq. 11, above 0.
+        revisions, likeness: of the text that was judged, see ``JudgedText``. R is divided by the likeness.
         opposed: whether the observation contradicts what other judges said of the sentence.
     """
 
@@ -49,6 +50,8 @@ class Observations:
     channels: Ids
     targets: Ids
     noise: Floats
+    revisions: Ids
+    likeness: Floats
     opposed: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -64,6 +67,8 @@ class Observations:
             channels=self.channels[rows],
             targets=self.targets[rows],
             noise=self.noise[rows],
+            revisions=self.revisions[rows],
+            likeness=self.likeness[rows],
             opposed=self.opposed[rows],
         )
 
@@ -116,6 +121,31 @@ def add_judgements(
     return opposed
 
 
+def add_text_judgements(
+    statements: list[TextStatements],
+    places: Sequence[int],
+    revisions: Sequence[int],
+    judges: Sequence[str],
+    targets: Sequence[int],
+) -> NDArray[np.bool_]:
+    """Record judgements like ``add_judgements``, each among those of the same text of its sentence.
+
+    Args:
+        revisions: which text each judgement is about, see ``JudgedText``.
+    """
+    text_places: dict[tuple[int, int], int] = {}
+    own = [text_places.setdefault(key, len(text_places)) for key in zip(places, revisions, strict=True)]
+    by_text = [
+        statements[place][revision] if revision < len(statements[place]) else () for place, revision in text_places
+    ]
+    opposed = add_judgements(by_text, own, judges, targets)
+    for (place, revision), judged in zip(text_places, by_text, strict=True):
+        texts = [*statements[place], *[()] * (revision + 1 - len(statements[place]))]
+        texts[revision] = judged
+        statements[place] = tuple(texts)
+    return opposed
+
+
 def move_memories(
     memories: MemoryRows, observations: Observations, directions: Directions
 ) -> tuple[MemoryRows, AuditRows]:
@@ -160,7 +190,7 @@ def move_memories(
 
 
 def move_supports(
-    supports: SupportRows, observations: Observations, statements: Sequence[JudgeStatements]
+    supports: SupportRows, observations: Observations, statements: Sequence[TextStatements]
 ) -> tuple[SupportRows, AuditRows]:
     """Move supports by observations: see ``move_memories``.
 
@@ -173,7 +203,7 @@ def move_supports(
     values, perplexities = supports.supports.copy(), supports.perplexities.copy()
     answered, sufficiency = supports.answered.copy(), supports.sufficiency.copy()
     judged = np.array([event.sufficiency for event in observations.events], dtype=np.float64)
-    judged = judged[observations.event_places]
+    judged = judged[observations.event_places] * observations.likeness
     claims = np.array([event.complete for event in observations.events], dtype=np.bool_)[observations.event_places]
 
     def update(places: Ids, wave: _Wave) -> SupportUpdate:
@@ -237,6 +267,7 @@ def _move(
     event_ids = np.array([event.id for event in observations.events], dtype=np.int64)[observations.event_places]
     process_noise = np.array([event.process_noise for event in observations.events], dtype=np.float64)
     process_noise = process_noise[observations.event_places]
+    noise = observations.noise / observations.likeness
     targets = observations.targets.astype(np.float64)
     gains, residuals, before, after = np.empty(count), np.empty(count), np.empty(count), np.empty(count)
     for places in _waves(observations.states):
@@ -247,7 +278,7 @@ def _move(
             _Wave(
                 before[places],
                 targets[places],
-                observations.noise[places],
+                noise[places],
                 process_noise[places],
                 budgets.compute_largest_gains(places),
             ),
@@ -266,6 +297,8 @@ def _move(
         perplexities_before=before,
         perplexities_after=after,
         process_noise=process_noise,
+        revisions=observations.revisions,
+        likeness=observations.likeness,
     )
 
 

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter.caps import JudgeStatements, add_statement, is_contested
-from engram.core.filter.observations import Directions, Observations, add_judgements, move_memories, move_supports
+from engram.core.filter.observations import (
+    Directions,
+    Observations,
+    add_judgements,
+    add_text_judgements,
+    move_memories,
+    move_supports,
+)
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import (
     AUDITED,
@@ -53,7 +60,10 @@ class ReplayStep:
 
 @dataclass(frozen=True, slots=True)
 class SentenceJudgement:
-    """Judgement of a sentence for a question by one event: ``target`` is 1 for support, 0 for rejection."""
+    """Judgement of a sentence for a question by one event: ``target`` is 1 for support, 0 for rejection.
+
+    ``revision``: which text of the sentence was judged, see ``JudgedText``.
+    """
 
     question_id: int
     sentence_id: int
@@ -61,6 +71,7 @@ class SentenceJudgement:
     event_id: int
     judge: str
     target: int
+    revision: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +124,13 @@ class _SentencePaths:
 
     Attributes:
         memories: (way, channel) -> memory.
-        statements: (way, question) -> statements on the sentence.
+        statements: (way, question, revision) -> statements on that text of the sentence.
         ways: in the order in which they began.
         corrected: channel -> see ``ReplayedState``.
     """
 
     memories: dict[tuple[LeftOutEvent, str], SentenceMemory]
-    statements: dict[tuple[LeftOutEvent, int], JudgeStatements]
+    statements: dict[tuple[LeftOutEvent, int, int], JudgeStatements]
     ways: list[LeftOutEvent]
     corrected: dict[str, list[Audit]]
 
@@ -139,7 +150,11 @@ class _SentencePaths:
         for channel in self.corrected:
             self.memories[event, channel] = self.memories[None, channel]
         self.statements.update(
-            {(event, question): words for (way, question), words in self.statements.items() if way is None}
+            {
+                (event, question, revision): words
+                for (way, question, revision), words in self.statements.items()
+                if way is None
+            }
         )
 
     def list_moved(self) -> Iterator[ReplayedState[SentenceMemory]]:
@@ -178,19 +193,19 @@ def _move_memories(paths: Mapping[int, _SentencePaths], batch: Sequence[ReplaySt
 
 def _record_judgements(moves: Sequence[tuple[ReplayStep, _SentencePaths, LeftOutEvent]]) -> NDArray[np.bool_]:
     """Record the judgements of the steps; return which of them contradict other judges, (n,)."""
-    judged_paths: dict[tuple[int, LeftOutEvent, int], _SentencePaths] = {}
-    places: dict[tuple[int, LeftOutEvent, int], int] = {}
+    judged_paths: dict[tuple[int, LeftOutEvent, int, int], _SentencePaths] = {}
+    places: dict[tuple[int, LeftOutEvent, int, int], int] = {}
     own = []
     for step, path, way in moves:
-        key = (step.recorded.sentence_id, way, step.event.question_id)
+        key = (step.recorded.sentence_id, way, step.event.question_id, step.recorded.revision)
         judged_paths[key] = path
         own.append(places.setdefault(key, len(places)))
-    statements = [path.statements.get((way, question), ()) for (_, way, question), path in judged_paths.items()]
+    statements = [path.statements.get(key[1:], ()) for key, path in judged_paths.items()]
     opposed = add_judgements(
         statements, own, [step.event.judge for step, _, _ in moves], [step.recorded.target for step, _, _ in moves]
     )
-    for ((_, way, question), path), words in zip(judged_paths.items(), statements, strict=True):
-        path.statements[way, question] = words
+    for (key, path), words in zip(judged_paths.items(), statements, strict=True):
+        path.statements[key[1:]] = words
     return opposed
 
 
@@ -228,8 +243,12 @@ def _move_supports(
     states = [places.setdefault((_support_key(step), way), len(places)) for step, way in moves]
     before = SupportRows.from_rows([paths[key][way] for key, way in places])
     statements = [*before.statements]
-    opposed = add_judgements(
-        statements, states, [step.event.judge for step, _ in moves], [step.recorded.target for step, _ in moves]
+    opposed = add_text_judgements(
+        statements,
+        states,
+        [step.recorded.revision for step, _ in moves],
+        [step.event.judge for step, _ in moves],
+        [step.recorded.target for step, _ in moves],
     )
     observations = _observations([step for step, _ in moves], states, opposed)
     supports_after, audit = move_supports(before, observations, statements)
@@ -247,11 +266,12 @@ def find_opposing_events(judgements: Iterable[SentenceJudgement]) -> set[int]:
     """Events that contradict other judges. ``judgements`` are in order of question, sentence and sequence."""
     opposing_events: set[int] = set()
     for _, of_state in groupby(judgements, key=lambda one: (one.question_id, one.sentence_id)):
-        statements: JudgeStatements = ()
+        statements: dict[int, JudgeStatements] = {}
         for one in of_state:
-            if is_contested(statements, one.judge, one.target):
+            before = statements.get(one.revision, ())
+            if is_contested(before, one.judge, one.target):
                 opposing_events.add(one.event_id)
-            statements = add_statement(statements, one.judge, one.target)
+            statements[one.revision] = add_statement(before, one.judge, one.target)
     return opposing_events
 
 
@@ -285,6 +305,8 @@ def _observations(steps: Sequence[ReplayStep], states: Sequence[int], opposed: N
         channels=np.array([AUDITED.index(row.channel) for row in recorded], dtype=np.int64),
         targets=np.array([row.target for row in recorded], dtype=np.int64),
         noise=np.array([row.observation_noise for row in recorded], dtype=np.float64),
+        revisions=np.array([row.revision for row in recorded], dtype=np.int64),
+        likeness=np.array([row.likeness for row in recorded], dtype=np.float64),
         opposed=opposed,
     )
 

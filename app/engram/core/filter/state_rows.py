@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.caps import GainBudget, JudgeStatements
+from engram.core.filter.caps import GainBudget, TextStatements
 from engram.core.filter.kalman import Floats
 from engram.core.filter.states import CHANNELS, SentenceMemory, Support, Vector
 
@@ -85,7 +85,7 @@ class SupportRows:
     complete: NDArray[np.bool_]
     days: Sequence[str]
     remaining_shares: Sequence[RemainingShares]
-    statements: Sequence[JudgeStatements]
+    statements: Sequence[TextStatements]
     answered: Floats
     sufficiency: Floats
 

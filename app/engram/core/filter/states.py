@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.filter import kalman
-from engram.core.filter.caps import UNTOUCHED, GainBudget, JudgeStatements
+from engram.core.filter.caps import UNTOUCHED, GainBudget, TextStatements
 from engram.core.filter.kalman import Floats
 
 Vector = NDArray[np.float32]
@@ -56,7 +56,7 @@ class Support:
         update_count: how many verdicts have moved it.
         complete: whether the last verdict claimed to name all evidence.
         gain_budget: budgets of the judges on the last day.
-        statements: each judge's last word on the sentence.
+        statements: each judge's last word on each text that the sentence had.
         answered: lower bound for the sufficiency of an answer that this evidence leads, in [0, 1].
         sufficiency: the same for one that all evidence leads; see ``sufficiency_memory``.
     """
@@ -68,7 +68,7 @@ class Support:
     update_count: int = 0
     complete: bool = False
     gain_budget: GainBudget = UNTOUCHED
-    statements: JudgeStatements = ()
+    statements: TextStatements = ()
     answered: float = 0.0
     sufficiency: float = 0.0
 
@@ -100,7 +100,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Effect of one event on one state, with its noises R and Q of GAM-RAG, Eqs. 11 and 13."""
+    """Effect of one event on one state, with its noises R and Q of GAM-RAG, Eqs. 11 and 13.
+
+    ``revision`` and ``likeness``: of the text that was judged, see ``JudgedText``. R is divided by the likeness.
+    """
 
     event_id: int
     sentence_id: int
@@ -112,11 +115,15 @@ class Audit:
     perplexity_before: float
     perplexity_after: float
     process_noise: float
+    revision: int = 0
+    likeness: float = 1.0
 
     @property
     def capped(self) -> bool:
         """Whether a cap held the gain below that of Eq. 11."""
-        free = kalman.kalman_gain(np.array([self.perplexity_before]), np.array([self.observation_noise]))
+        free = kalman.kalman_gain(
+            np.array([self.perplexity_before]), np.array([self.observation_noise / self.likeness])
+        )
         return self.gain < (1 - 1e-9) * float(free[0])
 
     @property
@@ -142,12 +149,14 @@ class AuditRows:
     perplexities_before: Floats
     perplexities_after: Floats
     process_noise: Floats
+    revisions: NDArray[np.int64]
+    likeness: Floats
 
     @classmethod
     def build_empty(cls) -> "AuditRows":
         """No row."""
         ids, numbers = np.zeros(0, dtype=np.int64), np.zeros(0)
-        return cls(ids, ids, ids, ids, numbers, numbers, numbers, numbers, numbers, numbers)
+        return cls(ids, ids, ids, ids, numbers, numbers, numbers, numbers, numbers, numbers, ids, numbers)
 
     @classmethod
     def from_rows(cls, rows: Sequence[Audit]) -> "AuditRows":
@@ -163,6 +172,8 @@ class AuditRows:
             np.array([row.perplexity_before for row in rows], dtype=np.float64),
             np.array([row.perplexity_after for row in rows], dtype=np.float64),
             np.array([row.process_noise for row in rows], dtype=np.float64),
+            np.array([row.revision for row in rows], dtype=np.int64),
+            np.array([row.likeness for row in rows], dtype=np.float64),
         )
 
     @classmethod
@@ -183,6 +194,8 @@ class AuditRows:
             self.perplexities_before,
             self.perplexities_after,
             self.process_noise,
+            self.revisions,
+            self.likeness,
         )
         return map(
             Audit,

@@ -9,9 +9,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from engram.core.filter.caps import JudgeStatements
+from engram.core.filter.caps import TextStatements
 from engram.core.filter.gain_budget import Ids
-from engram.core.filter.observations import Directions, Observations, add_judgements, move_memories, move_supports
+from engram.core.filter.judged_text import JudgedText
+from engram.core.filter.observations import (
+    Directions,
+    Observations,
+    add_text_judgements,
+    move_memories,
+    move_supports,
+)
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import AUDITED, CHANNELS, RECALL, TASK, AuditRows, Event, Vector
 
@@ -29,6 +36,7 @@ class LabelledEvent:
         probabilities: sentence -> probability that the event says something of it, in (0, 1]; 1 for others. R is
             divided by it: silence says less about a sentence that perhaps nobody saw, and so does the support of a
             whole passage, of which another sentence may have helped.
+        texts: sentence -> the text that was judged, of those that were revised.
     """
 
     event: Event
@@ -36,6 +44,7 @@ class LabelledEvent:
     directions: Mapping[str, Vector]
     noise: tuple[float, float]
     probabilities: Mapping[int, float] = field(default_factory=dict)
+    texts: Mapping[int, JudgedText] = field(default_factory=dict)
 
     def observation_noise(self, sentence: int) -> float:
         """Return R of what the event says of a sentence, above 0.
@@ -57,7 +66,7 @@ class BatchObservations:
         memory_observations: observations of the memories, along ``directions``.
         supports: the given supports, and new ones for what had none, by question and sentence.
         support_observations: observations of ``supports``.
-        statements: judges' last words on each support, after the batch.
+        statements: judges' last words on each text of each support's sentence, after the batch.
         contested: events that contradict what other judges said of a sentence.
     """
 
@@ -65,7 +74,7 @@ class BatchObservations:
     directions: Directions
     supports: SupportRows
     support_observations: Observations
-    statements: Sequence[JudgeStatements]
+    statements: Sequence[TextStatements]
     contested: frozenset[int]
 
 
@@ -149,6 +158,9 @@ def build_observations(
         probabilities = np.fromiter(named_probabilities, np.float64, len(sentences))
     if np.any(~((probabilities > 0.0) & (probabilities <= 1.0))):
         raise ValueError("an examination probability must lie in (0, 1]")
+    unrevised = JudgedText()
+    texts = [statement.texts.get(sentence, unrevised) for statement, own in pairs for sentence in own]
+    revisions = [text.revision for text in texts]
     noise = np.array([statement.noise for statement in statements]).reshape(-1, 2)[at_event, _ids(targets)]
 
     questions = [events[at].question_id for at in at_event.tolist()]
@@ -165,7 +177,9 @@ def build_observations(
         channels=np.full(len(sentences), AUDITED.index(RECALL)),
         targets=_ids(targets),
         noise=noise / probabilities,
-        opposed=add_judgements(spoken_statements, states, judges, targets),
+        revisions=_ids(revisions),
+        likeness=np.array([text.likeness for text in texts], dtype=np.float64),
+        opposed=add_text_judgements(spoken_statements, states, revisions, judges, targets),
     )
     contested = {events[at].id for at in at_event[support_observations.opposed].tolist()}
     return BatchObservations(

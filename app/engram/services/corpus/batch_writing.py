@@ -25,11 +25,11 @@ from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.corpus.passages import PassageRow, StoredSentence
 from engram.storage.corpus.reader_sets import Readers
 from engram.storage.database import Writer
-from engram.storage.learning import question_supports, sentence_memories
+from engram.storage.learning import sentence_memories
 from engram.storage.maintenance import staged_embeddings
 
-ReplayMemories = Callable[[Writer, int, Sequence[int]], None]
-"""Makes the memories of sentences anew from the log, under ``collections.lock_learning``."""
+ReplaySentences = Callable[[Writer, int, Sequence[int]], None]
+"""Makes what verdicts taught of sentences anew from the log, under ``collections.lock_learning``."""
 
 
 class StaleBatchError(Exception):
@@ -41,12 +41,12 @@ class BatchWriter:
 
     Args:
         rebase: has what verdicts taught of passage keys follow keys that change.
-        replay_memories: has what verdicts taught of sentences follow texts that are revised.
+        replay_sentences: has what verdicts taught of sentences follow texts that are revised.
     """
 
-    def __init__(self, rebase: Rebase | None, replay_memories: ReplayMemories) -> None:
+    def __init__(self, rebase: Rebase | None, replay_sentences: ReplaySentences) -> None:
         self._rebase = rebase
-        self._replay_memories = replay_memories
+        self._replay_sentences = replay_sentences
 
     def write(self, writer: Writer, work: Work, plan: BatchPlan) -> None:
         """Write a batch.
@@ -157,11 +157,10 @@ class BatchWriter:
     def _revise_sentences(self, writer: Writer, collection_id: int, matched: "_MatchedSentences") -> None:
         """Give judged sentences their new texts, and have what was learned of them follow."""
         revised = sorted(matched.revised)
-        graph_writer.revise_sentences(writer, collection_id, {one: matched.revised[one][0] for one in revised})
+        graph_writer.revise_sentences(writer, collection_id, {one: matched.revised[one] for one in revised})
         staged_embeddings.forget_sentences(writer, collection_id, revised)
-        question_supports.record_revisions(writer, collection_id, {one: matched.revised[one][1] for one in revised})
         sentence_memories.follow_times(writer, collection_id, revised)
-        self._replay_memories(writer, collection_id, revised)
+        self._replay_sentences(writer, collection_id, revised)
 
 
 @dataclass(frozen=True, slots=True)

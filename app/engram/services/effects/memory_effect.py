@@ -1,13 +1,14 @@
 """Effect on memories: of sentences, and of which sentences answer a question."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import structlog
 
 from engram.core.filter import states
 from engram.core.filter.constants import FilterConstants
+from engram.core.filter.judged_text import SentenceRevisions
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import AUDITED, TASK, TIME, AuditRows, Event, Vector
 from engram.core.filter.steps import LabelledEvent, LearningRule
@@ -39,6 +40,7 @@ class _MovedMemories(BatchEffect):
     _memories: MemoryRows
     _supports: SupportRows
     _audit: AuditRows
+    _revisions: Mapping[int, SentenceRevisions]
 
     def __init__(self, rule: LearningRule) -> None:
         self._rule = rule
@@ -55,6 +57,7 @@ class _MovedMemories(BatchEffect):
             sentence for event in batch.events if event.time_embedding is not None for sentence in event.targets
         }
         self._memories = sentence_memories.lock(writer, batch.collection_id, sorted(judged), sorted(timed))
+        self._revisions = sentence_memories.load_revisions(writer, batch.collection_id, sorted(judged))
 
     def load(self, reader: Reader, batch: VerdictBatch) -> None:
         """Read how surely each sentence supports each of the questions."""
@@ -66,7 +69,8 @@ class _MovedMemories(BatchEffect):
     def apply(self, writer: Writer, batch: VerdictBatch) -> None:
         """Move the locked states by the rule, and write them with their audit rows."""
         statements = [
-            build_statement(event, batch.questions[event.id], batch.constants[event.id]) for event in batch.events
+            build_statement(event, batch.questions[event.id], batch.constants[event.id], self._revisions)
+            for event in batch.events
         ]
         moved_states = self._rule(statements, self._memories, self._supports)
         batch.contested = moved_states.contested
@@ -97,10 +101,15 @@ def _lock_questions(writer: Writer, collection_id: int, events: Sequence[Pending
     return {event: locked[key] for event, key in hashed.items()}
 
 
-def build_statement(event: PendingEvent, question: int, constants: FilterConstants) -> LabelledEvent:
+def build_statement(
+    event: PendingEvent, question: int, constants: FilterConstants, revisions: Mapping[int, SentenceRevisions]
+) -> LabelledEvent:
     """Build the statement of an event on a question, with the noises and caps of these constants.
 
     Only a question about a time moves time memories.
+
+    Args:
+        revisions: of those sentences that were revised.
     """
     confidence = event.verdict.confidence
     timed = {} if event.time_embedding is None else {TIME: event.time_embedding}
@@ -120,4 +129,9 @@ def build_statement(event: PendingEvent, question: int, constants: FilterConstan
         directions={TASK: event.embedding} | timed,
         noise=(constants.observation_noise(0, confidence), constants.observation_noise(1, confidence)),
         probabilities=event.verdict.probabilities,
+        texts={
+            sentence: revisions[sentence].find_text(event.answered_at)
+            for sentence in event.targets
+            if sentence in revisions
+        },
     )

@@ -172,6 +172,16 @@ class RevocationService:
         return list(status_by_event)
 
 
+def replay_sentences(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+    """Make all that verdicts taught of these sentences, in id order, what the log makes of their texts now."""
+    replay_memories(writer, collection_id, sentences)
+    touched = question_supports.list_of_sentences(writer, collection_id, sentences)
+    questions = list(touched)
+    for at in range(0, len(questions), CHUNK):
+        chunk = questions[at : at + CHUNK]
+        _replay_supports(writer, collection_id, {question: touched[question] for question in chunk})
+
+
 def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
     """Make the memories of these sentences, in id order, what the events that are left make them.
 
@@ -206,23 +216,33 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
             {question: (first.text, first.embedding) for question, first in first_questions.items()},
             [question for question in chunk if question not in first_questions],
         )
-        concerned = {(question, sentence) for question in first_questions for sentence in touched[question]}
-        sentences = sorted({sentence for _, sentence in concerned})
-        replayed_supports = [
-            replayed
-            for replayed in log_replay.supports(writer, collection_id, list(first_questions), sentences)
-            if (replayed.state.question_id, replayed.state.sentence_id) in concerned
-        ]
+        _replay_supports(writer, collection_id, {question: touched[question] for question in first_questions})
         against = log_replay.find_opposing_events(writer, collection_id, chunk)
         days |= learned_weights.contest(writer, collection_id, chunk, against)
-        sentence_memories.rewrite(
-            writer, collection_id, [row for replayed in replayed_supports for row in replayed.corrected]
-        )
-        states = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in replayed_supports}
-        question_supports.replace_supports(
-            writer,
-            collection_id,
-            SupportRows.from_rows([replayed.state for replayed in replayed_supports]),
-            sorted(concerned - states),
-        )
     return days
+
+
+def _replay_supports(writer: Writer, collection_id: int, touched: Mapping[int, Sequence[int]]) -> None:
+    """Make what these questions recall of these sentences what the events that are left make it.
+
+    Args:
+        touched: question -> sentences; few questions.
+    """
+    concerned = {(question, sentence) for question, sentences in touched.items() for sentence in sentences}
+    replayed_supports = [
+        replayed
+        for replayed in log_replay.supports(
+            writer, collection_id, list(touched), sorted({sentence for _, sentence in concerned})
+        )
+        if (replayed.state.question_id, replayed.state.sentence_id) in concerned
+    ]
+    sentence_memories.rewrite(
+        writer, collection_id, [row for replayed in replayed_supports for row in replayed.corrected]
+    )
+    states = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in replayed_supports}
+    question_supports.replace_supports(
+        writer,
+        collection_id,
+        SupportRows.from_rows([replayed.state for replayed in replayed_supports]),
+        sorted(concerned - states),
+    )

@@ -16,6 +16,7 @@ import numpy as np
 
 from engram.context.errors import NotFoundError
 from engram.core.filter import caps
+from engram.core.filter.judged_text import JudgedText
 from engram.core.filter.states import RECALL, TASK, SentenceMemory, Support, question_hash
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
@@ -30,7 +31,7 @@ from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import replay_history, stored_outcomes
 from engram.storage.feedback_log.replay_history import Term
 from engram.storage.feedback_log.stored_outcomes import StoredQuestion
-from engram.storage.learning import learned_weights, question_supports
+from engram.storage.learning import learned_weights, question_supports, sentence_memories
 
 CHUNK = 200
 """Sentences, questions, terms or passages that are compared at a time: bounds memory."""
@@ -111,6 +112,7 @@ def _check_events(reader: Reader, collection_id: int, findings: Findings) -> Non
         alive = stored_outcomes.find_existing(
             reader, collection_id, sorted({sentence for event in page for sentence in event.targets})
         )
+        revisions = sentence_memories.load_revisions(reader, collection_id, sorted(alive))
         taught = {event.question_id for event in page}
         questions = stored_outcomes.load_questions(reader, collection_id, sorted(taught))
         for event in page:
@@ -120,6 +122,11 @@ def _check_events(reader: Reader, collection_id: int, findings: Findings) -> Non
                 if event.targets.get(row.sentence_id) != row.target:
                     text = name.format(row.sentence_id, row.channel)
                     findings.differs("memory_audit", text, "is not what the verdict says")
+                revised = revisions.get(row.sentence_id)
+                judged = JudgedText() if revised is None else revised.find_text(event.answered_at)
+                if row.sentence_id in alive and row.revision != judged.revision:
+                    text = name.format(row.sentence_id, row.channel)
+                    findings.differs("memory_audit", text, "is of another text of the sentence")
             for channel in (TASK, RECALL):
                 sentences = {row.sentence_id for row in event.audit if row.channel == channel}
                 for sentence in sorted(event.targets.keys() & alive - sentences):

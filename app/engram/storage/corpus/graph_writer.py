@@ -129,19 +129,30 @@ def _move_sentences(writer: Writer, collection_id: int, placed: Mapping[int, tup
     return [row.time_expression_id for row in rows if row.time_expression_id is not None]
 
 
-def revise_sentences(writer: Writer, collection_id: int, revised: Mapping[int, SentenceRow]) -> None:
-    """Give kept sentences another text with its vector; ``move_sentences`` gives them positions and times."""
-    rows = "unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[]) AS given(id, text, embedding)"
+def revise_sentences(writer: Writer, collection_id: int, revised: Mapping[int, tuple[SentenceRow, float]]) -> None:
+    """Give kept sentences another text with its vector; ``move_sentences`` gives them positions and times.
+
+    Args:
+        revised: sentence -> its row, and how alike the texts are, in (0, 1].
+    """
+    rows = """
+        unnest(%(ids)s::bigint[], %(texts)s::text[], %(embeddings)s::vector[], %(likeness)s::float8[])
+            AS given(id, text, embedding, likeness)
+    """
     writer.execute(
         f"""
-        UPDATE sentence SET text = new.text, embedding = new.embedding, revised_at = now() FROM {alias_rows(rows)}
+        UPDATE sentence SET text = new.text, embedding = new.embedding,
+            revised_at = array_append(revised_at, clock_timestamp()),
+            revision_likeness = array_append(revision_likeness, new.likeness)
+        FROM {alias_rows(rows)}
         WHERE sentence.collection_id = new.collection_id AND sentence.id = new.id
         """,
         {
             "collection": collection_id,
             "ids": list(revised),
-            "texts": [row.text for row in revised.values()],
-            "embeddings": vectors([row.embedding for row in revised.values()]),
+            "texts": [row.text for row, _ in revised.values()],
+            "embeddings": vectors([row.embedding for row, _ in revised.values()]),
+            "likeness": [likeness for _, likeness in revised.values()],
         },
     )
 

@@ -181,8 +181,8 @@ def find_revised(reader: Reader, collection_id: int, sentences: Iterable[int], q
     rows = reader.rows(
         f"""
         SELECT s.id FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
-        WHERE s.revised_at > (SELECT e.created_at FROM episode e
-                              WHERE e.collection_id = %(collection)s AND e.id = %(query)s)
+        WHERE (SELECT e.created_at FROM episode e WHERE e.collection_id = %(collection)s AND e.id = %(query)s)
+              < ANY (s.revised_at)
         """,
         {"collection": collection_id, "ids": list(sentences), "query": query_id},
     )

@@ -174,10 +174,11 @@ def forget_words(
     copied = writer.execute(
         """
         INSERT INTO judged_query
-            (collection_id, id, question, embedding, profile, activated, ranked, answer_features, sufficiency,
-             reranker, reranked, space, principal)
-        SELECT held.collection_id, %(query)s, %(words)s, mean.vector, held.profile, held.activated, held.ranked,
-               held.answer_features, held.sufficiency, held.reranker, held.reranked, held.space, %(nobody)s
+            (collection_id, id, question, embedding, profile, activated, answered_at, ranked, answer_features,
+             sufficiency, reranker, reranked, space, principal)
+        SELECT held.collection_id, %(query)s, %(words)s, mean.vector, held.profile, held.activated,
+               held.answered_at, held.ranked, held.answer_features, held.sufficiency, held.reranker, held.reranked,
+               held.space, %(nobody)s
         FROM judged_query held CROSS JOIN LATERAL (
             SELECT l2_normalize(avg(s.embedding::vector)) AS vector FROM verdict_sentence said
             JOIN sentence s ON s.collection_id = said.collection_id AND s.id = said.sentence_id

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from engram.core.filter.judged_text import measure_likeness
 from engram.core.filter.states import Audit
 from engram.core.ranking.weight_beliefs import WeightEvidence
 from engram.storage.database import Reader
@@ -12,9 +13,10 @@ from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 AUDIT_COLUMNS = """
     audit.event_id, audit.sentence_id, audit.channel, audit.target, audit.observation_noise, audit.gain,
-    audit.residual, audit.perplexity_before, audit.perplexity_after, audit.process_noise
+    audit.residual, audit.perplexity_before, audit.perplexity_after, audit.process_noise,
+    audit.revision, s.revision_likeness
 """
-"""Of ``memory_audit audit``, what ``audit_of`` takes."""
+"""Of ``memory_audit audit`` and its ``sentence s``, what ``audit_of`` takes."""
 
 
 def audit_of(row: Any) -> Audit:
@@ -30,6 +32,8 @@ def audit_of(row: Any) -> Audit:
         perplexity_before=row.perplexity_before,
         perplexity_after=row.perplexity_after,
         process_noise=row.process_noise,
+        revision=row.revision,
+        likeness=measure_likeness(row.revision_likeness or (), row.revision),
     )
 
 
@@ -43,6 +47,7 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
     rows = reader.rows(
         f"""
         SELECT {AUDIT_COLUMNS} FROM {WANTED_IDS} {join_by_index("memory_audit audit", "audit.event_id = wanted.id")}
+        {join_by_index("sentence s", "s.id = audit.sentence_id", outer=True)}
         ORDER BY audit.event_id, audit.sentence_id, audit.channel
         """,
         {"collection": collection_id, "ids": list(events)},

@@ -73,6 +73,7 @@ class PendingEvent(JudgedVerdict):
 
     ``day`` it came on (UTC), as 2026-05-01; ``trusted``: its judge counts in full by whose request it was;
     ``space``: of the embeddings, which are comparable with others only if it is the one that is ``served``.
+    ``answered_at``: when the judged answer was given.
     """
 
     id: int
@@ -88,6 +89,7 @@ class PendingEvent(JudgedVerdict):
     waited_seconds: float
     space: int
     served: int
+    answered_at: datetime
 
 
 def list_earlier_ratings(
@@ -151,11 +153,10 @@ _NAMES_CHANGED = """
     EXISTS (
         SELECT FROM verdict_sentence named
         LEFT JOIN sentence s ON s.collection_id = named.collection_id AND s.id = named.sentence_id
-        LEFT JOIN question_support known
-          ON known.collection_id = named.collection_id AND known.question_id = feedback_event.question_id
-         AND known.sentence_id = named.sentence_id
+        JOIN judged_query judged
+          ON judged.collection_id = feedback_event.collection_id AND judged.id = feedback_event.query_id
         WHERE named.collection_id = feedback_event.collection_id AND named.event_id = feedback_event.id
-          AND named.collection_id = %(collection)s AND (s.id IS NULL OR known.likeness < 1)
+          AND named.collection_id = %(collection)s AND (s.id IS NULL OR judged.answered_at < ANY (s.revised_at))
     )
 """
 
@@ -228,7 +229,7 @@ def _load_events(reader: Reader, collection_id: int, events: Sequence[int], cond
         SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
                judged.embedding, judged.time_embedding, judged.sufficiency, {JUDGED_COLUMNS},
                extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
-               judged.space, (SELECT space FROM collection WHERE id = %(collection)s) AS served
+               judged.space, judged.answered_at, (SELECT space FROM collection WHERE id = %(collection)s) AS served
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, judge, trusted, received_at, query_id FROM feedback_event
@@ -255,6 +256,7 @@ def _load_events(reader: Reader, collection_id: int, events: Sequence[int], cond
             waited_seconds=row.waited,
             space=row.space,
             served=row.served,
+            answered_at=row.answered_at,
             **read_judged(row, verdicts[row.id]),
         )
         for row in rows

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from engram.core.filter.caps import is_contested
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.judge_standing import JudgeStanding
+from engram.core.filter.judged_text import SentenceRevisions
 from engram.core.filter.states import question_hash
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader
@@ -51,7 +53,7 @@ def standings(
         }
             CROSS JOIN LATERAL (
                 SELECT sum(2 * (spoken.one->>1)::integer - 1) AS balance
-                FROM jsonb_array_elements(known.judge_statements) AS spoken(one)
+                FROM jsonb_array_elements(known.judge_statements -> audit.revision) AS spoken(one)
                 WHERE spoken.one->>0 <> asked.judge
             ) AS others
             WHERE others.balance > 0 OR others.balance < 0 AND audit.target = 1
@@ -104,10 +106,11 @@ def find_opposed_words(
         JOIN unnest(%(numbers)s::bigint[], %(hashes)s::bytea[], %(embeddings)s::vector[])
             AS asked(place, text_hash, embedding) USING (place)
         CROSS JOIN LATERAL (
-            SELECT known.judge_statements, other.id AS question_id, other.text AS question,
-                   -(other.embedding <#> asked.embedding) AS similarity
+            SELECT known.judge_statements, s.revised_at, s.revision_likeness, other.id AS question_id,
+                   other.text AS question, -(other.embedding <#> asked.embedding) AS similarity
             FROM question_support known
             JOIN question other ON other.collection_id = known.collection_id AND other.id = known.question_id
+            JOIN sentence s ON s.collection_id = known.collection_id AND s.id = known.sentence_id
             WHERE known.collection_id = spoken.collection_id AND known.sentence_id = spoken.id
               AND other.text_hash <> asked.text_hash
             ORDER BY other.embedding <#> asked.embedding, other.id LIMIT %(near)s
@@ -127,6 +130,8 @@ def find_opposed_words(
     for row in rows:
         event = events[row.place]
         judge = constants[event.id].name_for_caps(event.judge)
-        if is_contested(tuple(map(tuple, row.judge_statements)), judge, event.targets[row.sentence_id]):
+        text = SentenceRevisions(row.revised_at or (), row.revision_likeness or ()).find_text(event.answered_at)
+        statements = tuple(map(tuple, chain.from_iterable(row.judge_statements[text.revision : text.revision + 1])))
+        if is_contested(statements, judge, event.targets[row.sentence_id]):
             opposed.append(OpposedWord(event.id, row.question_id, row.question, row.similarity))
     return opposed

@@ -67,6 +67,7 @@ def memory_steps(
         {join_by_index("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
         {join_by_index("feedback_event event", _EVENT_OF_AUDIT)}
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
+        {join_by_index("sentence s", "s.id = audit.sentence_id")}
         WHERE (audit.sentence_id, event.applied_sequence, audit.channel) > (%(sentence)s, %(sequence)s, %(channel)s)
         ORDER BY audit.sentence_id, event.applied_sequence, audit.channel LIMIT %(limit)s
         """,
@@ -125,7 +126,7 @@ def words(
     rows = reader.rows(
         f"""
         SELECT event.question_id, audit.sentence_id, event.applied_sequence, event.id, {CAPPED_AS} AS judge,
-               audit.target
+               audit.target, audit.revision
         FROM {WANTED_IDS}
         {join_by_index("feedback_event event", _EVENT_OF_QUESTION)}
         {join_by_index("memory_audit audit", _AUDIT_OF_EVENT)}
@@ -150,6 +151,7 @@ def words(
             event_id=row.id,
             judge=row.judge,
             target=row.target,
+            revision=row.revision,
         )
         for row in rows
     ]

@@ -5,6 +5,7 @@ Read in pages, as ``history`` is, so that nobody holds much at once.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,20 +95,24 @@ def load_questions(reader: Reader, collection_id: int, questions: Sequence[int])
 
 @dataclass(frozen=True, slots=True)
 class LoggedEvent:
-    """An applied event: sentence -> y of its verdict, and its audit rows, by sentence and channel."""
+    """An applied event: sentence -> y of its verdict, and its audit rows, by sentence and channel.
+
+    ``answered_at``: when the judged answer was given.
+    """
 
     id: int
     question_id: int
     question: str
     targets: dict[int, int]
     audit: list[Audit]
+    answered_at: datetime
 
 
 def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[LoggedEvent]:
     """The next applied events, in order of acceptance, those after event ``after``."""
     rows = reader.rows(
         f"""
-        SELECT event.id, event.question_id, judged.question, judged.activated
+        SELECT event.id, event.question_id, judged.question, judged.activated, judged.answered_at
         FROM feedback_event event
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
         WHERE event.collection_id = %(collection)s AND event.id > %(after)s AND event.status = 'applied'
@@ -124,6 +129,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
             question=row.question,
             targets=verdicts[row.id].targets(row.activated),
             audit=audit[row.id],
+            answered_at=row.answered_at,
         )
         for row in rows
     ]

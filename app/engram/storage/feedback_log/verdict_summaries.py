@@ -49,9 +49,10 @@ def read(reader: Reader, collection_id: int, events: Sequence[int], limit: int) 
             SELECT coalesce(array_agg(sentence_id ORDER BY sentence_id), '{{}}') AS sentences,
                    coalesce(array_agg(role ORDER BY sentence_id), '{{}}') AS roles,
                    coalesce(array_agg(coalesce((
-                       SELECT known.likeness FROM question_support known
-                       WHERE known.collection_id = %(collection)s AND known.question_id = event.question_id
-                         AND known.sentence_id = first.sentence_id
+                       SELECT exp(sum(ln(revision.likeness)))
+                       FROM sentence s, unnest(s.revised_at, s.revision_likeness) AS revision(at, likeness)
+                       WHERE s.collection_id = %(collection)s AND s.id = first.sentence_id
+                         AND revision.at > judged.answered_at
                    ), 1) ORDER BY sentence_id), '{{}}') AS likeness
             FROM (
                 SELECT sentence_id, role FROM verdict_sentence

@@ -51,8 +51,7 @@ def recall(reader: Reader, focus: Focus, questions: int) -> list[PastSupport]:
     """Read the supports of the ``questions`` nearest past questions, nearest first.
 
     Sentences that were rejected are among them: their passages go down. One that was supported, and later rejected
-    as often, recalls nothing. An answer that it leads is as sufficient as the judged one was. What was said of a
-    sentence that was revised since counts by how alike both texts are.
+    as often, recalls nothing. An answer that it leads is as sufficient as the judged one was.
     """
     rows = reader.rows(build_recall_query(focus), focus.parameters(questions=questions))
     return [PastSupport(**row._asdict()) for row in rows]
@@ -67,10 +66,8 @@ def build_recall_query(focus: Focus) -> str:
             SELECT id, text, -(embedding <#> %(q)s) AS similarity FROM question
             WHERE {past.rows} {build_seen_condition("question")} ORDER BY {past.order} LIMIT %(questions)s
         ), known AS MATERIALIZED (
-            SELECT near.*, supported.sentence_id, supported.support * supported.likeness AS support,
-                   1 - (1 - supported.perplexity) * supported.likeness AS perplexity, supported.complete,
-                   supported.answered * supported.likeness AS answered,
-                   supported.sufficiency * supported.likeness AS sufficiency
+            SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
+                   supported.answered, supported.sufficiency
             FROM near {join_by_index("question_support supported", "supported.question_id = near.id")}
             WHERE {SUPPORTED.format(row="supported")} OR {REJECTED.format(row="supported")}
                OR supported.answered > 0
@@ -172,7 +169,9 @@ def load_supports(
         complete=decode_column(row.complete, np.bool_),
         days=days,
         remaining_shares=kept,
-        statements=[tuple(map(tuple, statements)) for statements in row.judge_statements or ()],
+        statements=[
+            tuple(tuple(map(tuple, statements)) for statements in texts) for texts in row.judge_statements or ()
+        ],
         answered=decode_column(row.answered, np.float64),
         sufficiency=decode_column(row.sufficiency, np.float64),
     )
@@ -218,7 +217,7 @@ def store_supports(writer: Writer, collection_id: int, supports: SupportRows) ->
             support = excluded.support, perplexity = excluded.perplexity, update_count = excluded.update_count,
             complete = excluded.complete, gain_budgets = excluded.gain_budgets,
             judge_statements = excluded.judge_statements,
-            answered = excluded.answered, sufficiency = excluded.sufficiency, likeness = 1
+            answered = excluded.answered, sufficiency = excluded.sufficiency
         """,
         {"collection": collection_id, **_build_parameters(supports)},
     )
@@ -257,17 +256,17 @@ def replace_supports(
     )
 
 
-def record_revisions(writer: Writer, collection_id: int, likeness: Mapping[int, float]) -> None:
-    """Note of what verdicts said of revised sentences how alike the texts are; sentence -> likeness, in (0, 1]."""
-    renew_question_version(writer, collection_id)
-    rows = "unnest(%(sentences)s::bigint[], %(likeness)s::float8[]) AS given(sentence_id, likeness)"
-    writer.execute(
+def list_of_sentences(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, list[int]]:
+    """Question -> those of the sentences that verdicts said something of for it."""
+    rows = reader.rows(
         f"""
-        UPDATE question_support known SET likeness = known.likeness * new.likeness FROM {alias_rows(rows)}
-        WHERE known.collection_id = new.collection_id AND known.sentence_id = new.sentence_id
+        SELECT known.question_id, array_agg(known.sentence_id ORDER BY known.sentence_id) AS sentences
+        FROM {WANTED_IDS} {join_by_index("question_support known", "known.sentence_id = wanted.id")}
+        GROUP BY known.question_id ORDER BY known.question_id
         """,
-        {"collection": collection_id, "sentences": list(likeness), "likeness": list(likeness.values())},
+        {"collection": collection_id, "ids": integers(sentences)},
     )
+    return {row.question_id: list(row.sentences) for row in rows}
 
 
 def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[int]]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from engram.core.filter.caps import UNTOUCHED, GainBudget
+from engram.core.filter.judged_text import SentenceRevisions
 from engram.core.filter.state_rows import NO_SHARES, MemoryRows, RemainingShares
 from engram.core.filter.states import Audit, AuditRows, SentenceMemory, Vector
 from engram.storage.column_parameters import (
@@ -204,14 +205,14 @@ def record(writer: Writer, collection_id: int, rows: AuditRows) -> None:
     writer.execute(
         f"""
         INSERT INTO memory_audit (collection_id, event_id, sentence_id, channel, target, observation_noise,
-                                  gain, residual, perplexity_before, perplexity_after, process_noise)
+                                  gain, residual, perplexity_before, perplexity_after, process_noise, revision)
         SELECT %(collection)s, row.event_id, row.sentence_id, {_CHANNEL.format("row.channel")}, row.target,
-               row.noise, row.gain, row.residual, row.before, row.after, row.process
+               row.noise, row.gain, row.residual, row.before, row.after, row.process, row.revision
         FROM unnest(
             %(events)s::bigint[], %(sentences)s::bigint[], %(channels)s::bigint[], %(targets)s::bigint[],
             %(noises)s::float8[], %(gains)s::float8[], %(residuals)s::float8[], %(before)s::float8[],
-            %(after)s::float8[], %(process)s::float8[]
-        ) AS row(event_id, sentence_id, channel, target, noise, gain, residual, before, after, process)
+            %(after)s::float8[], %(process)s::float8[], %(revisions)s::bigint[]
+        ) AS row(event_id, sentence_id, channel, target, noise, gain, residual, before, after, process, revision)
         """,
         {
             "collection": collection_id,
@@ -225,6 +226,7 @@ def record(writer: Writer, collection_id: int, rows: AuditRows) -> None:
             "before": Numbers(rows.perplexities_before[order]),
             "after": Numbers(rows.perplexities_after[order]),
             "process": Numbers(rows.process_noise[order]),
+            "revisions": Numbers(rows.revisions[order]),
         },
     )
 
@@ -295,6 +297,18 @@ def hold(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
         """,
         {"collection": collection_id, "ids": integers(sorted(sentences))},
     )
+
+
+def load_revisions(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, SentenceRevisions]:
+    """Sentence -> its revisions, of those that were revised."""
+    rows = reader.rows(
+        f"""
+        SELECT s.id, s.revised_at, s.revision_likeness FROM {WANTED_IDS}
+        {join_by_index("sentence s", "s.id = wanted.id AND s.revised_at IS NOT NULL")}
+        """,
+        {"collection": collection_id, "ids": integers(sentences)},
+    )
+    return {row.id: SentenceRevisions(row.revised_at, row.revision_likeness) for row in rows}
 
 
 def delete_all_but(

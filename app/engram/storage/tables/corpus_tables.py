@@ -254,7 +254,12 @@ sentence = Table(
     require("text", Text),
     Column("time_expression_id", BigInteger),
     build_half_vector_column("embedding"),
-    Column("revised_at", TIMESTAMP(timezone=True), comment="When its text last changed; null: never."),
+    Column("revised_at", ARRAY(TIMESTAMP(timezone=True)), comment="When its text was revised; null: never."),
+    Column(
+        "revision_likeness",
+        ARRAY(Double),
+        comment="For each revision how alike the texts before and after it are, in (0, 1].",
+    ),
     build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     build_parent_key("passage", "passage_id"),

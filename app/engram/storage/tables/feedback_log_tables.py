@@ -53,6 +53,7 @@ judged_query = Table(
     require("profile", Text),
     Column("filter", JSONB, comment="Metadata that the passages had to have."),
     require("activated", ARRAY(BigInteger), comment="Sentences selected in any hop."),
+    require("answered_at", TIMESTAMP(timezone=True), comment="Tells which texts of its sentences were judged."),
     *build_teaching_columns(),
     Column(
         "sufficiency",
@@ -200,6 +201,9 @@ memory_audit = Table(
     require("perplexity_before", Double),
     require("perplexity_after", Double),
     require("process_noise", Double),
+    require(
+        "revision", Integer, default="0", comment="How often the judged text of the sentence had been revised."
+    ),
     PrimaryKeyConstraint("collection_id", "event_id", "sentence_id", "channel"),
     build_parent_key("feedback_event", "event_id"),
     Index(None, "collection_id", "sentence_id"),

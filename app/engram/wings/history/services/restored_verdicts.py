@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engram.core.filter.constants import FilterConstants
+from engram.core.filter.judged_text import JudgedText
 from engram.core.filter.states import (
     RECALL,
     TIME,
@@ -141,10 +142,11 @@ def _audit(
     """Return the events' audits of existing sentences, with gains left for the replay."""
     named = sorted({sentence for event in events for sentence in event.targets})
     alive = stored_outcomes.find_existing(reader, copy.target, named)
+    revisions = sentence_memories.load_revisions(reader, copy.target, sorted(alive))
     dated = copied_log.find_dated_sentences(reader, copy, sorted(alive))
     rows: list[Audit] = []
     for event in events:
-        statement = build_statement(event, questions[event.id], constants[event.id])
+        statement = build_statement(event, questions[event.id], constants[event.id], revisions)
         for sentence, target in sorted(statement.targets.items()):
             if sentence in alive:
                 noise = statement.observation_noise(sentence)
@@ -161,6 +163,7 @@ def _audit(
                         perplexity_before=1.0,
                         perplexity_after=1.0,
                         process_noise=statement.event.process_noise,
+                        revision=statement.texts.get(sentence, JudgedText()).revision,
                     )
                     for channel in (RECALL, *channels)
                 ]

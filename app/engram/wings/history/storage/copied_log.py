@@ -4,7 +4,7 @@ A verdict that was revoked since counts in the copy. What its revocation removed
 it waits there as ``pending``.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -232,33 +232,6 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
         WHERE audit.channel = 'recall'
         """,
         parameters,
-    )
-    _copy_likeness(writer, copy, questions)
-
-
-def _copy_likeness(writer: Writer, copy: Copy, questions: Collection[int]) -> None:
-    """Have supports count by how alike their sentences are to what was judged, as those of the source do."""
-    revised = writer.rows(
-        f"""
-        SELECT held.question_id, held.sentence_id, held.likeness
-        FROM {IDS} {build_source_join("question_support held", "held.question_id = wanted.id")}
-        WHERE held.likeness < 1
-        """,
-        copy.parameters(ids=list(questions)),
-    )
-    rows = "unnest(%(questions)s::bigint[], %(sentences)s::bigint[], %(likeness)s::float8[])"
-    writer.execute(
-        f"""
-        UPDATE question_support known SET likeness = new.likeness
-        FROM {rows} AS new(question_id, sentence_id, likeness)
-        WHERE known.collection_id = %(target)s AND known.question_id = new.question_id
-          AND known.sentence_id = new.sentence_id
-        """,
-        copy.parameters(
-            questions=[row.question_id for row in revised],
-            sentences=[row.sentence_id for row in revised],
-            likeness=[row.likeness for row in revised],
-        ),
     )
 
 

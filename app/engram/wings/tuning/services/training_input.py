@@ -106,7 +106,7 @@ def _collect_question(rows: Sequence[JudgedSupport]) -> JudgedQuestion | None:
     surest = max(net_support(row.support, row.perplexity) for row in supporting)
     supported = sorted({row.passage_id for row in supporting})
     rejected = {row.passage_id for row in rows if net_rejection(row.support, row.perplexity) > 0}
-    judges = [judge for row in supporting for judge, word in row.statements if word == 1]
+    judges = [judge for row in supporting for text in row.statements for judge, word in text if word == 1]
     return JudgedQuestion(
         rows[0].question_id,
         rows[0].text,

@@ -22,7 +22,7 @@ class JudgedSupport:
 
     Attributes:
         is_open: whether everybody may read its passage.
-        statements: each judge's last word, 1 for support and 0 for rejection.
+        statements: for each text that the sentence had, each judge's last word: 1 for support, 0 for rejection.
     """
 
     question_id: int
@@ -31,7 +31,7 @@ class JudgedSupport:
     is_open: bool
     support: float
     perplexity: float
-    statements: Sequence[tuple[str, float]]
+    statements: Sequence[Sequence[tuple[str, int]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,6 @@ class Supports:
         for step in every:
             self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
         self.placed = log.find_places(reader, focus, sorted(self._by_sentence)) if every else {}
-        self._likeness = log.find_likeness(reader, focus.collection.id, list(self._steps)) if every else {}
         self._fixed = (
             PastJudgements(walk.recall_probabilities, walk.rejection_probabilities) if self.too_long else None
         )
@@ -181,7 +180,6 @@ class Supports:
         for question in questions[:RECALL_QUESTIONS]:
             key = question.question_id
             supported = self._list_supports(key, without if key == less else None)
-            likeness = [self._likeness.get((key, support.sentence_id), 1.0) for support in supported]
             past += [
                 PastSupport(
                     question_id=key,
@@ -189,13 +187,13 @@ class Supports:
                     similarity=question.similarity,
                     sentence_id=support.sentence_id,
                     passage_id=self.placed[support.sentence_id].passage_id,
-                    support=support.support * alike,
-                    perplexity=1.0 - (1.0 - support.perplexity) * alike,
+                    support=support.support,
+                    perplexity=support.perplexity,
                     complete=support.complete,
-                    answered=support.answered * alike,
-                    sufficiency=support.sufficiency * alike,
+                    answered=support.answered,
+                    sufficiency=support.sufficiency,
                 )
-                for support, alike in zip(supported, likeness, strict=True)
+                for support in supported
                 if self.placed[support.sentence_id].passing
             ]
         judged = judge_needs(past, self._compared)

@@ -88,19 +88,6 @@ class LoggedTerm:
     evidence: WeightEvidence
 
 
-def find_likeness(reader: Reader, collection_id: int, questions: Sequence[int]) -> dict[tuple[int, int], float]:
-    """(question, sentence) -> how alike the sentence is to the text that was judged, of those that were revised."""
-    rows = reader.rows(
-        f"""
-        SELECT known.question_id, known.sentence_id, known.likeness
-        FROM {WANTED_IDS} {join_by_index("question_support known", "known.question_id = wanted.id")}
-        WHERE known.likeness < 1
-        """,
-        {"collection": collection_id, "ids": list(questions)},
-    )
-    return {(row.question_id, row.sentence_id): row.likeness for row in rows}
-
-
 def list_strongest_events(
     reader: Reader, collection_id: int, sentences: Sequence[int], channels: Sequence[str], limit: int
 ) -> list[MemoryCause]:
