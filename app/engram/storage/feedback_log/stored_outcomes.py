@@ -5,6 +5,7 @@ Read in pages, as ``history`` is, so that nobody holds much at once.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,7 @@ class LoggedEvent:
     """An applied event: sentence -> y of its verdict, and its audit rows, by sentence and channel."""
 
     id: int
+    applied_at: datetime
     question_id: int
     question: str
     targets: dict[int, int]
@@ -107,7 +109,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
     """The next applied events, in order of acceptance, those after event ``after``."""
     rows = reader.rows(
         f"""
-        SELECT event.id, event.question_id, judged.question, judged.activated
+        SELECT event.id, event.applied_at, event.question_id, judged.question, judged.activated
         FROM feedback_event event
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
         WHERE event.collection_id = %(collection)s AND event.id > %(after)s AND event.status = 'applied'
@@ -120,6 +122,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
     return [
         LoggedEvent(
             id=row.id,
+            applied_at=row.applied_at,
             question_id=row.question_id,
             question=row.question,
             targets=verdicts[row.id].targets(row.activated),
@@ -136,6 +139,16 @@ def find_existing(reader: Reader, collection_id: int, sentences: Sequence[int]) 
         {"collection": collection_id, "ids": list(sentences)},
     )
     return {row.id for row in rows}
+
+
+def find_returned(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, datetime]:
+    """Sentence -> when its removed passage last came again, of those whose passage did."""
+    returned = "s.id = wanted.id AND s.returned_at IS NOT NULL"
+    rows = reader.rows(
+        f"SELECT s.id, s.returned_at FROM {WANTED_IDS} {join_by_index('sentence s', returned)}",
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    return {row.id: row.returned_at for row in rows}
 
 
 def list_left_behind(reader: Reader, collection_id: int, table: str, limit: int) -> list[tuple[int, str]]:

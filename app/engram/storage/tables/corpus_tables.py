@@ -231,6 +231,18 @@ passage = Table(
     ),
 )
 
+removed_passage = Table(
+    "removed_passage",
+    metadata,
+    build_collection_column(),
+    require("digest", LargeBinary, comment="SHA-256 of its document, content and sentences."),
+    require("passage_id", BigInteger, comment="The id that it has again if it returns."),
+    require("text_since", TIMESTAMP(timezone=True)),
+    require("sentences", ARRAY(BigInteger), comment="Ids of its sentences in order; null: one does not return."),
+    PrimaryKeyConstraint("collection_id", "digest"),
+    comment="Removed passages that verdicts taught something about.",
+)
+
 time_expression = Table(
     "time_expression",
     metadata,
@@ -255,6 +267,11 @@ sentence = Table(
     Column("time_expression_id", BigInteger),
     build_half_vector_column("embedding"),
     Column("revised_at", TIMESTAMP(timezone=True), comment="When its text last changed; null: never."),
+    Column(
+        "returned_at",
+        TIMESTAMP(timezone=True),
+        comment="When its removed passage last came again; verdicts applied in its absence taught nothing of it.",
+    ),
     build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),
     build_parent_key("passage", "passage_id"),
