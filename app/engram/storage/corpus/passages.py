@@ -28,6 +28,7 @@ class StoredPassage:
         document: source of the document that it is made of; None: it came by itself.
         valid_from: since when the document holds; None: nothing tells it.
         replaced_by: source of the document that replaces it; None: none that the caller sees.
+        readers: its list of readers, None in it: everyone; None: not read, or not for the caller.
     """
 
     id: int
@@ -39,6 +40,7 @@ class StoredPassage:
     document: str | None = None
     valid_from: date | None = None
     replaced_by: str | None = None
+    readers: list[list[str] | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +119,9 @@ def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> l
     """Passages in the order of their external ids, those after ``after``."""
     rows = reader.rows(
         f"""
-        SELECT {_COLUMNS}
+        SELECT {_COLUMNS}, jsonb_build_array(to_jsonb(held.readers)) AS readers
         FROM passage p {_join_document()}
+        LEFT JOIN reader_set held ON held.collection_id = p.collection_id AND held.id = p.reader_set_id
         WHERE p.collection_id = %(collection)s AND p.external_id > %(after)s
         ORDER BY p.collection_id, p.external_id
         LIMIT %(limit)s
