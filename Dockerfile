@@ -6,8 +6,8 @@ FROM ${PYTHON_IMAGE} AS build
 # pip reads PIP_EXTRA_INDEX_URL by itself; PIP_ARGS is added to its command line.
 ARG PIP_EXTRA_INDEX_URL
 ARG PIP_ARGS=""
-# Set it to [encoders] for torch, which encoders need that are not of BERT's kind. Unless PIP_EXTRA_INDEX_URL names an
-# index with its CPU wheels, several GB of CUDA libraries come along.
+# Set it to [multilingual] for multilingual-e5-small, or to [encoders] for torch, which encoders need that are not of
+# BERT's kind. Unless PIP_EXTRA_INDEX_URL names an index with its CPU wheels, torch brings several GB of CUDA libraries.
 ARG EXTRAS=""
 
 ENV PIP_NO_CACHE_DIR=1 \
@@ -40,7 +40,8 @@ COPY --from=build /opt/engram /opt/engram
 # What is in it: deploy/sbom.py makes it from the lock file.
 COPY sbom.json /opt/engram/share/sbom.cdx.json
 RUN groupadd --system --gid 10001 engram \
-    && useradd --system --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin engram
+    && useradd --system --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin engram \
+    && install --directory --owner=10001 --group=10001 /backups
 USER 10001:10001
 WORKDIR /tmp
 

@@ -80,9 +80,12 @@ def test_what_a_person_may_read_is_shown_with_the_reason(
     readers = {"pay": ["group:hr"], "plan": ["user:ana"], "safe": [], "hours": None}
     passages = ({"id": f"{name}#1", "document": name, "readers": names} for name, names in readers.items())
     ingest(*(passage | {"text": f"About {passage['document']}."} for passage in passages), into=collection)
+    ingest({"id": "memo", "text": "It came by itself.", "readers": ["group:staff"]}, into=collection)
     made = cli("access", "create-key", "viewer", "--scope", "admin", **env).stdout.strip()
     shown = cli("access", "person", "ana", "--group", "staff", "-c", collection, "--json", ENGRAM_ACCESS_KEY=made)
-    assert json.loads(shown.stdout)["documents"] == [
+    told = json.loads(shown.stdout)
+    assert told["passages"] == [{"passage": "memo", "seen": "yes", "why": "group:staff is among its readers"}]
+    assert told["documents"] == [
         {"document": "hours", "seen": "yes", "why": "everyone reads it"},
         {"document": "pay", "seen": "no", "why": "it is read by group:hr"},
         {"document": "plan", "seen": "yes", "why": "user:ana is among its readers"},

@@ -7,15 +7,24 @@ from typing import Any
 import pytest
 import yaml
 
-from engram.cli import cli
+from engram.cli import command
 from engram.config.settings import Settings
 from engram.wings.local.runtime.launcher import STOP_MARGIN_SECONDS, STOP_PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN_SERVICES = ["migrate", "api", "worker", "judge"]
+OWN_SERVICES = ["migrate", "api", "worker", "judge", "sync", "upkeep"]
 SETTINGS = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields}
 IMAGES = {"PYTHON_IMAGE", "POSTGRES_IMAGE", "REDIS_IMAGE"}
-COMPOSE_VARIABLES = {"POSTGRES_PASSWORD", "PIP_EXTRA_INDEX_URL", "PIP_ARGS", "EXTRAS"} | IMAGES
+COMPOSE_VARIABLES = {
+    "POSTGRES_PASSWORD",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_ARGS",
+    "EXTRAS",
+    "SYNC_FOLDER",
+    "SYNC_COLLECTION",
+    "BACKUPS",
+    *IMAGES,
+}
 REFERENCE = re.compile(r"\$\{(\w+)(:-[^}]*|:\?[^}]*)?\}")
 
 
@@ -116,8 +125,8 @@ def test_every_reference_has_a_default_or_must_be_set_and_stands_in_the_example(
 
 
 def test_commands_are_subcommands(services: dict[str, dict[str, Any]]) -> None:
-    known = {command.name or command.callback.__name__ for command in cli.registered_commands if command.callback}
-    assert {services[name]["command"][0] for name in OWN_SERVICES} <= known
+    known: Any = command()
+    assert {services[name]["command"][0] for name in OWN_SERVICES} <= set(known.commands)
 
 
 def test_only_the_api_is_published_and_only_to_this_machine(services: dict[str, dict[str, Any]]) -> None:
@@ -147,7 +156,7 @@ def test_our_containers_have_no_privileges(services: dict[str, dict[str, Any]]) 
 
 def test_only_the_api_answers_the_image_s_health_check(services: dict[str, dict[str, Any]]) -> None:
     assert "healthcheck" not in services["api"]
-    for name in ("migrate", "judge"):
+    for name in ("migrate", "judge", "sync", "upkeep"):
         assert services[name]["healthcheck"] == {"disable": True}
     assert services["worker"]["healthcheck"]["test"] == ["CMD", "engram", "worker", "--check"]
     assert services["worker"]["environment"]["ENGRAM_WORKER_HEARTBEAT_FILE"].startswith(
@@ -155,5 +164,23 @@ def test_only_the_api_answers_the_image_s_health_check(services: dict[str, dict[
     )
 
 
-def test_the_judge_is_optional(services: dict[str, dict[str, Any]]) -> None:
-    assert [name for name, service in services.items() if "profiles" in service] == ["judge"]
+def test_what_not_everybody_needs_is_optional(services: dict[str, dict[str, Any]]) -> None:
+    assert [name for name, service in services.items() if "profiles" in service] == ["judge", "sync", "upkeep"]
+
+
+def test_sync_reads_a_folder_and_calls_the_api_by_a_name_that_it_answers(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    sync, api = services["sync"], services["api"]
+    assert sync["volumes"] == ["${SYNC_FOLDER:-./documents}:/documents:ro"]
+    assert sync["environment"] == api["environment"] | {"ENGRAM_URL": "http://api:8000"}
+    assert api["environment"]["ENGRAM_ALLOWED_HOSTS"].startswith("api,")
+
+
+def test_a_backup_goes_to_a_volume_that_the_user_of_the_image_may_write(
+    text: str, services: dict[str, dict[str, Any]]
+) -> None:
+    assert services["upkeep"]["volumes"] == ["${BACKUPS:-backups}:/backups"]
+    assert "backups" in yaml.safe_load(text)["volumes"]
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert "install --directory --owner=10001 --group=10001 /backups" in dockerfile

@@ -111,7 +111,14 @@ def test_reads_lists_and_counts_go_by_readers(docs: str, client: Client, admin: 
     missing, hidden = (ana.get(f"/passages/{one}", **where).json()["detail"] for one in ("absent", "nobody"))
     assert missing.replace("absent", "nobody") == hidden
     listed = ana.get(f"/collections/{docs}/passages").json()["passages"]
-    assert [passage["id"] for passage in listed] == ["ana", "open"]
+    assert [(passage["id"], passage["readers"]) for passage in listed] == [("ana", None), ("open", None)]
+    told = admin.get(f"/collections/{docs}/passages").json()["passages"]
+    assert {one["id"]: one["readers"] for one in told} == {
+        "ana": [["group:staff", "user:ana"]],
+        "hr": [["group:hr"]],
+        "nobody": [[]],
+        "open": [None],
+    }
     for path, counts in {
         f"/collections/{docs}": lambda body: (body["passage_count"], sum(body["languages"].values())),
         f"/v1/vector_stores/{docs}": lambda body: (body["file_counts"]["total"],) * 2,

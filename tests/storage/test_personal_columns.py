@@ -43,6 +43,7 @@ OF_NOBODY = """
     pulled_score: source rating digest
     quota_usage: tenant kind
     reader_set: digest
+    removed_passage: digest
     sentence: text embedding
     sentence_memory: channel
     session: planner budget status stop_reason cost

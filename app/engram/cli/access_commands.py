@@ -1,6 +1,6 @@
 """Commands about access: keys and tenants. They go straight to the database, so that the first key can be made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,7 +32,7 @@ cli.add_typer(access, name="access", rich_help_panel=RUN)
 TenantOption = Annotated[str, typer.Option("--tenant", help="Whose it is; made if it is not there.")]
 HEADINGS = ("id", "name", "judge", "reads as", "ends in", "scopes", "expires", "state")
 PAGE = 1_000
-"""Documents that are asked for at a time."""
+"""Documents or passages that are asked for at a time."""
 QUOTAS = (
     "passages", "queries", "verdicts", "llm_tokens", "jobs", "judges", "collections", "keys", "sessions", "facts",
 )  # fmt: skip
@@ -178,43 +178,53 @@ def show_person(
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show which documents somebody may read, and why. Takes a key with admin."""
+    """Show which documents, and which passages without one, somebody may read, and why. Takes a key with admin."""
     asked = [_name_reader("user", name), *(_name_reader("group", group) for group in groups or ())]
     with open_client(url) as client:
-        listed = list(_list_documents(client, collection))
-    if any(one["readers"] is None for one in listed):
+        documents = list(_list_pages(client, "/documents", "documents", {"collection": collection}))
+        held = client.send("GET", build_path("collections", collection))["passage_count"]
+        alone: list[dict[str, Any]] = []
+        if held > sum(one["passages"] for one in documents):
+            passages = _list_pages(client, build_path("collections", collection, "passages"), "passages", {})
+            alone = [one for one in passages if one["document"] is None]
+    if any(one["readers"] is None for one in (*documents, *alone)):
         raise ClientError("This key may not see who reads documents: use one with admin.")
-    documents = [{"document": one["source"], **_explain_document(one["readers"], asked)} for one in listed]
+    explained = {
+        "documents": [{"document": one["source"], **_explain(one["readers"], asked)} for one in documents],
+        "passages": [{"passage": one["id"], **_explain(one["readers"], asked)} for one in alone],
+    }
+    rows = [
+        (kind, one[kind], one["seen"], one["why"])
+        for kind in ("document", "passage")
+        for one in explained[f"{kind}s"]
+    ]
     if as_json:
-        say_json({"collection": collection, "asked": asked, "documents": documents})
-    elif not documents:
+        say_json({"collection": collection, "asked": asked, **explained})
+    elif not rows:
         say(f"{collection}: no documents")
     else:
-        say_table(
-            [("document", "seen", "why"), *((one["document"], one["seen"], one["why"]) for one in documents)], "<<<"
-        )
+        say_table([("", "id", "seen", "why"), *rows], "<<<<")
 
 
 def _name_reader(kind: str, name: str) -> str:
     return name if name.startswith(("user:", "group:")) else f"{kind}:{name}"
 
 
-def _list_documents(client: Client, collection: str) -> Iterator[dict[str, Any]]:
+def _list_pages(client: Client, path: str, field: str, where: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     after: str | None = None
     while True:
-        where = {"collection": collection, "after": after, "limit": PAGE}
-        page = client.send("GET", "/documents", params=where)
-        yield from page["documents"]
+        page = client.send("GET", path, params={**where, "after": after, "limit": PAGE})
+        yield from page[field]
         after = page["next_after"]
         if after is None:
             return
 
 
-def _explain_document(readers: Sequence[list[str] | None], asked: Sequence[str]) -> dict[str, str]:
-    """Say whether a document is seen by who is these among the readers, and why.
+def _explain(readers: Sequence[list[str] | None], asked: Sequence[str]) -> dict[str, str]:
+    """Say whether a document or passage is seen by who is these among the readers, and why.
 
     Args:
-        readers: each list of readers that passages of it have; None in it: everyone.
+        readers: each list of readers that it has; None in it: everyone.
     """
     if not readers:
         return {"seen": "no", "why": "it has no passages"}

@@ -6208,6 +6208,11 @@ export interface components {
          * @description A passage in a list.
          */
         ListedPassageOut: {
+            /**
+             * Document
+             * @description Source of the document that it is made of; null: it came by itself.
+             */
+            document: string | null;
             /** Id */
             id: string;
             /** Language */
@@ -6216,6 +6221,11 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             };
+            /**
+             * Readers
+             * @description Its list of readers, as a document has several, for who may import; null for others. Null in it is everyone, and an empty list nobody but `admin`.
+             */
+            readers: (string[] | null)[] | null;
             source: components["schemas"]["PassageSourceOut"];
             /** Text */
             text: string;

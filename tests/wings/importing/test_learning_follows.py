@@ -119,6 +119,25 @@ def test_why_tells_verdicts_on_an_earlier_text_apart(
     assert since["a.md#2"] > applied > since["a.md#3"]
 
 
+def test_a_section_or_document_that_was_away_returns_with_what_was_learned(
+    put: Import, application: Application, collection: str, http: TestClient
+) -> None:
+    whole = TRAVEL.format("It is fast.")
+    put("a.md", whole)
+    teach(application, collection, "Take the train to Basel.", "Nobody flies to Bern.")
+    before = state.list_learned(application, collection)
+    put("a.md", whole.partition("## Planes")[0])
+    assert taught(application, collection) == ["Take the train to Basel."]
+    put("a.md", "# Travel\n\n## Feet\n\nOr walk.\n\n" + whole.partition("# Travel\n\n")[2])
+    assert state.list_learned(application, collection) == before
+    http.delete("/documents/a.md", params={"collection": collection}).raise_for_status()
+    assert taught(application, collection) == []
+    put("a.md", whole)
+    assert state.list_learned(application, collection) == before
+    assert state.rows(application, collection, "removed_passage") == []
+    assert_sound(application, collection)
+
+
 @pytest.mark.parametrize(("first", "second"), [(1_000, 100), (100, 1_000)], ids=["smaller", "larger"])
 def test_another_size_keeps_what_was_learned_of_sentences(
     put: Import, application: Application, collection: str, first: int, second: int

@@ -295,6 +295,11 @@ class ListedPassageOut(ResponseModel):
     text: str
     language: str
     metadata: dict[str, Any]
+    document: str | None = Field(description="Source of the document that it is made of; null: it came by itself.")
+    readers: list[list[str] | None] | None = Field(
+        description="Its list of readers, as a document has several, for who may import; null for others. Null in "
+        "it is everyone, and an empty list nobody but `admin`."
+    )
     source: PassageSourceOut
 
 

@@ -16,7 +16,7 @@ from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_readers import PassageReadersService
 from engram.services.corpus.rekey import RekeyService
 from engram.services.maintenance.reembedding import ReembeddingService
-from engram.services.revocation.revocation_service import replay_memories, replay_sentences
+from engram.services.revocation.revocation_service import replay_memories, replay_sentences, restore_states
 from engram.storage.database import Database, Writer
 
 BATCH_SIZE = 128
@@ -64,6 +64,7 @@ class CorpusServices:
             batch_size=BATCH_SIZE,
             time_llm=models.llm if settings.llm_time_extraction else None,
             replay_sentences=replay_sentences,
+            restore_states=restore_states,
             rebase=self._rebase,
             observers=self.hooks.passage_observers,
         )

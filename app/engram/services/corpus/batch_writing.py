@@ -9,6 +9,7 @@ from engram.providers.language import ANALYSER
 from engram.services.corpus.batch_planning import BatchPlan
 from engram.services.corpus.passage_drafts import collect_surfaces, collect_time_expressions, normalise_names
 from engram.services.corpus.passage_observer import LostSentences, PlacedSentences, TextChange
+from engram.services.corpus.passage_return import take_returning
 from engram.services.corpus.rekey import Rebase
 from engram.services.jobs.work import Work
 from engram.storage.corpus import (
@@ -18,18 +19,20 @@ from engram.storage.corpus import (
     lexical_index,
     passages,
     reader_sets,
+    removed_passages,
     staged_lines,
 )
 from engram.storage.corpus.graph_writer import SentenceRow
 from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.corpus.passages import PassageRow, StoredSentence
 from engram.storage.corpus.reader_sets import Readers
+from engram.storage.corpus.removed_passages import ReturningPassage
 from engram.storage.database import Writer
 from engram.storage.learning import sentence_memories
 from engram.storage.maintenance import staged_embeddings
 
-ReplaySentences = Callable[[Writer, int, Sequence[int]], None]
-"""Makes what verdicts taught of sentences anew from the log, under ``collections.lock_learning``."""
+Replay = Callable[[Writer, int, Sequence[int]], None]
+"""Makes learned states of sentences anew from the log, under ``collections.lock_learning``."""
 
 
 class StaleBatchError(Exception):
@@ -42,11 +45,13 @@ class BatchWriter:
     Args:
         rebase: has what verdicts taught of passage keys follow keys that change.
         replay_sentences: has what verdicts taught of sentences follow texts that are revised.
+        restore_states: gives sentences of passages that return what verdicts taught of them.
     """
 
-    def __init__(self, rebase: Rebase | None, replay_sentences: ReplaySentences) -> None:
+    def __init__(self, rebase: Rebase | None, replay_sentences: Replay, restore_states: Replay) -> None:
         self._rebase = rebase
         self._replay_sentences = replay_sentences
+        self._restore_states = restore_states
 
     def write(self, writer: Writer, work: Work, plan: BatchPlan) -> None:
         """Write a batch.
@@ -94,9 +99,11 @@ class BatchWriter:
         entities = graph_writer.insert_entities(writer, collection_id, plan.names)
         graph_writer.insert_times(writer, collection_id, list(plan.times.values()))
         _count_languages(writer, collection_id, plan)
-        placed = passages.upsert(writer, collection_id, _passage_rows(plan, sources))
+        new = [draft for draft in plan.drafts if draft.external_id not in plan.versions]
+        returning = take_returning(writer, collection_id, new)
+        placed = passages.upsert(writer, collection_id, _passage_rows(plan, sources, returning))
         _set_readers(writer, collection_id, plan, placed)  # before rows are written that carry the passage's
-        added, removed_entities = self._write_sentences(writer, collection_id, plan, placed)
+        added, removed_entities = self._write_sentences(writer, collection_id, plan, placed, returning)
         _check_names_and_times(writer, collection_id, plan)
         length = lexical_index.index(
             writer,
@@ -122,7 +129,12 @@ class BatchWriter:
                 self._rebase(writer, collection_id, changed)
 
     def _write_sentences(
-        self, writer: Writer, collection_id: int, plan: BatchPlan, placed: Mapping[str, int]
+        self,
+        writer: Writer,
+        collection_id: int,
+        plan: BatchPlan,
+        placed: Mapping[str, int],
+        returning: Mapping[str, ReturningPassage],
     ) -> tuple[int, int]:
         """Write sentences with their names and times, and remove those that are gone.
 
@@ -131,19 +143,23 @@ class BatchWriter:
             removed.
         """
         stored = passages.list_sentences(writer, collection_id, placed.values())
-        matched = _match_sentences(plan, placed, stored)
+        matched = _match_sentences(plan, placed, stored, returning)
         taught = documents.find_taught(writer, collection_id, matched.removed) if matched.removed else set()
         _match_revised(matched, [sentence for sentence in stored if sentence.id in taught])
         lost = LostSentences([*matched.removed, *matched.revised], _changes(plan, placed, stored, matched.shrunk))
         for observed in plan.observed:
             observed.before(writer, lost)
-        if matched.revised:  # before a sentence is locked: who applies verdicts locks sentences under it
+        if matched.revised or returning:  # before a sentence is locked: who applies verdicts locks them under it
             collections.lock_learning(writer, collection_id, exclusive=True)
         orphan_entities, orphan_times = graph_writer.delete_sentences(writer, collection_id, matched.removed)
         orphan_times += graph_writer.move_sentences(writer, collection_id, matched.moved)
         if matched.revised:
             self._revise_sentences(writer, collection_id, matched)
         inserted = graph_writer.insert_sentences(writer, collection_id, [one.row for one in matched.fresh])
+        returned = sorted(one.row.id for one in matched.fresh if one.row.id is not None)
+        if returned:
+            removed_passages.mark_returned(writer, collection_id, returned)
+            self._restore_states(writer, collection_id, returned)
         links = matched.links | {
             sentence: normalise_names(one.names) for sentence, one in zip(inserted, matched.fresh, strict=True)
         }
@@ -196,7 +212,10 @@ class _MatchedSentences:
 
 
 def _match_sentences(
-    plan: BatchPlan, placed: Mapping[str, int], stored: Sequence[StoredSentence]
+    plan: BatchPlan,
+    placed: Mapping[str, int],
+    stored: Sequence[StoredSentence],
+    returning: Mapping[str, ReturningPassage],
 ) -> _MatchedSentences:
     """Match the sentences of drafts with stored ones by passage and text, each stored one at most once.
 
@@ -207,6 +226,7 @@ def _match_sentences(
     left = _group_by_text(stored)
     for draft in plan.drafts:
         passage = placed[draft.external_id]
+        returned = returning.get(draft.external_id)
         for position, sentence in enumerate(draft.sentences):
             if equal_sentences := left.get((passage, sentence.text)):
                 kept = equal_sentences.pop(0)
@@ -217,7 +237,8 @@ def _match_sentences(
             vector = plan.texts.get(sentence.text)
             if vector is None:
                 raise StaleBatchError
-            row = SentenceRow(passage, position, sentence.text, sentence.time_expression, vector)
+            known = None if returned is None else returned.sentences[position]
+            row = SentenceRow(passage, position, sentence.text, sentence.time_expression, vector, known)
             matched.fresh.append(_FreshSentence(row, (draft.external_id, position), sentence.entities))
     matched.removed = [sentence for ids in left.values() for sentence in ids]
     matched.shrunk = sorted({passage for (passage, _), ids in left.items() if ids})
@@ -262,7 +283,9 @@ def _check_names_and_times(writer: Writer, collection_id: int, plan: BatchPlan) 
         raise StaleBatchError
 
 
-def _passage_rows(plan: BatchPlan, sources: Mapping[str, int]) -> list[PassageRow]:
+def _passage_rows(
+    plan: BatchPlan, sources: Mapping[str, int], returning: Mapping[str, ReturningPassage]
+) -> list[PassageRow]:
     return [
         PassageRow(
             draft.external_id,
@@ -273,6 +296,7 @@ def _passage_rows(plan: BatchPlan, sources: Mapping[str, int]) -> list[PassageRo
             draft.content_hash,
             plan.texts[draft.key_text],
             None if draft.document is None else sources[draft.document],
+            returning.get(draft.external_id),
         )
         for draft in plan.drafts
     ]

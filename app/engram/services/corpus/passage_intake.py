@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -9,6 +10,7 @@ import structlog
 
 from engram.context import tenancy
 from engram.context.errors import EmbeddingUnavailableError, IdempotencyConflictError, NotFoundError
+from engram.core.auth.access_keys import INGEST as INGEST_SCOPE
 from engram.core.auth.access_keys import READ
 from engram.services.auth.quotas import build_passage_quota_error
 from engram.services.auth.scope import LOCAL, CollectionOpening, Principal, Scope
@@ -189,9 +191,13 @@ class IngestService:
             return stored[version[0]], passages.list_sentences(reader, target.id, [version[0]])
 
     def passages(self, scope: Scope, after: str | None, limit: int) -> list[StoredPassage]:
-        """The collection's passages in the order of their ids, those after ``after``."""
+        """The collection's passages in the order of their ids, those after ``after``.
+
+        Their readers are shown to those who may import.
+        """
         with self._database.read() as reader:
-            return passages.page(reader, scope.collection.id, after, limit)
+            page = passages.page(reader, scope.collection.id, after, limit)
+        return page if scope.is_allowed(INGEST_SCOPE) else [replace(one, readers=None) for one in page]
 
     def collections(
         self, after: str | None, limit: int, principal: Principal = LOCAL, *, descending: bool = False

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from engram.services.corpus.passage_observer import PassageObserver
+from engram.services.corpus.passage_return import remember_removed
 from engram.storage.corpus import collections, graph_writer, lexical_index, passages
 from engram.storage.database import Writer
 
 
 def remove_passage(writer: Writer, collection_id: int, passage: int, observers: Sequence[PassageObserver]) -> None:
     """Remove a passage and everything that only it held; the caller has the lock of the collection's graph."""
-    sentences = [sentence.id for sentence in passages.list_sentences(writer, collection_id, [passage])]
+    stored = passages.list_sentences(writer, collection_id, [passage])
+    sentences = [sentence.id for sentence in stored]
+    remember_removed(writer, collection_id, passage, stored)
     with ExitStack() as observed:
         for observer in observers:
             observed.enter_context(observer.removal(writer, collection_id, passage, sentences))

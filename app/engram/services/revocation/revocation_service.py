@@ -200,6 +200,25 @@ def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]
         sentence_memories.delete_all_but(writer, collection_id, chunk, sorted(states))
 
 
+def restore_states(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+    """Make memories and supports of sentences that are there again, in id order, what the events lead to.
+
+    Verdicts that were applied in their absence taught nothing of them.
+    """
+    sentence_memories.lock(writer, collection_id, sentences, sentences)
+    replay_memories(writer, collection_id, sentences)
+    questions = replay_history.find_questions_about(writer, collection_id, sentences)
+    for at in range(0, len(questions), CHUNK):
+        chunk = questions[at : at + CHUNK]
+        replayed_supports = list(log_replay.supports(writer, collection_id, chunk, sentences))
+        sentence_memories.rewrite(
+            writer, collection_id, [row for replayed in replayed_supports for row in replayed.corrected]
+        )
+        question_supports.store_supports(
+            writer, collection_id, SupportRows.from_rows([replayed.state for replayed in replayed_supports])
+        )
+
+
 def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, Sequence[int]]) -> Days:
     """Make what these questions, each with sentences, recall what the events that are left make it.
 

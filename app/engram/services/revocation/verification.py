@@ -109,9 +109,9 @@ def _check_events(reader: Reader, collection_id: int, findings: Findings) -> Non
     after = 0
     while page := stored_outcomes.events(reader, collection_id, after, EVENTS):
         after = page[-1].id
-        alive = stored_outcomes.find_existing(
-            reader, collection_id, sorted({sentence for event in page for sentence in event.targets})
-        )
+        targets = sorted({sentence for event in page for sentence in event.targets})
+        alive = stored_outcomes.find_existing(reader, collection_id, targets)
+        returned = stored_outcomes.find_returned(reader, collection_id, targets)
         revisions = sentence_memories.load_revisions(reader, collection_id, sorted(alive))
         taught = {event.question_id for event in page}
         questions = stored_outcomes.load_questions(reader, collection_id, sorted(taught))
@@ -130,6 +130,8 @@ def _check_events(reader: Reader, collection_id: int, findings: Findings) -> Non
             for channel in (TASK, RECALL):
                 sentences = {row.sentence_id for row in event.audit if row.channel == channel}
                 for sentence in sorted(event.targets.keys() & alive - sentences):
+                    if sentence in returned and event.applied_at < returned[sentence]:
+                        continue  # the verdict may have been applied in the sentence's absence
                     findings.differs("memory_audit", name.format(sentence, channel), "is missing")
             question = questions.get(event.question_id)
             if question is None or question.text_hash != question_hash(event.question):
@@ -223,11 +225,16 @@ def _check_weights(
     after, counts = 0, Counter[tuple[str, str]]()
     while page := replay_history.terms(reader, collection_id, believed, after, CHUNK):
         after = page[-1].sequence
-        holders = passages.holders(
-            reader, collection_id, sorted({sentence for term in page for sentence in term.targets})
-        )
-        # A term can be made anew as long as its prior is at hand and all it speaks of is still there.
-        terms = [term for term in page if term.targets.keys() <= holders.keys()]
+        judged = sorted({sentence for term in page for sentence in term.targets})
+        holders = passages.holders(reader, collection_id, judged)
+        returned = stored_outcomes.find_returned(reader, collection_id, judged)
+        # A term can be made anew as long as its prior is at hand and all it speaks of was there all the time.
+        terms = [
+            term
+            for term in page
+            if term.targets.keys() <= holders.keys()
+            and not any(term.applied_at < returned[one] for one in term.targets.keys() & returned.keys())
+        ]
         placed = [term.place(holders, term.noise) for term in terms]
         anew = () if known is None else observe_verdicts(believed, known, placed, models)
         for term, seen in zip(terms, anew, strict=known is not None):

@@ -21,13 +21,14 @@ a handful and go through all for each."""
 
 @dataclass(frozen=True, slots=True)
 class SentenceRow:
-    """A sentence to insert."""
+    """A sentence to insert; ``id``: the one that it had before its passage was removed."""
 
     passage_id: int
     position: int
     text: str
     time_expression: str | None
     embedding: Vector
+    id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +71,11 @@ def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Se
     rows = writer.rows(
         f"""
         WITH numbered AS (
-            SELECT nextval(pg_get_serial_sequence('sentence', 'id')) AS id, row.* FROM unnest(
-                %(passages)s::bigint[], %(positions)s::int[], %(texts)s::text[], %(times)s::text[],
-                %(embeddings)s::vector[]
-            ) WITH ORDINALITY AS row(passage_id, position, text, time, embedding, n)
+            SELECT coalesce(row.known_id, nextval(pg_get_serial_sequence('sentence', 'id'))) AS id, row.*
+            FROM unnest(
+                %(ids)s::bigint[], %(passages)s::bigint[], %(positions)s::int[], %(texts)s::text[],
+                %(times)s::text[], %(embeddings)s::vector[]
+            ) WITH ORDINALITY AS row(known_id, passage_id, position, text, time, embedding, n)
         ), inserted AS (
             INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding,
                                   reader_set_id)
@@ -85,6 +87,7 @@ def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Se
         """,
         {
             "collection": collection_id,
+            "ids": [row.id for row in sentences],
             "passages": [row.passage_id for row in sentences],
             "positions": [row.position for row in sentences],
             "texts": [row.text for row in sentences],

@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 
 from engram.storage.column_parameters import decode_column, integers, vectors
 from engram.storage.corpus import current_vectors
+from engram.storage.corpus.removed_passages import ReturningPassage
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 from engram.storage.visible_documents import build_successor_column
@@ -27,6 +28,7 @@ class StoredPassage:
         document: source of the document that it is made of; None: it came by itself.
         valid_from: since when the document holds; None: nothing tells it.
         replaced_by: source of the document that replaces it; None: none that the caller sees.
+        readers: its list of readers, None in it: everyone; None: not read, or not for the caller.
     """
 
     id: int
@@ -38,6 +40,7 @@ class StoredPassage:
     document: str | None = None
     valid_from: date | None = None
     replaced_by: str | None = None
+    readers: list[list[str] | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,11 @@ class StoredSentence:
 
 @dataclass(frozen=True, slots=True)
 class PassageRow:
-    """A passage to write."""
+    """A passage to write.
+
+    Attributes:
+        returning: what it was before it was removed; only of one that is not stored.
+    """
 
     external_id: str
     title: str | None
@@ -62,6 +69,7 @@ class PassageRow:
     content_hash: bytes
     embedding: Vector
     document_id: int | None = None
+    returning: ReturningPassage | None = None
 
 
 _COLUMNS = """
@@ -111,8 +119,9 @@ def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> l
     """Passages in the order of their external ids, those after ``after``."""
     rows = reader.rows(
         f"""
-        SELECT {_COLUMNS}
+        SELECT {_COLUMNS}, jsonb_build_array(to_jsonb(held.readers)) AS readers
         FROM passage p {_join_document()}
+        LEFT JOIN reader_set held ON held.collection_id = p.collection_id AND held.id = p.reader_set_id
         WHERE p.collection_id = %(collection)s AND p.external_id > %(after)s
         ORDER BY p.collection_id, p.external_id
         LIMIT %(limit)s
@@ -207,12 +216,17 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
     """Write passages by external id; external id -> passage."""
     rows = writer.rows(
         """
-        INSERT INTO passage (collection_id, external_id, title, text, language, metadata, content_hash, embedding,
-                             document_id, updated_at)
-        SELECT %(collection)s, row.*, now() FROM unnest(
-            %(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(languages)s::text[],
-            %(metadata)s::jsonb[], %(hashes)s::bytea[], %(embeddings)s::vector[], %(documents)s::bigint[]
-        ) AS row
+        INSERT INTO passage (collection_id, id, text_since, external_id, title, text, language, metadata,
+                             content_hash, embedding, document_id, updated_at)
+        SELECT %(collection)s, coalesce(row.known_id, nextval(pg_get_serial_sequence('passage', 'id'))),
+               coalesce(row.text_since, now()), row.external_id, row.title, row.text, row.language, row.metadata,
+               row.content_hash, row.embedding, row.document_id, now()
+        FROM unnest(
+            %(ids)s::bigint[], %(text_since)s::timestamptz[], %(external_ids)s::text[], %(titles)s::text[],
+            %(texts)s::text[], %(languages)s::text[], %(metadata)s::jsonb[], %(hashes)s::bytea[],
+            %(embeddings)s::vector[], %(documents)s::bigint[]
+        ) AS row(known_id, text_since, external_id, title, text, language, metadata, content_hash, embedding,
+                 document_id)
         ON CONFLICT (collection_id, external_id) DO UPDATE SET
             title = excluded.title, text = excluded.text, language = excluded.language,
             metadata = excluded.metadata, content_hash = excluded.content_hash, embedding = excluded.embedding,
@@ -222,6 +236,8 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
         """,
         {
             "collection": collection_id,
+            "ids": [row.returning.id if row.returning else None for row in passages],
+            "text_since": [row.returning.text_since if row.returning else None for row in passages],
             "external_ids": [row.external_id for row in passages],
             "titles": [row.title for row in passages],
             "texts": [row.text for row in passages],

@@ -5,6 +5,7 @@ Everything here is read in pages that a key leads on from, so that a replay hold
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,20 @@ def _event(row: Any) -> Event:
     )
 
 
+def find_questions_about(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[int]:
+    """The questions for which applied events judged one of the sentences, in id order."""
+    rows = reader.rows(
+        f"""
+        SELECT DISTINCT event.question_id FROM {WANTED_IDS}
+        {join_by_index("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel = 'recall'")}
+        {join_by_index("feedback_event event", _EVENT_OF_AUDIT)}
+        ORDER BY event.question_id
+        """,
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    return [row.question_id for row in rows]
+
+
 @dataclass(frozen=True, slots=True)
 class FirstQuestion:
     """Wording of a question in the first event that taught it."""
@@ -204,6 +219,7 @@ class Term(JudgedVerdict):
 
     sequence: int
     event_id: int
+    applied_at: datetime
     surprise: float
     evidence: WeightEvidence
     judge: str
@@ -217,7 +233,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
     """The next terms of a belief, in the order of application, those after sequence ``after``, counted or not."""
     rows = reader.rows(
         f"""
-        SELECT event.applied_sequence, audit.event_id, audit.observation_noise, audit.surprise,
+        SELECT event.applied_sequence, event.applied_at, audit.event_id, audit.observation_noise, audit.surprise,
                audit.information, audit.precision, {JUDGED_COLUMNS}, event.judge,
                {DAY} AS day, event.daily_weight_verdicts, audit.counted, audit.contested
         FROM weight_audit audit
@@ -234,6 +250,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
         Term(
             sequence=row.applied_sequence,
             event_id=row.event_id,
+            applied_at=row.applied_at,
             noise=row.observation_noise,
             surprise=row.surprise,
             evidence=read_evidence(row),

@@ -101,6 +101,7 @@ class LoggedEvent:
     """
 
     id: int
+    applied_at: datetime
     question_id: int
     question: str
     targets: dict[int, int]
@@ -112,7 +113,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
     """The next applied events, in order of acceptance, those after event ``after``."""
     rows = reader.rows(
         f"""
-        SELECT event.id, event.question_id, judged.question, judged.activated, judged.answered_at
+        SELECT event.id, event.applied_at, event.question_id, judged.question, judged.activated, judged.answered_at
         FROM feedback_event event
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
         WHERE event.collection_id = %(collection)s AND event.id > %(after)s AND event.status = 'applied'
@@ -125,6 +126,7 @@ def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[L
     return [
         LoggedEvent(
             id=row.id,
+            applied_at=row.applied_at,
             question_id=row.question_id,
             question=row.question,
             targets=verdicts[row.id].targets(row.activated),
@@ -142,6 +144,16 @@ def find_existing(reader: Reader, collection_id: int, sentences: Sequence[int]) 
         {"collection": collection_id, "ids": list(sentences)},
     )
     return {row.id for row in rows}
+
+
+def find_returned(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, datetime]:
+    """Sentence -> when its removed passage last came again, of those whose passage did."""
+    returned = "s.id = wanted.id AND s.returned_at IS NOT NULL"
+    rows = reader.rows(
+        f"SELECT s.id, s.returned_at FROM {WANTED_IDS} {join_by_index('sentence s', returned)}",
+        {"collection": collection_id, "ids": list(sentences)},
+    )
+    return {row.id: row.returned_at for row in rows}
 
 
 def list_left_behind(reader: Reader, collection_id: int, table: str, limit: int) -> list[tuple[int, str]]:

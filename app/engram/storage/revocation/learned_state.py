@@ -16,6 +16,7 @@ TABLES = (
     "evolved_posting",
     "evolved_key_version",
     "learned_weights",
+    "removed_passage",
     "episode",
 )
 

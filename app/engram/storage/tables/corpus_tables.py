@@ -231,6 +231,18 @@ passage = Table(
     ),
 )
 
+removed_passage = Table(
+    "removed_passage",
+    metadata,
+    build_collection_column(),
+    require("digest", LargeBinary, comment="SHA-256 of its document, content and sentences."),
+    require("passage_id", BigInteger, comment="The id that it has again if it returns."),
+    require("text_since", TIMESTAMP(timezone=True)),
+    require("sentences", ARRAY(BigInteger), comment="Ids of its sentences in order; null: one does not return."),
+    PrimaryKeyConstraint("collection_id", "digest"),
+    comment="Removed passages that verdicts taught something about.",
+)
+
 time_expression = Table(
     "time_expression",
     metadata,
@@ -259,6 +271,11 @@ sentence = Table(
         "revision_likeness",
         ARRAY(Double),
         comment="For each revision how alike the texts before and after it are, in (0, 1].",
+    ),
+    Column(
+        "returned_at",
+        TIMESTAMP(timezone=True),
+        comment="When its removed passage last came again; verdicts applied in its absence taught nothing of it.",
     ),
     build_reader_set_column(),
     PrimaryKeyConstraint("collection_id", "id"),

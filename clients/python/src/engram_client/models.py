@@ -3215,9 +3215,17 @@ class ListedPassageOut(Struct):
     A passage in a list.
     """
 
+    document: str | None
+    """
+    Source of the document that it is made of; null: it came by itself.
+    """
     id: str
     language: str
     metadata: dict[str, Any]
+    readers: list[list[str] | None] | None
+    """
+    Its list of readers, as a document has several, for who may import; null for others. Null in it is everyone, and an empty list nobody but `admin`.
+    """
     source: PassageSourceOut
     text: str
     title: str | None
