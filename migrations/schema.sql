@@ -288,7 +288,8 @@ CREATE TABLE sentence (
     text TEXT NOT NULL,
     time_expression_id BIGINT,
     embedding HALFVEC NOT NULL,
-    revised_at TIMESTAMP WITH TIME ZONE,
+    revised_at TIMESTAMP WITH TIME ZONE[],
+    revision_likeness DOUBLE PRECISION[],
     returned_at TIMESTAMP WITH TIME ZONE,
     reader_set_id BIGINT,
     CONSTRAINT sentence_pkey PRIMARY KEY (collection_id, id)
@@ -296,7 +297,8 @@ CREATE TABLE sentence (
 ALTER TABLE sentence ALTER COLUMN embedding SET STORAGE MAIN;
 CREATE INDEX sentence_collection_id_passage_id_idx ON sentence (collection_id, passage_id);
 CREATE INDEX sentence_collection_id_time_expression_id_idx ON sentence (collection_id, time_expression_id);
-COMMENT ON COLUMN sentence.revised_at IS 'When its text last changed; null: never.';
+COMMENT ON COLUMN sentence.revised_at IS 'When its text was revised; null: never.';
+COMMENT ON COLUMN sentence.revision_likeness IS 'For each revision how alike the texts before and after it are, in (0, 1].';
 COMMENT ON COLUMN sentence.returned_at IS 'When its removed passage last came again; verdicts applied in its absence taught nothing of it.';
 COMMENT ON COLUMN sentence.reader_set_id IS 'Who may read the passage; null: everyone.';
 
@@ -487,6 +489,7 @@ CREATE TABLE judged_query (
     profile TEXT NOT NULL,
     filter JSONB,
     activated BIGINT[] NOT NULL,
+    answered_at TIMESTAMP WITH TIME ZONE NOT NULL,
     ranked BIGINT[],
     answer_features BYTEA,
     sufficiency DOUBLE PRECISION,
@@ -501,6 +504,7 @@ COMMENT ON TABLE judged_query IS 'Answered queries as their verdicts need them, 
 COMMENT ON COLUMN judged_query.id IS 'Id of the answered query.';
 COMMENT ON COLUMN judged_query.filter IS 'Metadata that the passages had to have.';
 COMMENT ON COLUMN judged_query.activated IS 'Sentences selected in any hop.';
+COMMENT ON COLUMN judged_query.answered_at IS 'Tells which texts of its sentences were judged.';
 COMMENT ON COLUMN judged_query.ranked IS 'Best candidates; null if features alone did not rank them.';
 COMMENT ON COLUMN judged_query.answer_features IS 'Features of the answer: (k,) float32; the first of ranked were shown.';
 COMMENT ON COLUMN judged_query.sufficiency IS 'Probability that the first five passages of the answer held all the evidence; null: unknown.';
@@ -619,12 +623,14 @@ CREATE TABLE memory_audit (
     perplexity_before DOUBLE PRECISION NOT NULL,
     perplexity_after DOUBLE PRECISION NOT NULL,
     process_noise DOUBLE PRECISION NOT NULL,
+    revision INTEGER DEFAULT 0 NOT NULL,
     CONSTRAINT memory_audit_pkey PRIMARY KEY (collection_id, event_id, sentence_id, channel),
     CONSTRAINT memory_audit_channel_check CHECK (channel IN ('task', 'time', 'recall'))
 );
 CREATE INDEX memory_audit_collection_id_sentence_id_idx ON memory_audit (collection_id, sentence_id);
 COMMENT ON TABLE memory_audit IS 'One row for each state that an event moved. Rows outlive their sentence: the log is history.';
 COMMENT ON COLUMN memory_audit.target IS 'y of GAM-RAG, Eq. 10.';
+COMMENT ON COLUMN memory_audit.revision IS 'How often the judged text of the sentence had been revised.';
 
 CREATE TABLE weight_audit (
     collection_id BIGINT NOT NULL,
@@ -761,7 +767,6 @@ CREATE TABLE question_support (
     sufficiency DOUBLE PRECISION DEFAULT 0 NOT NULL,
     gain_budgets JSONB DEFAULT '{}' NOT NULL,
     judge_statements JSONB DEFAULT '[]' NOT NULL,
-    likeness DOUBLE PRECISION DEFAULT 1 NOT NULL,
     CONSTRAINT question_support_pkey PRIMARY KEY (collection_id, question_id, sentence_id),
     CONSTRAINT question_support_perplexity_check CHECK (perplexity BETWEEN 0 AND 1)
 ) WITH (fillfactor = 70);
@@ -771,8 +776,7 @@ COMMENT ON COLUMN question_support.complete IS 'Whether the last verdict claimed
 COMMENT ON COLUMN question_support.answered IS 'Highest sufficiency of the answers whose verdicts supported the sentence.';
 COMMENT ON COLUMN question_support.sufficiency IS 'Sufficiency of an answer in which all evidence of the question leads.';
 COMMENT ON COLUMN question_support.gain_budgets IS 'The last day on which the state moved, and the share that each judge left unmoved on it (1: all).';
-COMMENT ON COLUMN question_support.judge_statements IS 'Each judge''s last word, 1 for support and 0 for rejection, in the order of their first words.';
-COMMENT ON COLUMN question_support.likeness IS 'How alike the sentence is to the text that verdicts judged; less than 1 once it was revised.';
+COMMENT ON COLUMN question_support.judge_statements IS 'For each text that the sentence had, each judge''s last word: 1 for support, 0 for rejection.';
 
 CREATE TABLE learned_weights (
     collection_id BIGINT NOT NULL,
