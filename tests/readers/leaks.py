@@ -143,7 +143,7 @@ def draw_request(
     if body is not None:
         _fill(path, body, dice, world, own, question, dice.choice(world.sentences[number]))
         if path == "/query":
-            body["include"] = dice.sample(["trace", "entities", "sentences"], dice.randint(0, 3))
+            body["include"] = dice.sample(["trace", "entities", "sentences", "context"], dice.randint(0, 4))
             body["top_k"] = dice.choice([1, 5, 50])
             body["arm"] = {
                 "strategy": dice.choice(["graph", "dense", "lexical", "hybrid"]),

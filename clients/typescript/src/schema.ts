@@ -2402,6 +2402,8 @@ export interface components {
              * @default default
              */
             collection?: string;
+            /** @description How much context each passage gets; needs no `include` besides. */
+            context?: components["schemas"]["ContextIn"] | null;
             /**
              * Expansions
              * @description Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
@@ -2413,9 +2415,9 @@ export interface components {
             } | null;
             /**
              * Include
-             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'.
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document.
              */
-            include?: ("sentences" | "entities" | "trace")[];
+            include?: ("sentences" | "entities" | "trace" | "context")[];
             /**
              * Max Hops
              * @description Null: the profile's own. Only with strategy 'graph'.
@@ -3386,6 +3388,36 @@ export interface components {
              * @example text
              */
             type: string;
+        };
+        /**
+         * ContextIn
+         * @description What is wanted of the document around each passage: the passages before and after it, or its section.
+         */
+        ContextIn: {
+            /**
+             * After
+             * @description Passages after it, at most.
+             * @default 1
+             */
+            after?: number;
+            /**
+             * Before
+             * @description Passages before it, at most.
+             * @default 1
+             */
+            before?: number;
+            /**
+             * Characters
+             * @description Of the passages around one, at most; nearer ones have room first.
+             * @default 4000
+             */
+            characters?: number;
+            /**
+             * Section
+             * @description Instead, the passages below the same heading on both sides of it; of a passage without one, those without.
+             * @default false
+             */
+            section?: boolean;
         };
         /**
          * CostOut
@@ -6712,10 +6744,27 @@ export interface components {
             without?: ("consolidation" | "update" | "extractor" | "walk" | "gaps" | "binding")[];
         };
         /**
+         * PassageContextOut
+         * @description What stands around a passage in its document: passages whose ids end in the numbers before and after its own.
+         *
+         *     What you may not read, or what has no room, ends its side.
+         */
+        PassageContextOut: {
+            /** After */
+            after: components["schemas"]["SurroundingPassageOut"][];
+            /**
+             * Before
+             * @description In reading order.
+             */
+            before: components["schemas"]["SurroundingPassageOut"][];
+        };
+        /**
          * PassageHit
          * @description A ranked passage with the sentences that speak for it.
          */
         PassageHit: {
+            /** @description Null if the query did not ask for it, and in stored answers. */
+            context?: components["schemas"]["PassageContextOut"] | null;
             /**
              * Duplicates
              * @description Passages with nearly its text, which it stands for. A verdict that names one of them counts for it.
@@ -7373,6 +7422,8 @@ export interface components {
              * @default default
              */
             collection?: string;
+            /** @description How much context each passage gets; needs no `include` besides. */
+            context?: components["schemas"]["ContextIn"] | null;
             /**
              * Expansions
              * @description Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
@@ -7384,9 +7435,9 @@ export interface components {
             } | null;
             /**
              * Include
-             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'.
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document.
              */
-            include?: ("sentences" | "entities" | "trace")[];
+            include?: ("sentences" | "entities" | "trace" | "context")[];
             /**
              * Max Hops
              * @description Null: the profile's own. Only with strategy 'graph'.
@@ -9262,6 +9313,24 @@ export interface components {
              * @description By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
              */
             vouched: number;
+        };
+        /**
+         * SurroundingPassageOut
+         * @description A passage that stands beside an answered one.
+         */
+        SurroundingPassageOut: {
+            /** Passage Id */
+            passage_id: string;
+            /**
+             * Sentences
+             * @description Empty unless the query includes `sentences`.
+             */
+            sentences: components["schemas"]["SentenceOut"][];
+            source: components["schemas"]["PassageSourceOut"];
+            /** Text */
+            text: string;
+            /** Title */
+            title: string | null;
         };
         /**
          * SyncDiffOut

@@ -2222,6 +2222,21 @@ class SufficiencyOut(Struct):
     """
 
 
+class SurroundingPassageOut(Struct):
+    """
+    A passage that stands beside an answered one.
+    """
+
+    passage_id: str
+    sentences: list[SentenceOut]
+    """
+    Empty unless the query includes `sentences`.
+    """
+    source: PassageSourceOut
+    text: str
+    title: str | None
+
+
 class SyncDiffOut(Struct):
     """
     What brings the knowledge base in step with the source.
@@ -3223,6 +3238,20 @@ class ListedPassageOut(Struct):
     title: str | None
 
 
+class PassageContextOut(Struct):
+    """
+    What stands around a passage in its document: passages whose ids end in the numbers before and after its own.
+
+    What you may not read, or what has no room, ends its side.
+    """
+
+    after: list[SurroundingPassageOut]
+    before: list[SurroundingPassageOut]
+    """
+    In reading order.
+    """
+
+
 class PassageHit(Struct):
     """
     A ranked passage with the sentences that speak for it.
@@ -3242,6 +3271,10 @@ class PassageHit(Struct):
     source: PassageSourceOut
     text: str
     title: str | None
+    context: PassageContextOut | None = None
+    """
+    Null if the query did not ask for it, and in stored answers.
+    """
     duplicates: list[DuplicateOut] | None = None
     """
     Passages with nearly its text, which it stands for. A verdict that names one of them counts for it.

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from importlib.metadata import version
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
@@ -48,13 +48,18 @@ class PassageSource(TypedDict):
 
 
 class RetrievedPassage(TypedDict):
-    """A passage, with its source and the sentences that speak for it."""
+    """A passage, with its source and the sentences that speak for it.
+
+    ``before`` and ``after``: texts of the passages around it in its document, if they were asked for.
+    """
 
     passage_id: str
     title: str | None
     source: PassageSource
     text: str
     sentences: list[Sentence]
+    before: list[str]
+    after: list[str]
 
 
 class SearchResult(TypedDict):
@@ -147,11 +152,16 @@ class AgentTools:
         question: Annotated[str, Field(description="In full words, with the names that it is about.")],
         passages: Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="At most.")] = 5,
         without_memory: Annotated[bool, Field(description="Leave out what verdicts taught, to compare.")] = False,
+        context: Annotated[
+            Literal["none", "neighbours", "section"],
+            Field(description="Also read the passage before and after each one, or its whole section."),
+        ] = "none",
     ) -> SearchResult:
         """Find passages that answer a question, also over several hops from one to the next."""
         options: QueryIn = {
             "top_k": passages,
             "arm": {"memory": "off" if without_memory else "read"},
+            "context": None if context == "none" else {"section": context == "section"},
             "as": self._asked,
         }
         answer = await self._engram.query(question, **options)
@@ -165,6 +175,8 @@ class AgentTools:
                     "source": _source(passage.source),
                     "text": passage.text,
                     "sentences": [{"sentence_id": s.sentence_id, "text": s.text} for s in passage.sentences],
+                    "before": [] if passage.context is None else [one.text for one in passage.context.before],
+                    "after": [] if passage.context is None else [one.text for one in passage.context.after],
                 }
                 for passage in answer.passages
             ],
