@@ -224,6 +224,8 @@ def _fill(
         body["documents"] = [question, "Marie Curie met somebody in Warsaw."]
     for one in body.get("queries", []):
         one["query"] = question
+    if path.endswith("/passages:count"):
+        body |= {"limit": 1_000, "filter": dice.choice([None, {"topic": own["value"]}])}
     if "source" in body:
         body["source"] = f"{own['id']}.pdf"
     if "query_id" in body and world.queries:

@@ -657,6 +657,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/passages:count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count passages
+         * @description Count the passages that you see by a filter, grouped by the values of a metadata field.
+         *
+         *     Scope: `read`.
+         */
+        post: operations["post_passage_count"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/principals/{principal}": {
         parameters: {
             query?: never;
@@ -5720,6 +5742,7 @@ export interface components {
              */
             next_before: number | null;
         };
+        JsonValue: unknown;
         /**
          * JudgeIn
          * @description Settings of a judge; an absent or null one is the default of every judge.
@@ -6757,6 +6780,81 @@ export interface components {
              * @description In reading order.
              */
             before: components["schemas"]["SurroundingPassageOut"][];
+        };
+        /**
+         * PassageCountIn
+         * @description Which passages to count, and by what.
+         * @example {
+         *       "by": "topic"
+         *     }
+         * @example {
+         *       "by": "topic",
+         *       "filter": {
+         *         "year": {
+         *           "$gte": 2024
+         *         }
+         *       }
+         *     }
+         */
+        PassageCountIn: {
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
+             * By
+             * @description A field of the metadata's top level. Null: no groups.
+             */
+            by?: string | null;
+            /** Filter */
+            filter?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Limit
+             * @description Groups at most.
+             * @default 20
+             */
+            limit?: number;
+        };
+        /**
+         * PassageCountOut
+         * @description How many passages you see, by the values of a field.
+         */
+        PassageCountOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Groups
+             * @description The largest first.
+             */
+            groups: components["schemas"]["PassageGroupOut"][];
+            /**
+             * More
+             * @description Whether there are further groups.
+             */
+            more: boolean;
+            /**
+             * Passages
+             * @description That you see and the filter lets through.
+             */
+            passages: number;
+            /**
+             * Without
+             * @description Of them without the field, or with null or an empty list there.
+             */
+            without: number;
+        };
+        /**
+         * PassageGroupOut
+         * @description Passages that have the same value of the field.
+         */
+        PassageGroupOut: {
+            /** Passages */
+            passages: number;
+            /** @description A passage with a list is counted for each of its elements. */
+            value: components["schemas"]["JsonValue"];
         };
         /**
          * PassageHit
@@ -12455,6 +12553,113 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_passage_count: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PassageCountIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PassageCountOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

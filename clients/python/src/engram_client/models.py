@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -1007,6 +1007,9 @@ class IssuedAccessKey(Struct):
     trusted: bool
 
 
+JsonValue: TypeAlias = Any
+
+
 class KeyCauseOut(Struct):
     """
     A verdict that brought a unit of a key; its credit is gain times weight.
@@ -1352,6 +1355,18 @@ class NoteOut(Struct):
     kind: Literal["binding", "fact", "contradiction", "answer"]
     round: int
     text: str
+
+
+class PassageGroupOut(Struct):
+    """
+    Passages that have the same value of the field.
+    """
+
+    passages: int
+    value: JsonValue
+    """
+    A passage with a list is counted for each of its elements.
+    """
 
 
 class PassageInfluenceOut(Struct):
@@ -3249,6 +3264,30 @@ class PassageContextOut(Struct):
     before: list[SurroundingPassageOut]
     """
     In reading order.
+    """
+
+
+class PassageCountOut(Struct):
+    """
+    How many passages you see, by the values of a field.
+    """
+
+    collection: str
+    groups: list[PassageGroupOut]
+    """
+    The largest first.
+    """
+    more: bool
+    """
+    Whether there are further groups.
+    """
+    passages: int
+    """
+    That you see and the filter lets through.
+    """
+    without: int
+    """
+    Of them without the field, or with null or an empty list there.
     """
 
 

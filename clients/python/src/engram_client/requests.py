@@ -669,6 +669,17 @@ class OptionsIn(TypedDict):
     """
 
 
+PassageCountIn = TypedDict(
+    "PassageCountIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "by": NotRequired[str | None],
+        "filter": NotRequired[dict[str, Any] | None],
+        "limit": NotRequired[int],
+    },
+)
+
+
 Id: TypeAlias = str
 """
 Yours; the same id again replaces the passage.
