@@ -17,6 +17,7 @@ from typing_extensions import TypedDict  # pydantic asks for it before Python 3.
 from engram_client import AsyncEngram, EngramError, NotFoundError
 from engram_client.models import PassageSourceOut
 from engram_client.requests import FeedbackIn, PassageIn, QueryIn
+from engram_mcp.login import Login, ServiceTokenVerifier, list_own_readers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -111,15 +112,22 @@ class StoredText(TypedDict):
     collection: str
 
 
-def server(engram: AsyncEngram, asked: Sequence[str] | None = None) -> MCPServer[None]:
+def server(engram: AsyncEngram, asked: Sequence[str] | None = None, login: Login | None = None) -> MCPServer[None]:
     """The tools over a client, which stays the caller's to close: over HTTP it outlives one agent's session.
 
     Args:
         asked: whom they ask for, as ``user:ana`` and ``group:hr``; None: for the client's key. For somebody there
             is no ``why``, which does not go by the readers of passages.
+        login: over HTTP, where callers log in; ``engram`` is of ``connect_callers`` then.
     """
-    mcp_server = MCPServer[None]("engram", instructions=INSTRUCTIONS, version=version("engram-mcp"))
-    tools = AgentTools(engram, asked)
+    mcp_server = MCPServer[None](
+        "engram",
+        instructions=INSTRUCTIONS,
+        version=version("engram-mcp"),
+        auth=None if login is None else login.build_settings(),
+        token_verifier=None if login is None else ServiceTokenVerifier(engram.url),
+    )
+    tools = AgentTools(engram, asked, asks_as_caller=login is not None)
     for tool in (tools.ask, tools.judge, tools.remember, tools.search, tools.fetch):
         mcp_server.tool()(_report_errors(tool))
     if asked is None:
@@ -143,9 +151,13 @@ def _report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]
 class AgentTools:
     """Tools of an agent; their descriptions and types are what it sees."""
 
-    def __init__(self, engram: AsyncEngram, asked: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, engram: AsyncEngram, asked: Sequence[str] | None = None, *, asks_as_caller: bool = False
+    ) -> None:
+        """``asks_as_caller``: whether ``engram`` asks for the logged-in caller of each tool."""
         self._engram = engram
         self._asked = None if asked is None else sorted(asked)
+        self._asks_as_caller = asks_as_caller
 
     async def ask(
         self,
@@ -216,11 +228,12 @@ class AgentTools:
         ] = None,
     ) -> StoredText:
         """Keep a text, so that it is found from now on."""
-        kept = "\n".join([title or "", text, *(self._asked or ())])
+        readers = list_own_readers() if self._asks_as_caller else self._asked
+        kept = "\n".join([title or "", text, *(readers or ())])
         name = passage_id or hashlib.sha256(kept.encode()).hexdigest()[:32]
         passage: PassageIn = {"id": name, "title": title, "text": text}
-        if self._asked is not None:
-            passage["readers"] = self._asked
+        if readers is not None:
+            passage["readers"] = readers
         job = await self._engram.ingest([passage])
         await self._engram.wait(job, poll_seconds=0.1)
         return {"passage_id": name, "collection": job.collection}
