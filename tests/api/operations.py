@@ -112,6 +112,7 @@ _BODIES: dict[str, Any] = {
     f"{KNOWLEDGE}/sync/cleanup": {"file_ids": []},
     f"{KNOWLEDGE}/dirs/create": {"name": "physics"},
     "/passages/{passage_id}": {"readers": ["group:hr"]},
+    "/collections/{name}/passages:count": {"by": "topic"},
     "/collections/{name}/rekey": {"key_building": "title"},
     "/collections/{name}/reembed": {"model": "all-MiniLM-L6-v2"},
     "/collections/{name}/replay": {"until": "2020-01-01T00:00:00Z"},

@@ -112,6 +112,7 @@ CALLED = {
     "post_documents": "ingest_document",
     "post_merge": "merge_entities",
     "post_passages": "ingest",
+    "post_passage_count": "count_passages",
     "post_queries": "batch",
     "post_query": "query",
     "post_reembed": "reembed",

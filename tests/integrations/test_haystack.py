@@ -83,3 +83,27 @@ def test_a_thumb_counts_once(retriever: EngramRetriever, service: str, curie: st
 def test_service_refusal_raises(service: str) -> None:
     with pytest.raises(NotFoundError):
         EngramRetriever(service, "nowhere").run("Who discovered radium?")
+
+
+PARTS = ("The leave begins in May.", "It ends in June.", "The boss signs it.")
+
+
+def test_documents_may_have_their_context(service: str, ingest: Ingest, collection: str) -> None:
+    ingest(*({"id": f"leave#{n}", "document": "leave", "text": text} for n, text in enumerate(PARTS)))
+    retriever = EngramRetriever(service, collection, context={"section": True})
+    assert {one.content for one in retriever.run("When is leave?")["documents"]} == {"\n\n".join(PARTS)}
+
+
+def test_a_retriever_asks_for_somebody(service: str, ingest: Ingest, collection: str) -> None:
+    ingest(
+        {"id": "open", "text": "The office opens at eight.", "readers": None},
+        {"id": "pay", "text": "Marie Curie earns 7,000 crowns.", "readers": ["user:ana"]},
+    )
+    ana, bo = (EngramRetriever(service, collection, asked=[one]) for one in ("user:ana", "user:bo"))
+    found = {one.id: one for one in ana.run("What does she earn?")["documents"]}
+    assert set(found) == {"open", "pay"}
+    assert [one.id for one in bo.run("What does she earn?")["documents"]] == ["open"]
+    assert bo.run("What does she earn?", asked=["user:ana"])["documents"][0].id == "pay"
+    with Engram(service, collection=collection) as engram:
+        (verdict,) = mark_helpful(engram, [found["pay"]])
+        assert engram.verdict(verdict.feedback_id).collection == collection

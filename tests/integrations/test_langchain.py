@@ -75,3 +75,28 @@ def test_only_the_latest_runs_are_remembered(retriever: EngramRetriever, service
 def test_service_refusal_raises(retriever: EngramRetriever) -> None:
     with pytest.raises(NotFoundError):
         retriever.model_copy(update={"collection": "nowhere"}).invoke(QUESTION)
+
+
+PARTS = ("The leave begins in May.", "It ends in June.", "The boss signs it.")
+
+
+def test_documents_may_have_their_context(service: str, ingest: Ingest, collection: str) -> None:
+    ingest(*({"id": f"leave#{n}", "document": "leave", "text": text} for n, text in enumerate(PARTS)))
+    retriever = EngramRetriever(url=service, collection=collection, context={"section": True})
+    assert {one.page_content for one in retriever.invoke(QUESTION)} == {"\n\n".join(PARTS)}
+
+
+def test_a_retriever_asks_for_somebody(service: str, ingest: Ingest, collection: str) -> None:
+    ingest(
+        {"id": "open", "text": "The office opens at eight.", "readers": None},
+        {"id": "pay", "text": "Marie Curie earns 7,000 crowns.", "readers": ["user:ana"]},
+    )
+    ana, bo = (EngramRetriever(url=service, collection=collection, asked=[one]) for one in ("user:ana", "user:bo"))
+    found = {one.id: one for one in ana.invoke(QUESTION)}
+    assert set(found) == {"open", "pay"}
+    assert [one.id for one in bo.invoke(QUESTION)] == ["open"]
+    with Engram(service, collection=collection) as engram:
+        thumbs = EngramFeedback(engram)
+        bo.invoke(QUESTION, {"callbacks": [thumbs]}, run_id=(run := uuid4()), asked=["user:ana"])
+        (verdict,) = thumbs.mark_helpful(run, ["pay"])
+        assert engram.verdict(verdict.feedback_id).collection == collection

@@ -78,3 +78,26 @@ def test_nodes_of_others_are_refused(service: str) -> None:
 def test_service_refusal_raises(service: str) -> None:
     with pytest.raises(NotFoundError):
         EngramRetriever(service, collection="nowhere").retrieve(QUESTION)
+
+
+PARTS = ("The leave begins in May.", "It ends in June.", "The boss signs it.")
+
+
+def test_nodes_may_have_their_context(service: str, ingest: Ingest, collection: str) -> None:
+    ingest(*({"id": f"leave#{n}", "document": "leave", "text": text} for n, text in enumerate(PARTS)))
+    retriever = EngramRetriever(service, collection=collection, context={"section": True})
+    assert {one.text for one in retriever.retrieve(QUESTION)} == {"\n\n".join(PARTS)}
+
+
+def test_a_retriever_asks_for_somebody(service: str, ingest: Ingest, collection: str) -> None:
+    ingest(
+        {"id": "open", "text": "The office opens at eight.", "readers": None},
+        {"id": "pay", "text": "Marie Curie earns 7,000 crowns.", "readers": ["user:ana"]},
+    )
+    ana, bo = (EngramRetriever(service, collection=collection, asked=[one]) for one in ("user:ana", "user:bo"))
+    found = {one.node.node_id: one for one in ana.retrieve(QUESTION)}
+    assert set(found) == {"open", "pay"}
+    assert [one.node.node_id for one in bo.retrieve(QUESTION)] == ["open"]
+    with Engram(service, collection=collection) as engram:
+        (verdict,) = mark_helpful(engram, [found["pay"]])
+        assert engram.verdict(verdict.feedback_id).collection == collection

@@ -162,6 +162,21 @@ def test_a_server_asks_for_whom_it_serves(service: str, collection: str) -> None
     asyncio.run(run_story())
 
 
+def test_an_agent_reads_around_a_passage(service: str, collection: str) -> None:
+    parts = ["The leave begins in May.", "It ends in June.", "The boss signs it.", "The clerk keeps it."]
+
+    async def run_story(agent: Client) -> None:
+        async with AsyncEngram(service, collection=collection) as engram:
+            passages = [{"id": f"a#{n}", "document": "a", "text": text} for n, text in enumerate(parts)]
+            await engram.wait(await engram.ingest(passages))
+        for context, around in (("none", ([], [])), ("neighbours", ([], parts[1:2])), ("section", ([], parts[1:]))):
+            found = await call(agent, "ask", question="When does the leave begin?", passages=1, context=context)
+            (passage,) = found["passages"]
+            assert (passage["text"], passage["before"], passage["after"]) == (parts[0], *around)
+
+    run_stories(service, collection, run_story)
+
+
 def test_search_and_fetch_take_one_text(service: str, collection: str) -> None:
     async def run_story(agent: Client) -> dict[str, Any]:
         return {tool.name: tool.input_schema for tool in (await agent.list_tools()).tools}

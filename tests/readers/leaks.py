@@ -143,7 +143,7 @@ def draw_request(
     if body is not None:
         _fill(path, body, dice, world, own, question, dice.choice(world.sentences[number]))
         if path == "/query":
-            body["include"] = dice.sample(["trace", "entities", "sentences"], dice.randint(0, 3))
+            body["include"] = dice.sample(["trace", "entities", "sentences", "context"], dice.randint(0, 4))
             body["top_k"] = dice.choice([1, 5, 50])
             body["arm"] = {
                 "strategy": dice.choice(["graph", "dense", "lexical", "hybrid"]),
@@ -224,6 +224,8 @@ def _fill(
         body["documents"] = [question, "Marie Curie met somebody in Warsaw."]
     for one in body.get("queries", []):
         one["query"] = question
+    if path.endswith("/passages:count"):
+        body |= {"limit": 1_000, "filter": dice.choice([None, {"topic": own["value"]}])}
     if "source" in body:
         body["source"] = f"{own['id']}.pdf"
     if "query_id" in body and world.queries:

@@ -47,6 +47,7 @@ WHOLE_COLLECTIONS = {
     "passages_by_key.load_all_keys": "a process keeps them all",
     "document_versions.load_written": "documents whose dates were never read are looked for, once an ingest",
     "document_versions.list_all": "documents are told from their versions, once an ingest that wrote some",
+    "passage_counts.count": "all passages of a collection are counted",
     "passages.sample": "a sample is drawn from all passages, once an ingest",
     "reader_sets.is_bound": "any set of readers tells that passages have some",
     "reader_sets.describe_visible": "what a caller sees of a collection is counted",

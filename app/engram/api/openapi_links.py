@@ -12,7 +12,7 @@ from engram.composition.wings import Flow
 BODY = "$response.body#"
 COLLECTION_PARAMETER = "collection"
 SETTINGS = (
-    "get_collection", "patch_collection", "get_passages", "get_documents", "get_jobs",
+    "get_collection", "patch_collection", "get_passages", "post_passage_count", "get_documents", "get_jobs",
     "get_judges", "post_reembed", "delete_reembed", "post_rekey", "post_query",
     "list_feedback", "delete_collection", "post_manifest", "get_erasures", "delete_queries",
 )  # fmt: skip

@@ -323,6 +323,12 @@ export class Engram {
     return read(this.api.GET("/passages/{passage_id}", { params }));
   }
 
+  /** Count the passages that one sees, by a filter and by the values of a metadata field. */
+  countPassages(wanted: Schemas["PassageCountIn"] = {}, collection = this.collection): Promise<Schemas["PassageCountOut"]> {
+    const params = { path: { name: collection } };
+    return read(this.api.POST("/collections/{name}/passages:count", { body: wanted, params }));
+  }
+
   /** Remove a passage, its text and its vectors. */
   async deletePassage(id: string): Promise<void> {
     const params = { path: { passage_id: id }, query: { collection: this.collection } };

@@ -657,6 +657,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/passages:count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count passages
+         * @description Count the passages that you see by a filter, grouped by the values of a metadata field.
+         *
+         *     Scope: `read`.
+         */
+        post: operations["post_passage_count"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/principals/{principal}": {
         parameters: {
             query?: never;
@@ -2402,6 +2424,8 @@ export interface components {
              * @default default
              */
             collection?: string;
+            /** @description How much context each passage gets; needs no `include` besides. */
+            context?: components["schemas"]["ContextIn"] | null;
             /**
              * Expansions
              * @description Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
@@ -2413,9 +2437,9 @@ export interface components {
             } | null;
             /**
              * Include
-             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'.
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document.
              */
-            include?: ("sentences" | "entities" | "trace")[];
+            include?: ("sentences" | "entities" | "trace" | "context")[];
             /**
              * Max Hops
              * @description Null: the profile's own. Only with strategy 'graph'.
@@ -3386,6 +3410,36 @@ export interface components {
              * @example text
              */
             type: string;
+        };
+        /**
+         * ContextIn
+         * @description What is wanted of the document around each passage: the passages before and after it, or its section.
+         */
+        ContextIn: {
+            /**
+             * After
+             * @description Passages after it, at most.
+             * @default 1
+             */
+            after?: number;
+            /**
+             * Before
+             * @description Passages before it, at most.
+             * @default 1
+             */
+            before?: number;
+            /**
+             * Characters
+             * @description Of the passages around one, at most; nearer ones have room first.
+             * @default 4000
+             */
+            characters?: number;
+            /**
+             * Section
+             * @description Instead, the passages below the same heading on both sides of it; of a passage without one, those without.
+             * @default false
+             */
+            section?: boolean;
         };
         /**
          * CostOut
@@ -5688,6 +5742,7 @@ export interface components {
              */
             next_before: number | null;
         };
+        JsonValue: unknown;
         /**
          * JudgeIn
          * @description Settings of a judge; an absent or null one is the default of every judge.
@@ -6722,10 +6777,102 @@ export interface components {
             without?: ("consolidation" | "update" | "extractor" | "walk" | "gaps" | "binding")[];
         };
         /**
+         * PassageContextOut
+         * @description What stands around a passage in its document: passages whose ids end in the numbers before and after its own.
+         *
+         *     What you may not read, or what has no room, ends its side.
+         */
+        PassageContextOut: {
+            /** After */
+            after: components["schemas"]["SurroundingPassageOut"][];
+            /**
+             * Before
+             * @description In reading order.
+             */
+            before: components["schemas"]["SurroundingPassageOut"][];
+        };
+        /**
+         * PassageCountIn
+         * @description Which passages to count, and by what.
+         * @example {
+         *       "by": "topic"
+         *     }
+         * @example {
+         *       "by": "topic",
+         *       "filter": {
+         *         "year": {
+         *           "$gte": 2024
+         *         }
+         *       }
+         *     }
+         */
+        PassageCountIn: {
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
+             * By
+             * @description A field of the metadata's top level. Null: no groups.
+             */
+            by?: string | null;
+            /** Filter */
+            filter?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Limit
+             * @description Groups at most.
+             * @default 20
+             */
+            limit?: number;
+        };
+        /**
+         * PassageCountOut
+         * @description How many passages you see, by the values of a field.
+         */
+        PassageCountOut: {
+            /** Collection */
+            collection: string;
+            /**
+             * Groups
+             * @description The largest first.
+             */
+            groups: components["schemas"]["PassageGroupOut"][];
+            /**
+             * More
+             * @description Whether there are further groups.
+             */
+            more: boolean;
+            /**
+             * Passages
+             * @description That you see and the filter lets through.
+             */
+            passages: number;
+            /**
+             * Without
+             * @description Of them without the field, or with null or an empty list there.
+             */
+            without: number;
+        };
+        /**
+         * PassageGroupOut
+         * @description Passages that have the same value of the field.
+         */
+        PassageGroupOut: {
+            /** Passages */
+            passages: number;
+            /** @description A passage with a list is counted for each of its elements. */
+            value: components["schemas"]["JsonValue"];
+        };
+        /**
          * PassageHit
          * @description A ranked passage with the sentences that speak for it.
          */
         PassageHit: {
+            /** @description Null if the query did not ask for it, and in stored answers. */
+            context?: components["schemas"]["PassageContextOut"] | null;
             /**
              * Duplicates
              * @description Passages with nearly its text, which it stands for. A verdict that names one of them counts for it.
@@ -7383,6 +7530,8 @@ export interface components {
              * @default default
              */
             collection?: string;
+            /** @description How much context each passage gets; needs no `include` besides. */
+            context?: components["schemas"]["ContextIn"] | null;
             /**
              * Expansions
              * @description Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
@@ -7394,9 +7543,9 @@ export interface components {
             } | null;
             /**
              * Include
-             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'.
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document.
              */
-            include?: ("sentences" | "entities" | "trace")[];
+            include?: ("sentences" | "entities" | "trace" | "context")[];
             /**
              * Max Hops
              * @description Null: the profile's own. Only with strategy 'graph'.
@@ -9272,6 +9421,24 @@ export interface components {
              * @description By verdicts on nearby past questions that claimed to name all evidence, in [0, 1].
              */
             vouched: number;
+        };
+        /**
+         * SurroundingPassageOut
+         * @description A passage that stands beside an answered one.
+         */
+        SurroundingPassageOut: {
+            /** Passage Id */
+            passage_id: string;
+            /**
+             * Sentences
+             * @description Empty unless the query includes `sentences`.
+             */
+            sentences: components["schemas"]["SentenceOut"][];
+            source: components["schemas"]["PassageSourceOut"];
+            /** Text */
+            text: string;
+            /** Title */
+            title: string | null;
         };
         /**
          * SyncDiffOut
@@ -12396,6 +12563,113 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_passage_count: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PassageCountIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PassageCountOut"];
+                };
+            };
+            /** @description Malformed request */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Payload too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unsupported media type */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -5,6 +5,7 @@ import { useState } from "preact/hooks";
 import { useShared } from "../state";
 import { Choice, Waiting } from "./basic";
 import { CopyButton, curlCommand } from "./copy_button";
+import { Facets } from "./facets";
 import { isTopK, MAX_TOP_K, parseFilter, type Question, TOP_K } from "./question";
 
 interface Props {
@@ -18,7 +19,7 @@ interface Props {
 }
 
 export function QuestionForm({ question, onChange, onAsk, answered, isBusy }: Props) {
-  const { collection, model } = useShared();
+  const { collection, may, model } = useShared();
   const problem = filterProblem(question.filter);
   const isReady = question.text.trim() !== "" && problem === null && !isBusy;
   /** Change an option. An answer that is shown is asked for again with it. */
@@ -95,6 +96,9 @@ export function QuestionForm({ question, onChange, onAsk, answered, isBusy }: Pr
               onInput={(event) => onChange({ ...question, filter: event.currentTarget.value })}
             />
           </label>
+          {problem === null && may("read") && (
+            <Facets filter={question.filter} onChoose={(filter) => onChange({ ...question, filter })} />
+          )}
           {problem === null ? (
             <CopyButton text={() => curlCommand(collection, question)} label="Copy as curl" />
           ) : (

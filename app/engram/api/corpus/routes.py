@@ -11,6 +11,8 @@ from engram.api.corpus.passage_bodies import receive_document, receive_lines
 from engram.api.corpus.schemas import (
     CollectionsOut,
     ListedPassageOut,
+    PassageCountIn,
+    PassageCountOut,
     PassageOut,
     PassagesOut,
     ReaderExplanationOut,
@@ -184,6 +186,17 @@ def get_passages(
         ],
         next_after=page[-1].external_id if len(page) == limit else None,
     )
+
+
+@router.post(
+    "/collections/{name}/passages:count",
+    **operation("Count passages", needs(READ, readers="bound"), 404, reads_json=True, limited=True),
+)
+def post_passage_count(body: PassageCountIn, app: App, scope: PathScope) -> PassageCountOut:
+    """Count the passages that you see by a filter, grouped by the values of a metadata field."""
+    with scope.act_as(body.as_) as acted:
+        counted = app.corpus.counts.count(acted, body.filter, body.by, body.limit)
+        return PassageCountOut.combine(counted, collection=acted.collection.name)
 
 
 @router.post(

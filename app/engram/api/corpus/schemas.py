@@ -21,14 +21,17 @@ from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.schemas import (
     MAX_JSON_BYTES,
     MAX_VALUES,
+    AskedFor,
     CollectionName,
     LanguageCode,
+    MetadataFilter,
     Model,
     NumberedId,
     ReaderNames,
     ResponseModel,
     Storable,
     Text,
+    Whole,
     check_storable_json,
 )
 from engram.core.passage_keys.key_text import KeyBuilding
@@ -301,6 +304,38 @@ class ListedPassageOut(ResponseModel):
         "it is everyone, and an empty list nobody but `admin`."
     )
     source: PassageSourceOut
+
+
+class PassageCountIn(Model):
+    """Which passages to count, and by what."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"by": "topic"}, {"by": "topic", "filter": {"year": {"$gte": 2024}}}]}
+    )
+
+    filter: MetadataFilter | None = None
+    by: Text | None = Field(
+        default=None, max_length=200, description="A field of the metadata's top level. Null: no groups."
+    )
+    limit: Annotated[StrictInt, Field(ge=1, le=1_000), Whole] = Field(default=20, description="Groups at most.")
+    as_: AskedFor = None
+
+
+class PassageGroupOut(ResponseModel):
+    """Passages that have the same value of the field."""
+
+    value: JsonValue = Field(description="A passage with a list is counted for each of its elements.")
+    passages: int
+
+
+class PassageCountOut(ResponseModel):
+    """How many passages you see, by the values of a field."""
+
+    collection: str
+    passages: int = Field(description="That you see and the filter lets through.")
+    groups: list[PassageGroupOut] = Field(description="The largest first.")
+    without: int = Field(description="Of them without the field, or with null or an empty list there.")
+    more: bool = Field(description="Whether there are further groups.")
 
 
 class PassagesOut(BaseModel):

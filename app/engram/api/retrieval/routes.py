@@ -106,7 +106,9 @@ def _answer_query(app: Application, sent: PostedBody[QueryIn], parent: str | Non
     if sent.body.stop_rule == "llm":
         sent.scope.need(LLM, "A language model that says whether the evidence suffices")
     with sent.scope.act_as(sent.body.as_) as scope:
-        return QueryOut.model_validate(app.answers.question.serve(sent.body.to_query(scope, parent)))
+        query = sent.body.to_query(scope, parent)
+        answer = app.answers.context.add(query, app.answers.question.serve(query))
+        return QueryOut.model_validate(answer)
 
 
 async def _answer_in_turn(

@@ -31,6 +31,7 @@ from engram.api.schemas import (
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.core.ranking.question_contrasts import Contrast
+from engram.services.answers.passage_context import ContextPart
 from engram.services.auth.scope import Scope
 from engram.services.question.query import HopStopRule, Include, Memory, Query, Strategy
 from engram.services.question.walk import StopReason
@@ -55,6 +56,8 @@ QUERY_EXAMPLES: list[JsonValue] = [
 ]
 MAX_EXPANSIONS = 20
 MAX_QUERIES = 50
+MAX_CONTEXT_PASSAGES = 10
+MAX_CONTEXT_CHARACTERS = 20_000
 
 
 class ArmIn(Model):
@@ -75,6 +78,25 @@ class ArmIn(Model):
             "neither hops nor recall: 'dense' by cosine, 'lexical' by BM25, 'hybrid' by both, fused by reciprocal "
             "ranks. With memory 'read' a passage's key is its evolved one, if it has one."
         ),
+    )
+
+
+class ContextIn(Model):
+    """What is wanted of the document around each passage: the passages before and after it, or its section."""
+
+    before: Annotated[StrictInt, Field(ge=0, le=MAX_CONTEXT_PASSAGES), Whole] = Field(
+        default=1, description="Passages before it, at most."
+    )
+    after: Annotated[StrictInt, Field(ge=0, le=MAX_CONTEXT_PASSAGES), Whole] = Field(
+        default=1, description="Passages after it, at most."
+    )
+    section: StrictBool = Field(
+        default=False,
+        description="Instead, the passages below the same heading on both sides of it; of a passage without one, "
+        "those without.",
+    )
+    characters: Annotated[StrictInt, Field(ge=1, le=MAX_CONTEXT_CHARACTERS), Whole] = Field(
+        default=4_000, description="Of the passages around one, at most; nearer ones have room first."
     )
 
 
@@ -135,7 +157,13 @@ class QueryIn(Model):
     include: list[Include] = Field(
         default_factory=list,
         max_length=10,
-        description="'sentences': all sentences of each passage; 'entities'; 'trace'.",
+        description=(
+            "'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each "
+            "passage in its document."
+        ),
+    )
+    context: ContextIn | None = Field(
+        default=None, description="How much context each passage gets; needs no `include` besides."
     )
     expansions: list[ExpansionIn] = Field(
         default_factory=list,
@@ -157,6 +185,7 @@ class QueryIn(Model):
 
     def to_query(self, scope: Scope, parent_trace: str | None = None) -> Query:
         """The question as the service takes it; ``parent_trace`` is the trace id of the request's headers."""
+        context = self.context or (ContextIn() if "context" in self.include else None)
         return Query(
             text=self.query,
             scope=scope,
@@ -175,6 +204,7 @@ class QueryIn(Model):
             unit=self.unit,
             collapse_duplicates=self.collapse_duplicates,
             trace_id=self.trace_id or parent_trace,
+            parts=() if context is None else (ContextPart(**context.model_dump()),),
         )
 
 
@@ -220,6 +250,26 @@ PASSAGE_SCORE_DESCRIPTION = (
 )
 
 
+class SurroundingPassageOut(ResponseModel):
+    """A passage that stands beside an answered one."""
+
+    passage_id: str
+    title: str | None
+    text: str
+    source: PassageSourceOut
+    sentences: list[SentenceOut] = Field(description="Empty unless the query includes `sentences`.")
+
+
+class PassageContextOut(ResponseModel):
+    """What stands around a passage in its document: passages whose ids end in the numbers before and after its own.
+
+    What you may not read, or what has no room, ends its side.
+    """
+
+    before: list[SurroundingPassageOut] = Field(description="In reading order.")
+    after: list[SurroundingPassageOut]
+
+
 class PassageHit(ResponseModel):
     """A ranked passage with the sentences that speak for it."""
 
@@ -239,6 +289,9 @@ class PassageHit(ResponseModel):
         description=(
             "Passages with nearly its text, which it stands for. A verdict that names one of them counts for it."
         ),
+    )
+    context: PassageContextOut | None = Field(
+        default=None, description="Null if the query did not ask for it, and in stored answers."
     )
 
 

@@ -8,6 +8,7 @@ from engram.composition.models import Models
 from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
+from engram.services.answers.passage_context import PassageContextService
 from engram.services.answers.stored_answers import EpisodeService
 from engram.services.answers.worded_answer import AnswerService
 from engram.services.question.pipeline import QuestionPipeline
@@ -43,6 +44,11 @@ class AnswerServices:
         return EpisodeService(self.database, self.hooks.key_explainer)
 
     @locked_property
+    def context(self) -> PassageContextService:
+        """What stands around the passages of answers."""
+        return PassageContextService(self.database, self.auth.reads)
+
+    @locked_property
     def answer(self) -> AnswerService:
         """Worded answers."""
-        return AnswerService(self.question, self.models.llm)
+        return AnswerService(self.question, self.context, self.models.llm)

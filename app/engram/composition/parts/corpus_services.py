@@ -12,6 +12,7 @@ from engram.services.corpus.document_service import DocumentService
 from engram.services.corpus.entity_embedding import NamesService
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.corpus.kind_measurement import CorpusKindService
+from engram.services.corpus.passage_counts import PassageCountService
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_readers import PassageReadersService
 from engram.services.corpus.rekey import RekeyService
@@ -41,6 +42,11 @@ class CorpusServices:
     def readers(self) -> PassageReadersService:
         """Readers of passages."""
         return PassageReadersService(self.database)
+
+    @locked_property
+    def counts(self) -> PassageCountService:
+        """Counts of passages."""
+        return PassageCountService(self.database)
 
     @locked_property
     def documents(self) -> DocumentService:

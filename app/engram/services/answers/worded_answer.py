@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.auth.access_keys import LLM
 from engram.providers.llm import Llm
-from engram.services.question.answer import Answer
+from engram.services.answers.passage_context import PassageContextService
+from engram.services.question.answer import Answer, PassageAnswer, SurroundingPassage
 from engram.services.question.passage_source import PassageSource
 from engram.services.question.pipeline import QuestionPipeline
 from engram.services.question.query import Fallback, Query
@@ -38,12 +39,15 @@ class WordedAnswer:
 class AnswerService:
     """Answers questions in words."""
 
-    def __init__(self, question: QuestionPipeline, llm: Llm | None) -> None:
+    def __init__(self, question: QuestionPipeline, context: PassageContextService, llm: Llm | None) -> None:
         self._question = question
+        self._context = context
         self._llm = llm
 
     def answer(self, query: Query) -> WordedAnswer:
         """Retrieve and answer; if the endpoint fails, there is what was retrieved, and a warning.
+
+        The model also reads what stands around the passages, if the query asks for that.
 
         Raises:
             LlmNotConfiguredError: no endpoint is configured; nothing is retrieved.
@@ -52,10 +56,12 @@ class AnswerService:
         if self._llm is None:
             raise LlmNotConfiguredError("An answer in words needs ENGRAM_LLM_BASE_URL to be set.")
         query.scope.need(LLM, "An answer in words")
-        retrieval = self._question.serve(replace(query, include=query.include | {"sentences"}))
+        query = replace(query, include=query.include | {"sentences"})
+        retrieval = self._context.add(query, self._question.serve(query))
         sentences = {
             sentence.sentence_id: Citation(sentence.sentence_id, passage.passage_id, sentence.text, passage.source)
-            for passage in retrieval.passages
+            for hit in retrieval.passages
+            for passage in _list_read(hit)
             for sentence in passage.sentences
         }
         try:
@@ -64,3 +70,8 @@ class AnswerService:
             return WordedAnswer("", False, [], retrieval, (Fallback("not-answered", error.detail),))
         cited = [sentences[key] for key in draft.cited]
         return WordedAnswer(draft.text, draft.sufficient, cited, retrieval)
+
+
+def _list_read(hit: PassageAnswer) -> list[PassageAnswer | SurroundingPassage]:
+    """List a passage and what stands around it, in reading order."""
+    return [hit] if hit.context is None else [*hit.context.before, hit, *hit.context.after]

@@ -54,12 +54,31 @@ class DuplicateAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class SurroundingPassage:
+    """A passage that stands beside an answered one; ``sentences`` are empty unless the query includes them."""
+
+    passage_id: str
+    title: str | None
+    text: str
+    source: PassageSource
+    sentences: list[SentenceAnswer]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageContext:
+    """What stands before and after a passage in its document, in reading order."""
+
+    before: list[SurroundingPassage]
+    after: list[SurroundingPassage]
+
+
+@dataclass(frozen=True, slots=True)
 class PassageAnswer:
     """A ranked passage with the sentences that speak for it.
 
     ``id`` is its own inside the collection, ``passage_id`` the caller's. ``explored``: it is there by chance.
     ``duplicates``: passages with nearly its text, which it stands for. ``probability``: of being evidence, in
-    (0, 1); None where features do not rank.
+    (0, 1); None where features do not rank. ``context``: None unless ``PassageContextService`` read it.
     """
 
     id: int
@@ -74,6 +93,7 @@ class PassageAnswer:
     explored: bool = False
     duplicates: list[DuplicateAnswer] = field(default_factory=list)
     probability: float | None = None
+    context: PassageContext | None = None
 
 
 @dataclass(frozen=True, slots=True)

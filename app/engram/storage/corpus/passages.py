@@ -115,6 +115,23 @@ def load_by_id(reader: Reader, collection_id: int, passages: Iterable[int]) -> d
     return {row.id: StoredPassage(**row._asdict()) for row in rows}
 
 
+def load_by_external_id(
+    reader: Reader, collection_id: int, external_ids: Collection[str], most_bytes: int
+) -> list[StoredPassage]:
+    """The passages with these external ids that exist and whose text has at most ``most_bytes`` in UTF-8."""
+    if not external_ids:
+        return []
+    rows = reader.rows(
+        f"""
+        SELECT {_COLUMNS}
+        FROM {id_rows("ids", "text")} {join_by_index("passage p", "p.external_id = wanted.id")} {_join_document()}
+        WHERE octet_length(p.text) <= %(bytes)s
+        """,
+        {"collection": collection_id, "ids": list(external_ids), "bytes": most_bytes},
+    )
+    return [StoredPassage(**row._asdict()) for row in rows]
+
+
 def page(reader: Reader, collection_id: int, after: str | None, limit: int) -> list[StoredPassage]:
     """Passages in the order of their external ids, those after ``after``."""
     rows = reader.rows(

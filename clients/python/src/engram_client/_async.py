@@ -449,6 +449,13 @@ class AsyncEngram:
             if after is None:
                 return
 
+    async def count_passages(
+        self, *, collection: str | None = None, **what: Unpack[r.PassageCountIn]
+    ) -> m.PassageCountOut:
+        """Count the passages that you see, by a filter and by the values of a metadata field."""
+        path = f"{build_path('collections', self._name(collection), 'passages')}:count"
+        return await self.send(Call(m.PassageCountOut, "POST", path, json=dict(what)))
+
     async def passage_key(self, passage_id: str, *, collection: str | None = None) -> m.KeyOut:
         """Show the key of a passage, and what verdicts made of it."""
         path = build_path("passages", passage_id, "key")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -1007,6 +1007,9 @@ class IssuedAccessKey(Struct):
     trusted: bool
 
 
+JsonValue: TypeAlias = Any
+
+
 class KeyCauseOut(Struct):
     """
     A verdict that brought a unit of a key; its credit is gain times weight.
@@ -1352,6 +1355,18 @@ class NoteOut(Struct):
     kind: Literal["binding", "fact", "contradiction", "answer"]
     round: int
     text: str
+
+
+class PassageGroupOut(Struct):
+    """
+    Passages that have the same value of the field.
+    """
+
+    passages: int
+    value: JsonValue
+    """
+    A passage with a list is counted for each of its elements.
+    """
 
 
 class PassageInfluenceOut(Struct):
@@ -2220,6 +2235,21 @@ class SufficiencyOut(Struct):
     """
     What judges of earlier answers to the same question leave of it, in (0, 1].
     """
+
+
+class SurroundingPassageOut(Struct):
+    """
+    A passage that stands beside an answered one.
+    """
+
+    passage_id: str
+    sentences: list[SentenceOut]
+    """
+    Empty unless the query includes `sentences`.
+    """
+    source: PassageSourceOut
+    text: str
+    title: str | None
 
 
 class SyncDiffOut(Struct):
@@ -3231,6 +3261,44 @@ class ListedPassageOut(Struct):
     title: str | None
 
 
+class PassageContextOut(Struct):
+    """
+    What stands around a passage in its document: passages whose ids end in the numbers before and after its own.
+
+    What you may not read, or what has no room, ends its side.
+    """
+
+    after: list[SurroundingPassageOut]
+    before: list[SurroundingPassageOut]
+    """
+    In reading order.
+    """
+
+
+class PassageCountOut(Struct):
+    """
+    How many passages you see, by the values of a field.
+    """
+
+    collection: str
+    groups: list[PassageGroupOut]
+    """
+    The largest first.
+    """
+    more: bool
+    """
+    Whether there are further groups.
+    """
+    passages: int
+    """
+    That you see and the filter lets through.
+    """
+    without: int
+    """
+    Of them without the field, or with null or an empty list there.
+    """
+
+
 class PassageHit(Struct):
     """
     A ranked passage with the sentences that speak for it.
@@ -3250,6 +3318,10 @@ class PassageHit(Struct):
     source: PassageSourceOut
     text: str
     title: str | None
+    context: PassageContextOut | None = None
+    """
+    Null if the query did not ask for it, and in stored answers.
+    """
     duplicates: list[DuplicateOut] | None = None
     """
     Passages with nearly its text, which it stands for. A verdict that names one of them counts for it.

@@ -232,6 +232,29 @@ class ContentPart(TypedDict):
     type: str
 
 
+class ContextIn(TypedDict):
+    """
+    What is wanted of the document around each passage: the passages before and after it, or its section.
+    """
+
+    after: NotRequired[int]
+    """
+    Passages after it, at most.
+    """
+    before: NotRequired[int]
+    """
+    Passages before it, at most.
+    """
+    characters: NotRequired[int]
+    """
+    Of the passages around one, at most; nearer ones have room first.
+    """
+    section: NotRequired[bool]
+    """
+    Instead, the passages below the same heading on both sides of it; of a passage without one, those without.
+    """
+
+
 class CountIn(TypedDict):
     """
     Collection and graph whose predicates are counted.
@@ -646,6 +669,17 @@ class OptionsIn(TypedDict):
     """
 
 
+PassageCountIn = TypedDict(
+    "PassageCountIn",
+    {
+        "as": NotRequired[list[A] | None],
+        "by": NotRequired[str | None],
+        "filter": NotRequired[dict[str, Any] | None],
+        "limit": NotRequired[int],
+    },
+)
+
+
 Id: TypeAlias = str
 """
 Yours; the same id again replaces the passage.
@@ -781,9 +815,10 @@ QueryIn = TypedDict(
         "as": NotRequired[list[A] | None],
         "collapse_duplicates": NotRequired[bool | None],
         "collection": NotRequired[str],
+        "context": NotRequired[ContextIn | None],
         "expansions": NotRequired[list[ExpansionIn]],
         "filter": NotRequired[dict[str, Any] | None],
-        "include": NotRequired[list[Literal["sentences", "entities", "trace"]]],
+        "include": NotRequired[list[Literal["sentences", "entities", "trace", "context"]]],
         "max_hops": NotRequired[int | None],
         "min_sufficiency": NotRequired[float | Literal["auto"] | None],
         "stop_rule": NotRequired[Literal["none", "coverage", "learned", "llm"] | None],
@@ -1090,9 +1125,10 @@ AnswerIn = TypedDict(
         "as": NotRequired[list[A] | None],
         "collapse_duplicates": NotRequired[bool | None],
         "collection": NotRequired[str],
+        "context": NotRequired[ContextIn | None],
         "expansions": NotRequired[list[ExpansionIn]],
         "filter": NotRequired[dict[str, Any] | None],
-        "include": NotRequired[list[Literal["sentences", "entities", "trace"]]],
+        "include": NotRequired[list[Literal["sentences", "entities", "trace", "context"]]],
         "max_hops": NotRequired[int | None],
         "min_sufficiency": NotRequired[float | Literal["auto"] | None],
         "stop_rule": NotRequired[Literal["none", "coverage", "learned", "llm"] | None],

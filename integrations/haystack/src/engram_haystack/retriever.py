@@ -1,6 +1,6 @@
 """Passages as Haystack's documents."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from haystack import Document, component, default_from_dict, default_to_dict
@@ -9,6 +9,7 @@ from haystack.utils import Secret, deserialize_secrets_inplace
 from engram_client import AsyncEngram, Engram
 from engram_client import documents as kept
 from engram_client.models import FeedbackOut, QueryOut
+from engram_client.requests import ContextIn, QueryIn
 from engram_haystack.filters import to_engram
 
 KEY = Secret.from_env_var("ENGRAM_ACCESS_KEY", strict=False)
@@ -30,6 +31,8 @@ class EngramRetriever:
         top_k: int = 5,
         memory: Literal["read", "off"] = "read",
         filters: dict[str, Any] | None = None,
+        context: ContextIn | None = None,
+        asked: list[str] | None = None,
     ) -> None:
         """
         Args:
@@ -39,12 +42,16 @@ class EngramRetriever:
             top_k: documents wanted, 1 to 100.
             memory: ``off``: as if nothing had been learned.
             filters: only passages whose metadata meet this filter, Haystack's or Engram's own.
+            context: adds what stands around each passage to its content: ``{"section": True}``, or
+                ``{"before": 1, "after": 1}``.
+            asked: whom the retriever asks for, as ``user:ana`` and ``group:hr``; None: for the key.
 
         Raises:
             ValueError: Haystack's filter compares something else than metadata, or has an unknown operator.
         """
         self.url, self.collection, self.key = url, collection, key
         self.top_k, self.memory, self.filters = top_k, memory, filters
+        self.context, self.asked = context, asked
         to_engram(filters)
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,6 +64,8 @@ class EngramRetriever:
             top_k=self.top_k,
             memory=self.memory,
             filters=self.filters,
+            context=self.context,
+            asked=self.asked,
         )
         return kept_as
 
@@ -69,32 +78,45 @@ class EngramRetriever:
 
     @component.output_types(documents=list[Document])
     def run(
-        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+        self,
+        query: str,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        asked: list[str] | None = None,
     ) -> dict[str, list[Document]]:
-        """Ask the question, with ``filters`` and ``top_k`` in place of the retriever's own.
+        """Ask the question, with ``filters``, ``top_k`` and ``asked`` in place of the retriever's own.
 
         Raises:
             EngramError: as the client.
             ValueError: as ``EngramRetriever`` does.
         """
-        wanted, narrowed = self._choose(filters, top_k)
+        options = self._build_options(filters, top_k, asked)
         with Engram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
-            answer = engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=narrowed)
-        return {"documents": _documents(answer)}
+            answer = engram.query(query, **options)
+        return {"documents": _documents(answer, options["as"])}
 
     @component.output_types(documents=list[Document])
     async def run_async(
-        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
+        self,
+        query: str,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        asked: list[str] | None = None,
     ) -> dict[str, list[Document]]:
         """Run without blocking, see ``run``."""
-        wanted, narrowed = self._choose(filters, top_k)
+        options = self._build_options(filters, top_k, asked)
         async with AsyncEngram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
-            answer = await engram.query(query, top_k=wanted, arm={"memory": self.memory}, filter=narrowed)
-        return {"documents": _documents(answer)}
+            answer = await engram.query(query, **options)
+        return {"documents": _documents(answer, options["as"])}
 
-    def _choose(self, filters: dict[str, Any] | None, top_k: int | None) -> tuple[int, dict[str, Any] | None]:
-        wanted = self.top_k if top_k is None else top_k
-        return wanted, to_engram(self.filters if filters is None else filters)
+    def _build_options(self, filters: dict[str, Any] | None, top_k: int | None, asked: list[str] | None) -> QueryIn:
+        return {
+            "top_k": self.top_k if top_k is None else top_k,
+            "arm": {"memory": self.memory},
+            "filter": to_engram(self.filters if filters is None else filters),
+            "context": self.context,
+            "as": self.asked if asked is None else asked,
+        }
 
 
 def mark_helpful(engram: Engram, documents: Iterable[Document], *, judge: str | None = None) -> list[FeedbackOut]:
@@ -107,8 +129,8 @@ def mark_helpful(engram: Engram, documents: Iterable[Document], *, judge: str | 
     return kept.mark_helpful(engram, [document.meta for document in documents], judge=judge)
 
 
-def _documents(answer: QueryOut) -> list[Document]:
+def _documents(answer: QueryOut, asked: Sequence[str] | None) -> list[Document]:
     return [
-        Document(id=passage.passage_id, content=passage.text, meta=metadata, score=passage.score)
-        for passage, metadata in kept.documents(answer)
+        Document(id=passage.passage_id, content=kept.text_with_context(passage), meta=metadata, score=passage.score)
+        for passage, metadata in kept.documents(answer, asked)
     ]

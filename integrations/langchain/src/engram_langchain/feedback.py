@@ -9,7 +9,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 
 from engram_client import Engram
-from engram_client.documents import build_repeat_key
+from engram_client.documents import build_repeat_key, name_person
 from engram_client.models import FeedbackOut
 from engram_client.requests import FeedbackIn
 
@@ -41,7 +41,7 @@ class EngramFeedback(BaseCallbackHandler):
         self._said: FeedbackIn = {} if judge is None else {"judge": judge}
         self._remember = remember
         self._roots: OrderedDict[UUID, UUID] = OrderedDict()
-        self._asked: OrderedDict[UUID, dict[str, str]] = OrderedDict()
+        self._asked: OrderedDict[UUID, dict[str, FeedbackIn]] = OrderedDict()
 
     def on_chain_start(
         self, serialized: Any, inputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
@@ -61,7 +61,8 @@ class EngramFeedback(BaseCallbackHandler):
         for document in documents:
             found = document.metadata.get("engram")
             if found:
-                asked[found["query_id"]] = found["collection"]
+                where = FeedbackIn(collection=found["collection"])
+                asked[found["query_id"]] = where | name_person(found.get("as"))
         while len(self._asked) > self._remember:
             self._asked.popitem(last=False)
 
@@ -71,9 +72,7 @@ class EngramFeedback(BaseCallbackHandler):
         Raises:
             KeyError: the run is not known here, or no longer.
         """
-        if run_id not in self._asked:
-            raise KeyError(f"run {run_id} asked nothing that is remembered here")
-        return dict(self._asked[run_id])
+        return {query_id: where["collection"] for query_id, where in self._find(run_id).items()}
 
     def mark_helpful(self, run_id: UUID, passage_ids: Iterable[str]) -> list[FeedbackOut]:
         """These passages helped; of the others nothing is said.
@@ -98,10 +97,16 @@ class EngramFeedback(BaseCallbackHandler):
             self._engram.feedback(
                 query_id,
                 idempotency_key=build_repeat_key(str(run_id), query_id, what, verdict),
-                **(verdict | FeedbackIn(collection=collection)),
+                **(verdict | where),
             )
-            for query_id, collection in self.queries(run_id).items()
+            for query_id, where in self._find(run_id).items()
         ]
+
+    def _find(self, run_id: UUID) -> dict[str, FeedbackIn]:
+        """Query -> its collection, and whom it was asked for, as verdicts name them."""
+        if run_id not in self._asked:
+            raise KeyError(f"run {run_id} asked nothing that is remembered here")
+        return self._asked[run_id]
 
     def _belongs(self, run_id: UUID, parent: UUID | None) -> None:
         self._roots[run_id] = run_id if parent is None else self._roots.get(parent, parent)

@@ -1,6 +1,6 @@
 """Passages as LangChain's documents."""
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -8,15 +8,16 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, SecretStr
 
 from engram_client import AsyncEngram, Engram
-from engram_client.documents import documents
+from engram_client.documents import documents, text_with_context
 from engram_client.models import QueryOut
+from engram_client.requests import ContextIn, QueryIn
 
 
 class EngramRetriever(BaseRetriever):
     """Finds documents by ``POST /query``, the best first.
 
-    A document's id is the passage's, its metadata those of ``engram_client.documents``. ``invoke`` takes ``k`` too,
-    for one question. Unknown arguments are errors.
+    A document's id is the passage's, its metadata those of ``engram_client.documents``. ``invoke`` takes ``k`` and
+    ``asked`` too, for one question. Unknown arguments are errors.
     """
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
@@ -31,31 +32,50 @@ class EngramRetriever(BaseRetriever):
     memory: Literal["read", "off"] = "read"
     filter: dict[str, Any] | None = None
     """Only passages whose metadata meet this: ``{"year": {"$gte": 1990}}``, see ``POST /query``."""
+    context: dict[str, Any] | None = None
+    """Adds what stands around each passage to its text: ``{"section": True}``, or ``{"before": 1, "after": 1}``."""
+    asked: list[str] | None = None
+    """Whom the retriever asks for, as ``user:ana`` and ``group:hr``; None: for the key."""
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        k: int | None = None,
+        asked: list[str] | None = None,
     ) -> list[Document]:
+        options = self._build_options(k, asked)
         with Engram(self.url, collection=self.collection, key=self._key()) as engram:
-            return _documents(
-                engram.query(query, top_k=self._count(k), arm={"memory": self.memory}, filter=self.filter)
-            )
+            return _documents(engram.query(query, **options), options["as"])
 
     async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
+        self,
+        query: str,
+        *,
+        run_manager: AsyncCallbackManagerForRetrieverRun,
+        k: int | None = None,
+        asked: list[str] | None = None,
     ) -> list[Document]:
+        options = self._build_options(k, asked)
         async with AsyncEngram(self.url, collection=self.collection, key=self._key()) as engram:
-            return _documents(
-                await engram.query(query, top_k=self._count(k), arm={"memory": self.memory}, filter=self.filter)
-            )
+            return _documents(await engram.query(query, **options), options["as"])
 
-    def _count(self, k: int | None) -> int:
-        return self.k if k is None else k
+    def _build_options(self, k: int | None, asked: list[str] | None) -> QueryIn:
+        return {
+            "top_k": self.k if k is None else k,
+            "arm": {"memory": self.memory},
+            "filter": self.filter,
+            "context": cast(ContextIn | None, self.context),
+            "as": self.asked if asked is None else asked,
+        }
 
     def _key(self) -> str | None:
         return None if self.key is None else self.key.get_secret_value()
 
 
-def _documents(answer: QueryOut) -> list[Document]:
+def _documents(answer: QueryOut, asked: list[str] | None) -> list[Document]:
     return [
-        Document(passage.text, id=passage.passage_id, metadata=metadata) for passage, metadata in documents(answer)
+        Document(text_with_context(passage), id=passage.passage_id, metadata=metadata)
+        for passage, metadata in documents(answer, asked)
     ]

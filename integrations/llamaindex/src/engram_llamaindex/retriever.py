@@ -1,7 +1,7 @@
 """Passages as LlamaIndex's nodes."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from llama_index.core.callbacks import CallbackManager
@@ -12,6 +12,7 @@ from llama_index.core.vector_stores import MetadataFilters
 from engram_client import AsyncEngram, Engram
 from engram_client import documents as kept
 from engram_client.models import FeedbackOut, QueryOut
+from engram_client.requests import ContextIn, QueryIn
 from engram_llamaindex.filters import to_engram
 
 
@@ -31,6 +32,8 @@ class EngramRetriever(BaseRetriever):
         top_k: int = 5,
         memory: Literal["read", "off"] = "read",
         filters: MetadataFilters | Mapping[str, Any] | None = None,
+        context: ContextIn | None = None,
+        asked: Sequence[str] | None = None,
         callback_manager: CallbackManager | None = None,
         verbose: bool = False,
     ) -> None:
@@ -42,6 +45,9 @@ class EngramRetriever(BaseRetriever):
             top_k: nodes wanted, 1 to 100.
             memory: ``off``: as if nothing had been learned.
             filters: only passages whose metadata meet these, LlamaIndex's filters or Engram's own.
+            context: adds what stands around each passage to its text: ``{"section": True}``, or
+                ``{"before": 1, "after": 1}``.
+            asked: whom the retriever asks for, as ``user:ana`` and ``group:hr``; None: for the key.
             callback_manager, verbose: as for any retriever.
 
         Raises:
@@ -49,19 +55,23 @@ class EngramRetriever(BaseRetriever):
         """
         super().__init__(callback_manager=callback_manager, verbose=verbose)
         self._url, self._collection, self._key = url, collection, key
-        self._top_k, self._memory, self._filter = top_k, memory, to_engram(filters)
+        self._options: QueryIn = {
+            "top_k": top_k,
+            "arm": {"memory": memory},
+            "filter": to_engram(filters),
+            "context": context,
+            "as": None if asked is None else list(asked),
+        }
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        asked = query_bundle.query_str
+        question = query_bundle.query_str
         with Engram(self._url, collection=self._collection, key=self._key) as engram:
-            return _nodes(engram.query(asked, top_k=self._top_k, arm={"memory": self._memory}, filter=self._filter))
+            return _nodes(engram.query(question, **self._options), self._options["as"])
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        asked = query_bundle.query_str
+        question = query_bundle.query_str
         async with AsyncEngram(self._url, collection=self._collection, key=self._key) as engram:
-            return _nodes(
-                await engram.query(asked, top_k=self._top_k, arm={"memory": self._memory}, filter=self._filter)
-            )
+            return _nodes(await engram.query(question, **self._options), self._options["as"])
 
 
 def mark_helpful(engram: Engram, nodes: Iterable[NodeWithScore], *, judge: str | None = None) -> list[FeedbackOut]:
@@ -87,17 +97,17 @@ class PassageNode(TextNode):
         return hashlib.sha256(f"{self.node_id}\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _nodes(answer: QueryOut) -> list[NodeWithScore]:
+def _nodes(answer: QueryOut, asked: Sequence[str] | None) -> list[NodeWithScore]:
     return [
         NodeWithScore(
             node=PassageNode(
                 id_=passage.passage_id,
-                text=passage.text,
+                text=kept.text_with_context(passage),
                 metadata=metadata,
                 excluded_llm_metadata_keys=[kept.KEY],
                 excluded_embed_metadata_keys=[kept.KEY],
             ),
             score=passage.score,
         )
-        for passage, metadata in kept.documents(answer)
+        for passage, metadata in kept.documents(answer, asked)
     ]

@@ -3,7 +3,10 @@
 import argparse
 import os
 
+from mcp.server.transport_security import TransportSecuritySettings
+
 from engram_client import AsyncEngram
+from engram_mcp.login import Login, connect_callers
 from engram_mcp.server import server
 
 
@@ -20,10 +23,30 @@ def main() -> None:
         help="whom the server asks for, as user:ana or group:hr; repeatable; else ENGRAM_AS, with commas",
     )
     options.add_argument("--http", metavar="PORT", type=int, help="serve streamable HTTP on this port")
+    options.add_argument(
+        "--login",
+        metavar="ISSUER",
+        help="over HTTP, ask each caller for a login at this identity provider, whose tokens the service takes",
+    )
+    options.add_argument(
+        "--address",
+        metavar="URL",
+        help="where callers reach the server, for the login; else http://127.0.0.1:PORT/mcp",
+    )
     arguments = options.parse_args()
+    asked = arguments.asked or _read_readers(os.environ.get("ENGRAM_AS", ""))
+    if arguments.login is not None:
+        if arguments.http is None or asked is not None:
+            options.error("--login goes with --http, and not with --as or ENGRAM_AS: each caller asks alone")
+        address = arguments.address or f"http://127.0.0.1:{arguments.http}/mcp"
+        tools = server(connect_callers(arguments.url, arguments.collection), login=Login(arguments.login, address))
+        # Each request has its own token, so none shares a session's. A page of a foreign site that reaches the port
+        # has no token: names of hosts need no check.
+        open_to_names = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        tools.run("streamable-http", port=arguments.http, stateless_http=True, transport_security=open_to_names)
+        return
     # The client reads ENGRAM_ACCESS_KEY: a key on the command line would stand in every list of processes.
-    client = AsyncEngram(arguments.url, collection=arguments.collection)
-    tools = server(client, arguments.asked or _read_readers(os.environ.get("ENGRAM_AS", "")))
+    tools = server(AsyncEngram(arguments.url, collection=arguments.collection), asked)
     if arguments.http is None:
         tools.run("stdio")
     else:

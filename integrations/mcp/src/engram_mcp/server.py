@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from importlib.metadata import version
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from typing_extensions import TypedDict  # pydantic asks for it before Python 3.
 from engram_client import AsyncEngram, EngramError, NotFoundError
 from engram_client.models import PassageSourceOut
 from engram_client.requests import FeedbackIn, PassageIn, QueryIn
+from engram_mcp.login import Login, ServiceTokenVerifier, list_own_readers
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,13 +49,18 @@ class PassageSource(TypedDict):
 
 
 class RetrievedPassage(TypedDict):
-    """A passage, with its source and the sentences that speak for it."""
+    """A passage, with its source and the sentences that speak for it.
+
+    ``before`` and ``after``: texts of the passages around it in its document, if they were asked for.
+    """
 
     passage_id: str
     title: str | None
     source: PassageSource
     text: str
     sentences: list[Sentence]
+    before: list[str]
+    after: list[str]
 
 
 class SearchResult(TypedDict):
@@ -106,15 +112,22 @@ class StoredText(TypedDict):
     collection: str
 
 
-def server(engram: AsyncEngram, asked: Sequence[str] | None = None) -> MCPServer[None]:
+def server(engram: AsyncEngram, asked: Sequence[str] | None = None, login: Login | None = None) -> MCPServer[None]:
     """The tools over a client, which stays the caller's to close: over HTTP it outlives one agent's session.
 
     Args:
         asked: whom they ask for, as ``user:ana`` and ``group:hr``; None: for the client's key. For somebody there
             is no ``why``, which does not go by the readers of passages.
+        login: over HTTP, where callers log in; ``engram`` is of ``connect_callers`` then.
     """
-    mcp_server = MCPServer[None]("engram", instructions=INSTRUCTIONS, version=version("engram-mcp"))
-    tools = AgentTools(engram, asked)
+    mcp_server = MCPServer[None](
+        "engram",
+        instructions=INSTRUCTIONS,
+        version=version("engram-mcp"),
+        auth=None if login is None else login.build_settings(),
+        token_verifier=None if login is None else ServiceTokenVerifier(engram.url),
+    )
+    tools = AgentTools(engram, asked, asks_as_caller=login is not None)
     for tool in (tools.ask, tools.judge, tools.remember, tools.search, tools.fetch):
         mcp_server.tool()(_report_errors(tool))
     if asked is None:
@@ -138,20 +151,29 @@ def _report_errors(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]
 class AgentTools:
     """Tools of an agent; their descriptions and types are what it sees."""
 
-    def __init__(self, engram: AsyncEngram, asked: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, engram: AsyncEngram, asked: Sequence[str] | None = None, *, asks_as_caller: bool = False
+    ) -> None:
+        """``asks_as_caller``: whether ``engram`` asks for the logged-in caller of each tool."""
         self._engram = engram
         self._asked = None if asked is None else sorted(asked)
+        self._asks_as_caller = asks_as_caller
 
     async def ask(
         self,
         question: Annotated[str, Field(description="In full words, with the names that it is about.")],
         passages: Annotated[int, Field(ge=1, le=MOST_PASSAGES, description="At most.")] = 5,
         without_memory: Annotated[bool, Field(description="Leave out what verdicts taught, to compare.")] = False,
+        context: Annotated[
+            Literal["none", "neighbours", "section"],
+            Field(description="Also read the passage before and after each one, or its whole section."),
+        ] = "none",
     ) -> SearchResult:
         """Find passages that answer a question, also over several hops from one to the next."""
         options: QueryIn = {
             "top_k": passages,
             "arm": {"memory": "off" if without_memory else "read"},
+            "context": None if context == "none" else {"section": context == "section"},
             "as": self._asked,
         }
         answer = await self._engram.query(question, **options)
@@ -165,6 +187,8 @@ class AgentTools:
                     "source": _source(passage.source),
                     "text": passage.text,
                     "sentences": [{"sentence_id": s.sentence_id, "text": s.text} for s in passage.sentences],
+                    "before": [] if passage.context is None else [one.text for one in passage.context.before],
+                    "after": [] if passage.context is None else [one.text for one in passage.context.after],
                 }
                 for passage in answer.passages
             ],
@@ -204,11 +228,12 @@ class AgentTools:
         ] = None,
     ) -> StoredText:
         """Keep a text, so that it is found from now on."""
-        kept = "\n".join([title or "", text, *(self._asked or ())])
+        readers = list_own_readers() if self._asks_as_caller else self._asked
+        kept = "\n".join([title or "", text, *(readers or ())])
         name = passage_id or hashlib.sha256(kept.encode()).hexdigest()[:32]
         passage: PassageIn = {"id": name, "title": title, "text": text}
-        if self._asked is not None:
-            passage["readers"] = self._asked
+        if readers is not None:
+            passage["readers"] = readers
         job = await self._engram.ingest([passage])
         await self._engram.wait(job, poll_seconds=0.1)
         return {"passage_id": name, "collection": job.collection}

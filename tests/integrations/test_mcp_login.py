@@ -1,0 +1,273 @@
+"""Logins at the MCP server: agents of several people, a local identity provider, and a service with readers."""
+
+import asyncio
+import base64
+import hashlib
+import secrets
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlparse
+
+import httpx
+import httpx2
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from fastapi import FastAPI, Request
+from fastapi.responses import RedirectResponse
+from jwt.algorithms import RSAAlgorithm
+from mcp import Client
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl
+
+from engram.composition.container import Application, Servers
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app
+from engram.services.auth.access_key_service import AccessKeyRequest
+from engram.services.auth.scope import LOCAL
+from engram_client import Engram
+from tests.conftest import Heavy
+from tests.support.environment import drop_settings
+from tests.support.live_server import LiveServer
+from tests.support.processes import PATIENCE_SECONDS, free_port
+
+AUDIENCE = "engram"
+SCOPES = {"wages": ["query", "read", "judge", "ingest"]}
+REDIRECT = "http://127.0.0.1:1/callback"
+
+
+class IdentityProvider:
+    """An OAuth 2.1 authorization server: registration, code with PKCE, JWT as access tokens."""
+
+    def __init__(self) -> None:
+        self.key = generate_private_key(65537, 2048)
+        self.person, self.groups = "", [""]
+        """Who sits before the browser."""
+        self.codes: dict[str, dict[str, Any]] = {}
+        self.url = ""
+        self.app = FastAPI()
+        self.app.get("/.well-known/oauth-authorization-server")(self.describe)
+        self.app.get("/keys")(self.list_keys)
+        self.app.post("/register", status_code=201)(self.register)
+        self.app.get("/authorize")(self.authorize)
+        self.app.post("/token")(self.grant)
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "issuer": self.url,
+            **{f"{kind}_endpoint": f"{self.url}/{path}" for kind, path in (
+                ("authorization", "authorize"), ("token", "token"), ("registration", "register")
+            )},
+            "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none"],
+        }  # fmt: skip
+
+    def list_keys(self) -> dict[str, Any]:
+        public = RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
+        return {"keys": [public | {"kid": "1", "alg": "RS256", "use": "sig"}]}
+
+    async def register(self, request: Request) -> dict[str, Any]:
+        return await request.json() | {"client_id": secrets.token_hex(8)}
+
+    def authorize(self, redirect_uri: str, state: str, code_challenge: str) -> RedirectResponse:
+        code = secrets.token_hex(8)
+        self.codes[code] = {"challenge": code_challenge, "sub": self.person, "groups": self.groups}
+        return RedirectResponse(f"{redirect_uri}?{urlencode({'code': code, 'state': state})}")
+
+    async def grant(self, request: Request) -> dict[str, Any]:
+        form = {name: values[0] for name, values in parse_qs((await request.body()).decode()).items()}
+        granted = self.codes.pop(form["code"])
+        digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+        assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == granted["challenge"]
+        return {
+            "access_token": self.sign(granted["sub"], granted["groups"]),
+            "token_type": "Bearer",
+            "expires_in": 600,
+        }
+
+    def sign(self, person: str, groups: list[str], **other: Any) -> str:
+        claims = {"iss": self.url, "aud": AUDIENCE, "sub": person, "exp": time.time() + 600, "groups": groups}
+        claims |= {"engram": {"tenant": "local", "scopes": SCOPES}} | other
+        return jwt.encode(claims, self.key, "RS256", {"kid": "1"})
+
+
+class Memory:
+    """What a client keeps between requests."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[IdentityProvider]:
+    made = IdentityProvider()
+    with LiveServer(made.app) as served:
+        made.url = served.url
+        yield made
+
+
+@pytest.fixture(scope="module")
+def guarded(
+    settings: Settings, own: Servers, heavy: Heavy, provider: IdentityProvider
+) -> Iterator[tuple[Application, str]]:
+    """A service that needs keys or tokens of the provider, with the wages in it; its address."""
+    given = {"jwt_issuer": provider.url, "jwt_audience": AUDIENCE, "jwt_keys_url": f"{provider.url}/keys"}
+    services = Application(settings.model_copy(update={"access": "keys"} | given), own, consumer="login")
+    services.models.embedder, services.models.language = heavy
+    key = services.auth.access_keys.make(
+        LOCAL, AccessKeyRequest(name="boss", scopes={"*": ["admin", "ingest"]})
+    ).key
+    with LiveServer(create_app(services)) as served:
+        with Engram(served.url, collection="wages", key=key) as boss:
+            boss.ingest(
+                [
+                    {"id": "hours", "text": "The office in Warsaw opens at eight.", "readers": None},
+                    {"id": "wage", "text": "Marie Curie earns 7,000 crowns.", "readers": ["group:hr"]},
+                ]
+            )
+        services.jobs.runner.run_ready()
+        yield services, served.url
+    services.close()
+
+
+@pytest.fixture
+def address(guarded: tuple[Application, str], provider: IdentityProvider) -> Iterator[str]:
+    """Of a running ``engram-mcp`` that asks for a login."""
+    port = free_port()
+    command = str(Path(sys.executable).with_name("engram-mcp"))
+    flags = ["--url", guarded[1], "--collection", "wages", "--http", str(port), "--login", provider.url]
+    process = Popen([command, *flags], env=drop_settings() | {"ENGRAM_ACCESS_KEY": "engram_never_sent"})
+    base = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(int(PATIENCE_SECONDS / 0.1)):
+            try:
+                httpx.get(base)
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        yield f"{base}/mcp"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+async def act(
+    address: str, provider: IdentityProvider, person: str, group: str, story: Callable[[Client], Awaitable[Any]]
+) -> Any:
+    """What a story gives to somebody who logs in first."""
+    shown: list[str] = []
+
+    async def open_browser(url: str) -> None:
+        provider.person, provider.groups = person, [group]
+        async with httpx.AsyncClient() as browser:
+            shown.append((await browser.get(url)).headers["location"])
+
+    async def come_back() -> AuthorizationCodeResult:
+        said = parse_qs(urlparse(shown[-1]).query)
+        return AuthorizationCodeResult(code=said["code"][0], state=said["state"][0])
+
+    metadata = OAuthClientMetadata(
+        redirect_uris=[AnyUrl(REDIRECT)], client_name="an agent", token_endpoint_auth_method="none"
+    )
+    login = OAuthClientProvider(address, metadata, Memory(), open_browser, come_back)
+    async with (
+        httpx2.AsyncClient(auth=login, timeout=30) as http,
+        Client(streamable_http_client(address, http_client=http)) as agent,
+    ):
+        return await story(agent)
+
+
+async def call(agent: Client, tool: str, **arguments: Any) -> Any:
+    result = await agent.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+async def ask(agent: Client) -> list[str]:
+    found = await call(agent, "ask", question="What does Marie Curie earn?")
+    return sorted(passage["passage_id"] for passage in found["passages"])
+
+
+def test_each_caller_finds_what_the_caller_may_read(
+    address: str, guarded: tuple[Application, str], provider: IdentityProvider
+) -> None:
+    services = guarded[0]
+
+    async def run_story() -> None:
+        assert await act(address, provider, "ana", "hr", ask) == ["hours", "wage"]
+        assert await act(address, provider, "bo", "staff", ask) == ["hours"]
+
+        async def judge(agent: Client) -> Any:
+            found = await call(agent, "ask", question="When does the office open?")
+            helped = [found["passages"][0]["sentences"][0]["sentence_id"]]
+            return await call(agent, "judge", query_id=found["query_id"], helped=helped)
+
+        async def remember(agent: Client) -> Any:
+            keeping = asyncio.create_task(call(agent, "remember", text="Titan has lakes of methane."))
+            while not keeping.done():
+                await asyncio.to_thread(services.jobs.runner.run_ready)
+                await asyncio.sleep(0.05)
+            return (await keeping)["passage_id"]
+
+        assert (await act(address, provider, "bo", "staff", judge))["feedback_id"]
+        kept = await act(address, provider, "bo", "staff", remember)
+
+        async def fetch(agent: Client) -> bool:
+            return not (await agent.call_tool("fetch", {"id": kept})).is_error
+
+        assert await act(address, provider, "bo", "sales", fetch)
+        assert not await act(address, provider, "ana", "staff", fetch)
+
+    asyncio.run(run_story())
+
+
+def test_who_has_not_logged_in_is_told_where(address: str, provider: IdentityProvider) -> None:
+    asked = httpx.post(address, json={})
+    assert asked.status_code == 401
+    metadata = address.replace("/mcp", "/.well-known/oauth-protected-resource/mcp")
+    assert f'resource_metadata="{metadata}"' in asked.headers["www-authenticate"]
+    described = httpx.get(metadata).json()
+    assert (described["resource"], described["authorization_servers"]) == (address, [provider.url])
+
+
+def test_other_tokens_are_refused(
+    address: str, guarded: tuple[Application, str], provider: IdentityProvider, settings: Settings
+) -> None:
+    key = guarded[0].auth.access_keys.make(LOCAL, AccessKeyRequest(name="key", scopes={"*": ["admin"]})).key
+    refused = {
+        "nonsense": "nonsense",
+        "an access key": key,
+        "of another audience": provider.sign("ana", [], aud="elsewhere"),
+        "expired": provider.sign("ana", [], exp=time.time() - 600),
+        "of another issuer": provider.sign("ana", [], iss="http://elsewhere"),
+    }
+    for what, token in refused.items():
+        answer = httpx.post(address, json={}, headers={"authorization": f"Bearer {token}"})
+        assert answer.status_code == 401, what
+
+
+@pytest.mark.parametrize("flags", [[], ["--http", "1", "--as", "user:ana"]])
+def test_a_login_goes_with_http_alone(flags: list[str]) -> None:
+    command = str(Path(sys.executable).with_name("engram-mcp"))
+    process = Popen([command, "--login", "http://127.0.0.1:1", *flags], env=drop_settings())
+    assert process.wait(PATIENCE_SECONDS) == 2
