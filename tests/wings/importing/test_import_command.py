@@ -61,18 +61,18 @@ def test_a_folder_is_imported_found_and_kept_in_step(cli: Cli, folder: Path, col
     assert best["metadata"]["source"] == "rivers.md"
     assert best["metadata"]["heading"] == ["Rhine"]
 
-    # A section went, a file went: the one by itself, the other when asked for.
+    # A section went, a file went: the one by itself, the other by a sync.
     (folder / "rivers.md").write_text("# Rivers\n\nThe Danube is long.\n")
     (folder / "towns.csv").unlink()
     again = cli("import", str(folder), "-c", collection)
-    assert "no longer in the folder (--delete removes them): towns.csv" in again.stdout
+    assert "no longer in the folder (`engram sync` deletes them): towns.csv" in again.stdout
     assert ids(cli, collection) == ["deep/lakes.html#1", "rivers.md#1", "towns.csv#b"]
     renamed = folder.rename(folder.with_name("renamed"))
     for _ in range(2):  # documents of a folder with an earlier name stay in its reach
-        assert "(--delete removes them): towns.csv" in cli("import", str(renamed), "-c", collection).stdout
-    told = json.loads(cli("import", str(renamed), "-c", collection, "--delete", "--json").stdout)
-    assert (told["removed"], told["orphans"]) == (["towns.csv"], [])
-    assert told["jobs"][0]["unchanged"] == 2
+        told = json.loads(cli("import", str(renamed), "-c", collection, "--json").stdout)
+        assert told["orphans"] == ["towns.csv"]
+        assert told["jobs"][0]["unchanged"] == 2
+    assert cli("sync", str(renamed), "-c", collection).stdout == "2 files: 1 deleted\n"
     assert ids(cli, collection) == ["deep/lakes.html#1", "rivers.md#1"]
 
 
@@ -83,7 +83,7 @@ def test_unreadable_file_neither_stops_the_import_nor_deletes_passages(
     before = ids(cli, collection)
     (folder / "towns.csv").write_text("id,text\n")
     (folder / "more.txt").write_text("The Elbe rises in the Giant Mountains.")
-    done = cli("import", str(folder), "-c", collection, "--delete")
+    done = cli("import", str(folder), "-c", collection)
     assert done.returncode == 1
     assert "towns.csv has no text." in done.stderr
     assert ids(cli, collection) == sorted([*before, "more.txt#1"])

@@ -213,10 +213,9 @@ def test_many_deletions_wait_for_a_word(cli: Cli, folder: Path, collection: str)
         "delete: towns.txt",
         "1 files: 3 deleted",
     ]
-    for command in (("sync",), ("import", "--delete")):
-        done = cli(*command, str(folder), "-c", collection)
-        assert done.returncode == 1
-        assert "nothing is deleted: 3 of 4 documents are no longer in the folder." in done.stderr
+    done = cli("sync", str(folder), "-c", collection)
+    assert done.returncode == 1
+    assert "nothing is deleted: 3 of 4 documents are no longer in the folder." in done.stderr
     assert len(list_passages(cli, collection)) == 4
     assert sync(cli, folder, collection, "--allow-mass-deletion")["deleted"] == [
         "lakes.txt",

@@ -1,7 +1,8 @@
 """Choose who may read what is imported."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,43 +14,109 @@ from engram.wings.importing.cli.collection_documents import count_restricted, li
 if TYPE_CHECKING:
     from engram.wings.importing.conversion.folder import SourceFile
     from engram.wings.importing.conversion.reader_rules import ReaderRules, ReadersOf
+    from engram.wings.importing.sources.source import Source
 
 Field = dict[str, list[str] | None]
 
 
+class DefaultReaders(StrEnum):
+    """Who reads a document that no rule names."""
+
+    NOBODY = "nobody"
+    EVERYONE = "everyone"
+
+
 @dataclass(frozen=True)
-class ChosenReaders:
-    """The readers of what is imported: as rules files say, else as the command says.
+class ReadersOptions:
+    """Options of a command about readers.
 
     Attributes:
-        given: by the command.
+        readers: names, or the path of a manifest.
+        default: of documents that neither a rule nor the manifest names.
+    """
+
+    readers: str | None = None
+    default: DefaultReaders | None = None
+
+    def read(self) -> "tuple[ReadersOf | None, dict[str, ReadersOf] | None]":
+        """Return the given readers and the manifest; at most one of them is there.
+
+        Raises:
+            InvalidRequestError: the readers are neither names nor a manifest, or the default is missing or one too
+                many.
+        """
+        from engram.wings.importing.conversion.reader_rules import parse_readers
+        from engram.wings.importing.sources.readers_manifest import read_manifest
+
+        if self.readers is None:
+            return None, None
+        try:
+            given = parse_readers(self.readers)
+        except ValueError as error:
+            if not Path(self.readers).is_file():
+                raise InvalidRequestError(f"--readers: {error}.") from error
+            if self.default is None:
+                raise InvalidRequestError(
+                    f"Who reads what {self.readers} does not name? Give --default-readers nobody, or everyone."
+                ) from error
+            return None, read_manifest(Path(self.readers))
+        if self.default is not None:
+            raise InvalidRequestError("--default-readers is for a manifest or rules; --readers names them here.")
+        return given, None
+
+
+@dataclass(frozen=True)
+class ChosenReaders:
+    """The readers of what is imported: as rules files and a manifest say, else as the command says.
+
+    Attributes:
+        given: by the command for all documents that no rule names.
+        rules: of rules files.
+        default: of documents that neither a rule nor the manifest names.
+        manifest: document -> readers; None: there is none.
         closed: names of new documents that nobody may read, as nothing says who may.
     """
 
     given: "ReadersOf | None"
     rules: "ReaderRules"
+    default: "ReadersOf"
+    manifest: "Mapping[str, ReadersOf] | None" = None
     closed: frozenset[str] = frozenset()
 
     @classmethod
-    def prepare(cls, option: str | None, files: Sequence["SourceFile"]) -> "ChosenReaders":
-        """Read the option and the rules, and say which files below rules no rule matches.
+    def prepare(
+        cls,
+        options: ReadersOptions,
+        files: Sequence["SourceFile"],
+        source: "Source",
+        left_out: Set[str] = frozenset(),
+    ) -> "ChosenReaders":
+        """Read the options and the rules, and say which files none of them names.
+
+        Args:
+            left_out: names of files that make no document, which a manifest may name.
 
         Raises:
-            InvalidRequestError: the option or a rules file cannot be read.
+            InvalidRequestError: an option, the manifest or a rules file cannot be read, or the manifest names a
+                document that is not there.
         """
         from engram.wings.importing.conversion.notes import list_some
-        from engram.wings.importing.conversion.reader_rules import FILE, ReaderRules, parse_readers
+        from engram.wings.importing.conversion.reader_rules import FILE, NOBODY, parse_readers
 
-        try:
-            given = None if option is None else parse_readers(option)
-        except ValueError as error:
-            raise InvalidRequestError(f"--readers: {error}.") from error
-        rules = ReaderRules.read([file.path for file in files])
-        unruled = [file.name for file in files if rules.is_unruled(file.path)]
-        if unruled:
-            default = "nobody" if option is None else option
-            complain(f"read by {default}, as no line of {FILE} names them: {list_some(unruled)}")
-        return cls(given, rules)
+        given, manifest = options.read()
+        rules = source.read_rules(files)
+        default = options.default or (options.readers if given is not None else None) or NOBODY
+        unnamed = {FILE: [file.name for file in files if rules.is_unruled(file.path)]}
+        if manifest is not None:
+            names = {file.name for file in files}
+            absent = sorted(manifest.keys() - names - left_out)
+            if absent:
+                raise InvalidRequestError(f"{options.readers} names what is not there: {list_some(absent)}.")
+            unnamed[str(options.readers)] = sorted(names - manifest.keys())
+        for place, listed in unnamed.items():
+            if listed:
+                complain(f"read by {default}, as no line of {place} names them: {list_some(listed)}")
+        return cls(given, rules, parse_readers(default), manifest)
 
     def close_new(self, client: Client, collection: str, files: Sequence["SourceFile"]) -> "ChosenReaders":
         """Close files that are new to a folder whose documents have readers, while nothing says who may read them.
@@ -82,9 +149,11 @@ class ChosenReaders:
 
     def find(self, file: "SourceFile") -> Field:
         """Return field ``readers`` of a document, if anything is said of it."""
-        from engram.wings.importing.conversion.reader_rules import ReadersOf
-
-        chosen = self.rules.find(file.path, self.given or ReadersOf(())) or self.given
+        chosen = self.rules.find(file.path, self.default)
+        if self.manifest is not None:
+            named = self.manifest.get(file.name, self.default)
+            chosen = named if chosen is None else named.intersect(chosen)
+        chosen = chosen or self.given
         if chosen is None:
             return {}
         return {"readers": None if chosen.readers is None else list(chosen.readers)}

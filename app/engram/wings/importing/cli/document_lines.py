@@ -8,11 +8,12 @@ import typer
 
 from engram.cli.terminal import complain
 from engram.context.errors import InvalidRequestError
-from engram.wings.importing.cli.chosen_readers import ChosenReaders
+from engram.wings.importing.cli.chosen_readers import ChosenReaders, DefaultReaders
 
 if TYPE_CHECKING:
     from engram.wings.importing.conversion.converter import Converter
     from engram.wings.importing.conversion.folder import Listing, SourceFile
+    from engram.wings.importing.sources.source import Source
 
 SIZE = 1_200  # as engram.wings.importing.conversion.chunks, which only these commands need to import
 OVERLAP = 200
@@ -35,8 +36,13 @@ ReadersOption = Annotated[
         "--readers",
         help="Who may read the passages: user:ana, group:hr with commas between, `everyone` or `nobody`. A line of "
         "a file `.engram-readers` has precedence; what no line names there is read by nobody without this option. "
-        "Where there is neither, passages keep their readers.",
+        "Or a file of JSON that names the readers of each document. Where there is neither, passages keep their "
+        "readers.",
     ),
+]
+DefaultReadersOption = Annotated[
+    DefaultReaders | None,
+    typer.Option("--default-readers", help="Who may read what neither a rule nor the file of readers names."),
 ]
 
 
@@ -44,6 +50,7 @@ class DocumentLines:
     """Writes documents, each with its passages.
 
     Args:
+        source: reads the files.
         strict: whether a file fails whose passages differ from its plain text.
 
     Attributes:
@@ -55,6 +62,7 @@ class DocumentLines:
     def __init__(
         self,
         lines: IO[bytes],
+        source: "Source",
         converter: "Converter",
         readers: ChosenReaders,
         size: int,
@@ -63,6 +71,7 @@ class DocumentLines:
         strict: bool = False,
     ) -> None:
         self._lines = lines
+        self._source = source
         self._converter = converter
         self._readers = readers
         self._size = size
@@ -75,15 +84,13 @@ class DocumentLines:
     def write(self, file: "SourceFile") -> None:
         """Write a document and its passages, all or none; a file that cannot be read costs a line."""
         from engram.wings.importing.conversion.documents import UnreadableError
-        from engram.wings.importing.conversion.formats import find_kind
 
         try:
-            with file.path.open("rb") as opened:
-                data = opened.read(
-                    self._converter.limits.file_bytes + 1
-                )  # one more than it may have, which is refused
-            kind = find_kind(file.path.name)
-            conversion = self._converter.convert(file.name, data, kind=kind, size=self._size, overlap=self._overlap)
+            # one byte more than a file may have, which is refused
+            content = self._source.read(file, self._converter.limits.file_bytes + 1)
+            conversion = self._converter.convert(
+                file.name, content.data, kind=content.kind, size=self._size, overlap=self._overlap
+            )
         except (UnreadableError, OSError) as error:
             complain_unreadable(file, error)
             self.failed.add(file.name)
@@ -96,7 +103,8 @@ class DocumentLines:
             return
         self.sources.add(file.name)
         self.passages += len(conversion.passages)
-        self._write_line(conversion.describe(file.name, data, file.folder))
+        version = {} if content.digest is None else {"digest": content.digest}
+        self._write_line(conversion.describe(file.name, content.data, file.folder) | version)
         readers = self._readers.find_for_writing(file)
         for passage in conversion.passages:
             self._write_line(passage.as_json(file.name) | readers)
@@ -140,6 +148,8 @@ def complain_left_out(listed: "Listing") -> None:
         complain(f"left alone, being empty: {_format_names(listed.empty)}")
     if listed.twins:
         complain(f"not read, as another file has the same name in Unicode: {_format_names(listed.twins)}")
+    for note in listed.notes:
+        complain(note)
     if listed.unreadable:
         complain(f"cannot be entered: {_format_names(listed.unreadable)}")
     if not listed.sources:

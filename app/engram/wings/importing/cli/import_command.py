@@ -25,11 +25,12 @@ from engram.cli.terminal import (
     say_json,
 )
 from engram.context.errors import InvalidRequestError
-from engram.wings.importing.cli.chosen_readers import ChosenReaders
-from engram.wings.importing.cli.collection_documents import delete_document, list_documents
+from engram.wings.importing.cli.chosen_readers import ChosenReaders, ReadersOptions
+from engram.wings.importing.cli.collection_documents import list_documents
 from engram.wings.importing.cli.document_lines import (
     OVERLAP,
     SIZE,
+    DefaultReadersOption,
     DocumentLines,
     OverlapOption,
     PrefixOption,
@@ -39,16 +40,15 @@ from engram.wings.importing.cli.document_lines import (
     check_sizes,
     complain_left_out,
 )
-from engram.wings.importing.cli.folder_sync import FolderComparison, hash_file
-from engram.wings.importing.cli.mass_deletion import AllowOption, confirm
+from engram.wings.importing.cli.source_sync import FolderComparison
 
 if TYPE_CHECKING:
     from engram.wings.importing.conversion.folder import Listing, SourceFile
+    from engram.wings.importing.sources.local_files import LocalFiles
 
 REPORTS = {
     "renamed": "under another name now",
-    "removed": "deleted, being no longer in the folder",
-    "orphans": "no longer in the folder (--delete removes them)",
+    "orphans": "no longer in the folder (`engram sync` deletes them)",
 }
 
 
@@ -62,12 +62,9 @@ def import_(
         str | None, typer.Option(help="What the document of one file is called, instead of by its path.")
     ] = None,
     prefix: PrefixOption = "",
-    delete: Annotated[
-        bool, typer.Option("--delete", help="Delete documents of files that the folders no longer have.")
-    ] = False,
-    allow_mass_deletion: AllowOption = False,
     strict: StrictOption = False,
     readers: ReadersOption = None,
+    default_readers: DefaultReadersOption = None,
     encoder: EncoderOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the passages to this file, for `engram ingest`; send nothing.")
@@ -84,16 +81,19 @@ def import_(
     """
     from engram.wings.importing.conversion.converter import Converter
     from engram.wings.importing.conversion.import_limits import PATIENT
+    from engram.wings.importing.sources.local_files import LocalFiles
 
     check_sizes(size, overlap)
-    files, listed = _choose_files(paths, source, prefix, None if out else (url, collection))
-    chosen = ChosenReaders.prepare(readers, files)
+    local = LocalFiles(paths)
+    files, listed = _choose_files(local, source, prefix, None if out else (url, collection))
+    options = ReadersOptions(readers, default_readers)
+    chosen = ChosenReaders.prepare(options, files, local, listed.list_left_out())
     if out is None:
         with open_client(url) as client:
             chosen = chosen.close_new(client, collection, files)
     with tempfile.TemporaryFile() if out is None else out.open("wb") as lines:
         with Converter(PATIENT) as converter:
-            read = DocumentLines(lines, converter, chosen, size, overlap, strict=strict)
+            read = DocumentLines(lines, local, converter, chosen, size, overlap, strict=strict)
             for file in files:
                 read.write(file)
         say_or_complain = complain if as_json else say
@@ -102,7 +102,7 @@ def import_(
         )
         good = not listed.unreadable and not listed.twins and not read.failed
         if out is None and read.passages:
-            folders = _ImportedFolders.prepare(collection, files)
+            folders = _ImportedFolders.prepare(local, collection, files)
             with open_client(url) as client:
                 absent = folders.find_absent(client)
                 for name, digest in absent.items():
@@ -113,9 +113,6 @@ def import_(
                 report = {}
                 if is_complete(job):
                     report = folders.settle(client, absent)
-                    if delete and not listed.unreadable:
-                        may = {"allowed": allow_mass_deletion, "may_ask": not as_json}
-                        good &= folders.delete(client, report, **may)
             if as_json:
                 say_json({"jobs": [job], **report, "failed": sorted(read.failed)})
             else:
@@ -126,21 +123,21 @@ def import_(
 
 
 def _choose_files(
-    paths: list[Path], source: str | None, prefix: str, destination: tuple[str | None, str] | None
+    local: "LocalFiles", source: str | None, prefix: str, destination: tuple[str | None, str] | None
 ) -> tuple[list["SourceFile"], "Listing"]:
     """The files, named as their documents, and what the folders have beside them.
 
     Args:
         destination: URL and collection; None: nothing is sent.
     """
-    from engram.wings.importing.conversion.folder import check_names, escape_name, list_files
+    from engram.wings.importing.conversion.folder import check_names, escape_name
     from engram.wings.importing.conversion.known_documents import name_file
 
-    listed = list_files(paths, prefix)
+    listed = local.list_files(prefix, tuple)
     complain_left_out(listed)
     files = list(listed.sources)
     if source is not None:
-        if len(paths) != 1 or paths[0].is_dir() or prefix:
+        if len(files) != 1 or files[0].folder or prefix:
             raise InvalidRequestError("--source names the document of one file, without --prefix.")
         files = [replace(files[0], name=escape_name(source))]
     elif destination is not None and not prefix and not all(file.folder for file in files):
@@ -156,22 +153,21 @@ def _choose_files(
 class _ImportedFolders:
     """The folders of an import, and the names of all its files."""
 
-    collection: str
     comparisons: Sequence[FolderComparison]
     names: Set[str]
 
     @classmethod
-    def prepare(cls, collection: str, files: Sequence["SourceFile"]) -> "_ImportedFolders":
+    def prepare(cls, local: "LocalFiles", collection: str, files: Sequence["SourceFile"]) -> "_ImportedFolders":
         """Hash the files of folders; one that cannot be read has no hash."""
         documents: dict[str, list[dict[str, Any]]] = {}
         for file in files:
             if file.folder is not None:
                 digest = None
                 with contextlib.suppress(OSError):  # the import named it
-                    digest = hash_file(file.path)
+                    digest = local.find_digest(file)
                 documents.setdefault(file.folder, []).append({"source": file.name, "digest": digest})
-        comparisons = [FolderComparison(folder, collection, listed) for folder, listed in documents.items()]
-        return cls(collection, comparisons, {file.name for file in files})
+        comparisons = [FolderComparison(local, folder, collection, listed) for folder, listed in documents.items()]
+        return cls(comparisons, {file.name for file in files})
 
     def find_absent(self, client: Client) -> dict[str, str | None]:
         """Documents that the folders no longer have -> hash of their file, if it has another name now."""
@@ -187,17 +183,7 @@ class _ImportedFolders:
         """Settle the absent documents, and return what became of them."""
         left = self.find_absent(client) if absent else {}
         orphans = sorted(source for source, digest in left.items() if digest is None)
-        return {"renamed": sorted(set(absent) - left.keys()), "orphans": orphans, "removed": []}
-
-    def delete(self, client: Client, report: dict[str, list[str]], *, allowed: bool, may_ask: bool) -> bool:
-        """Delete the documents that no file has, and say so in the report; whether that was allowed."""
-        orphans = report["orphans"]
-        if not confirm(len(orphans), len(self.names), allowed=allowed, may_ask=may_ask):
-            return False
-        for source in orphans:
-            delete_document(client, self.collection, source)
-        report |= {"orphans": [], "removed": orphans}
-        return True
+        return {"renamed": sorted(set(absent) - left.keys()), "orphans": orphans}
 
 
 def _say_report(report: Mapping[str, list[str]]) -> None:

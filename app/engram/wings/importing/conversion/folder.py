@@ -21,9 +21,10 @@ class SourceFile:
     """A file to read.
 
     Attributes:
+        path: where it lies; of a file elsewhere: its path below the source, which counts as ``/``.
         name: the document's name: the prefix and the path below the imported folder, with slashes; of a file that
             was named itself, the prefix and its own name. See ``escape_name``.
-        folder: the folder that was imported; None: the file was named itself.
+        folder: the folder or address that was imported; None: the file was named itself.
     """
 
     path: Path
@@ -43,6 +44,7 @@ class Listing:
         locks: names of files that were named themselves and only mark a file that Office has open.
         empty: names of files without content; they make no document.
         twins: names of files that another file of the folder has too, as Unicode composes them; only one is read.
+        notes: what else is left out, a line each.
     """
 
     sources: tuple[SourceFile, ...]
@@ -52,6 +54,11 @@ class Listing:
     locks: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     twins: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def list_left_out(self) -> set[str]:
+        """Return the names of files that are there and make no document."""
+        return {*self.others, *self.outside, *self.locks, *self.empty, *self.twins}
 
 
 def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
@@ -95,7 +102,7 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
                 sources.append(source)
             else:
                 others.append(source.name)
-    sources, twins = _part_twins(sources)
+    sources, twins = part_twins(sources)
     return Listing(
         tuple(sources),
         tuple(others),
@@ -121,7 +128,7 @@ def check_names(sources: Sequence[SourceFile]) -> None:
         )
 
 
-def _part_twins(sources: Sequence[SourceFile]) -> tuple[list[SourceFile], list[SourceFile]]:
+def part_twins(sources: Sequence[SourceFile]) -> tuple[list[SourceFile], list[SourceFile]]:
     """Part the files from those of one folder that would make the same document; a composed name goes first."""
     chosen: dict[tuple[str | None, str], SourceFile] = {}
     twins: list[SourceFile] = []

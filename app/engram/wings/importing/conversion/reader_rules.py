@@ -3,7 +3,7 @@
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,13 +62,15 @@ class RulesFile:
         rule = self._decide(escape_name(path.relative_to(self.folder).as_posix()))
         return None if rule is None else rule.readers
 
-    def check(self) -> None:
+    def check(self, names: Sequence[str]) -> None:
         """Go on only if each rule decides for something that is there.
+
+        Args:
+            names: paths of all files and folders below the folder; those of folders end with a slash.
 
         Raises:
             InvalidRequestError: a rule matches nothing, or later lines match all that it matches.
         """
-        names = list(_walk_names(self.folder))
         deciding = {rule.line for name in names if (rule := self._decide(name)) is not None}
         for rule in self.rules:
             if rule.line in deciding:
@@ -112,8 +114,26 @@ class ReaderRules:
         rules = (_read_file(folder) for folder in sorted(folders))
         files = {one.folder: one for one in rules if one is not None}
         for one in files.values():
-            one.check()
+            one.check(list(_walk_names(one.folder)))
         return cls(files, places)
+
+    @classmethod
+    def parse(cls, texts: Mapping[Path, bytes], names: Sequence[str], paths: Iterable[Path]) -> "ReaderRules":
+        """Parse the rules files of a source that is no folder of this machine. Its top counts as ``/``.
+
+        Args:
+            texts: folder -> content of its rules file.
+            names: as ``RulesFile.check``, below the top.
+            paths: of the files that make documents.
+
+        Raises:
+            InvalidRequestError: as ``read``.
+        """
+        files = {folder: _parse_file(folder, text) for folder, text in texts.items()}
+        for folder, one in files.items():
+            above = f"{folder.as_posix()}/".lstrip("/")
+            one.check([name.removeprefix(above) for name in names if name != above and name.startswith(above)])
+        return cls(files, {path: (path,) for path in paths})
 
     def find(self, path: Path, default: ReadersOf) -> ReadersOf | None:
         """Return the readers of a file; None: neither its folder nor one above has rules.
@@ -182,9 +202,17 @@ def _read_file(folder: Path) -> RulesFile | None:
             return None
         if not path.is_file():
             raise InvalidRequestError(f"{path}: is no file that can be read.")
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        data = path.read_bytes()
+    except OSError as error:
         raise InvalidRequestError(f"{path}: cannot be read: {error}.") from error
+    return _parse_file(folder, data)
+
+
+def _parse_file(folder: Path, data: bytes) -> RulesFile:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidRequestError(f"{folder / FILE}: cannot be read: {error}.") from error
     rules = []
     for number, line in enumerate(_LINE_END.split(text), start=1):
         if line.strip() and not line.lstrip().startswith("#"):
@@ -213,9 +241,20 @@ def _check_misnamed(folder: Path) -> None:
     except PermissionError:  # a folder above the imported ones: whether it has the file itself could be seen
         return
     for name in names:
-        is_alike = re.sub(r"[\W_]", "", name).casefold().startswith("engramreaders")
-        if is_alike and (name.startswith(".") or Path(name).suffix in ("", ".txt")) and (folder / name).is_file():
-            raise InvalidRequestError(f"{escape_name(str(folder / name))}: rules are in {FILE}. Rename it.")
+        if (folder / name).is_file():
+            check_rules_name(folder / name)
+
+
+def check_rules_name(path: Path) -> None:
+    """Refuse the name of a file that is meant as a rules file and would be none.
+
+    Raises:
+        InvalidRequestError: it is such a name.
+    """
+    name = path.name
+    is_alike = re.sub(r"[\W_]", "", name).casefold().startswith("engramreaders")
+    if is_alike and name != FILE and (name.startswith(".") or path.suffix in ("", ".txt")):
+        raise InvalidRequestError(f"{escape_name(str(path))}: rules are in {FILE}. Rename it.")
 
 
 def _walk_names(folder: Path) -> Iterator[str]:

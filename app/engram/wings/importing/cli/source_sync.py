@@ -1,19 +1,24 @@
-"""A folder whose documents are brought in step with it."""
+"""A source whose documents are brought in step with it."""
 
+import functools
 import io
 import tempfile
-from collections.abc import Mapping, Sized
+from collections.abc import Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from engram.cli.http_client import Client, ClientError
 from engram.cli.ingest_commands import ingest_stream, is_complete
 from engram.cli.terminal import complain, say, say_json
 from engram.wings.importing.cli import mass_deletion
-from engram.wings.importing.cli.chosen_readers import ChosenReaders
-from engram.wings.importing.cli.collection_documents import change_document, compare_documents, delete_document
+from engram.wings.importing.cli.chosen_readers import ChosenReaders, ReadersOptions
+from engram.wings.importing.cli.collection_documents import (
+    change_document,
+    compare_documents,
+    delete_document,
+    list_documents,
+)
 from engram.wings.importing.cli.document_lines import (
     DocumentLines,
     complain_left_out,
@@ -22,17 +27,23 @@ from engram.wings.importing.cli.document_lines import (
 
 if TYPE_CHECKING:
     from engram.wings.importing.conversion.folder import Listing, SourceFile
+    from engram.wings.importing.sources.source import Source
 
 
 @dataclass
 class SyncReport:
-    """The work of a run, by the names of documents."""
+    """The work of a run, by the names of documents.
+
+    Attributes:
+        missing: documents that the source has no longer, which the next run deletes unless they are back.
+    """
 
     files: int
     uploaded: list[str] = field(default_factory=list)
     moved: list[dict[str, str]] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     jobs: list[dict[str, Any]] = field(default_factory=list)
     is_good: bool = True
@@ -44,6 +55,7 @@ class SyncReport:
             "moved": self.moved,
             "changed": self.changed,
             "deleted": self.deleted,
+            "missing": self.missing,
             "failed": self.failed,
         }
         done = [f"{len(names)} {name}" for name, names in counts.items() if names]
@@ -51,7 +63,7 @@ class SyncReport:
 
     def has_changes(self) -> bool:
         """Whether the run changed or missed anything."""
-        return not self.is_good or bool(self.uploaded or self.moved or self.changed or self.deleted)
+        return not self.is_good or bool(self.uploaded or self.moved or self.changed or self.deleted or self.missing)
 
     def list_steps(self) -> list[str]:
         """A line for each document."""
@@ -60,6 +72,7 @@ class SyncReport:
             *(f"move: {move['before']} -> {move['source']}" for move in self.moved),
             *(f"change readers or folder: {name}" for name in self.changed),
             *(f"delete: {name}" for name in self.deleted),
+            *(f"delete in the next run: {name}" for name in self.missing),
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -74,6 +87,7 @@ class FolderComparison:
         documents: fields ``documents`` of the request: all that the folder has.
     """
 
+    source: "Source"
     folder: str
     collection: str
     documents: list[dict[str, Any]]
@@ -84,8 +98,8 @@ class FolderComparison:
         Documents that a folder with an earlier name no longer has become this folder's, so that they are named or
         deleted now or later.
         """
-        steps, earlier_folders = self._ask(client)
-        if earlier_folders:
+        steps, earlier_names = self._ask(client)
+        if earlier_names:
             for source in [*steps["delete"], *(move["before"] for move in steps["moved"])]:
                 change_document(client, self.collection, source, {"folder": self.folder})
         return steps
@@ -96,35 +110,70 @@ class FolderComparison:
 
     def _ask(self, client: Client) -> tuple[dict[str, Any], list[str]]:
         """The steps, and the names that the folder had before."""
+        missing = [] if self.source.missing_folder is None else [self.source.missing_folder]
         try:
-            steps = compare_documents(client, self.collection, self.folder, self.documents)
-            gone = [folder for folder in steps["folders"] if not Path(folder).is_dir()]
-            if gone:
-                steps = compare_documents(client, self.collection, self.folder, self.documents, gone)
+            steps = compare_documents(client, self.collection, self.folder, self.documents, missing)
+            earlier = self.source.choose_earlier_names(steps["folders"])
+            if earlier:
+                steps = compare_documents(
+                    client, self.collection, self.folder, self.documents, [*missing, *earlier]
+                )
         except ClientError as error:
             if error.extra.get("status_code") != HTTPStatus.NOT_FOUND:
                 raise
             new = sorted(one["source"] for one in self.documents if one["digest"] is not None)
             return {"upload": new, "moved": [], "changed": [], "delete": []}, []
-        return steps, gone
+        return steps, earlier
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A source as it was listed in a run, and what the collection has of it."""
+
+    listed: "Listing"
+    readers: ChosenReaders
+    documents: FolderComparison
+    missing_before: Collection[str]
+
+    @functools.cached_property
+    def files(self) -> Mapping[str, "SourceFile"]:
+        """The files by the names of their documents."""
+        return {file.name: file for file in self.listed.sources}
+
+    @functools.cached_property
+    def digests(self) -> Mapping[str, str | None]:
+        """Versions by the names of documents; None: the file cannot be read."""
+        return {one["source"]: one["digest"] for one in self.documents.documents}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the source was listed whole and all of its files can be read."""
+        return None not in self.digests.values() and not self.listed.unreadable
+
+    def part_missing(self, missing: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Part documents to delete from those that are missing for the first time."""
+        if self.documents.source.missing_folder is None:
+            return list(missing), []
+        now = [name for name in missing if name in self.missing_before]
+        return now, [name for name in missing if name not in self.missing_before]
 
 
 @dataclass
-class FolderSync:
-    """Brings the documents of a folder in step; may run again and again.
+class SourceSync:
+    """Brings the documents of a source in step; may run again and again.
 
     Attributes:
-        readers: of the command; None: it names none.
+        readers: of the command.
         quiet: whether results are printed as JSON only.
         allow_mass_deletion: whether many documents may be deleted without a question.
         strict: whether a file fails whose passages differ from its plain text.
         may_ask: whether somebody may be there to answer one.
     """
 
-    folder: Path
+    source: "Source"
     collection: str
     prefix: str
-    readers: str | None
+    readers: ReadersOptions
     size: int
     overlap: int
     encoder: str | None
@@ -132,7 +181,6 @@ class FolderSync:
     allow_mass_deletion: bool = False
     may_ask: bool = True
     strict: bool = False
-    _digests: dict[Path, tuple[tuple[int, int], str]] = field(default_factory=dict)
 
     def say(self, report: SyncReport) -> None:
         """Print what a run did."""
@@ -147,10 +195,10 @@ class FolderSync:
         Raises:
             ClientError, InvalidRequestError: as ``run``.
         """
-        _, _, _, comparison, report = self._compare(client)
-        steps = comparison.look(client)
-        report.uploaded, report.changed, report.deleted = steps["upload"], steps["changed"], steps["delete"]
-        report.moved = steps["moved"]
+        comparison, report = self._compare(client)
+        steps = comparison.documents.look(client)
+        report.uploaded, report.changed, report.moved = steps["upload"], steps["changed"], steps["moved"]
+        report.deleted, report.missing = comparison.part_missing(steps["delete"])
         report.is_good &= not report.failed
         return report
 
@@ -159,76 +207,59 @@ class FolderSync:
 
         Raises:
             ClientError: the service refused something or could not be reached. What was done stays.
-            InvalidRequestError: the folder has nothing to import, or its rules of readers cannot be read.
+            InvalidRequestError: the source cannot be listed, has nothing to import, or has rules of readers that
+                cannot be read.
         """
-        listed, files, readers, comparison, report = self._compare(client)
-        digests = {one["source"]: one["digest"] for one in comparison.documents}
-        steps = comparison.run(client)
-        renamed = self._move(client, steps["moved"], files, readers, report)
+        comparison, report = self._compare(client)
+        steps = comparison.documents.run(client)
+        renamed = self._move(client, steps["moved"], comparison, report)
         for name in steps["changed"]:
-            change_document(client, self.collection, name, self._describe(files[name], readers))
+            change_document(client, self.collection, name, self._describe(name, comparison))
             report.changed.append(name)
         uploads = sorted([*steps["upload"], *renamed.values()])
         if uploads:
             with tempfile.TemporaryFile() as lines:
-                missing = {before: digests[name] for before, name in renamed.items()}
+                missing = {before: comparison.digests[name] for before, name in renamed.items()}
                 missing |= dict.fromkeys(steps["delete"])
-                self._upload(client, lines, [files[name] for name in uploads], readers, missing, report)
+                self._upload(client, lines, uploads, comparison, missing, report)
             if report.jobs and (steps["delete"] or renamed):  # some of them were renamed
-                steps = comparison.run(client)
+                steps = comparison.documents.run(client)
         report.moved = [move for move in report.moved if move["source"] not in report.failed]
         report.is_good &= not report.failed
-        self._delete(
-            client, steps["delete"], report, is_whole=None not in digests.values() and not listed.unreadable
-        )
+        self._delete(client, steps["delete"], comparison, report)
         return report
 
-    def _compare(
-        self, client: Client
-    ) -> tuple["Listing", dict[str, "SourceFile"], ChosenReaders, FolderComparison, SyncReport]:
-        """List the folder and hash its files; the report names those that cannot be opened."""
-        from engram.wings.importing.conversion.folder import check_names, escape_name, list_files
+    def _compare(self, client: Client) -> tuple[_Comparison, SyncReport]:
+        """List the source and find the versions of its files; the report names those that cannot be read."""
+        from engram.wings.importing.conversion.folder import check_names
 
-        listed = list_files([self.folder], self.prefix)
+        list_known = functools.cache(lambda: list_documents(client, self.collection))
+        listed = self.source.list_files(self.prefix, list_known)
         complain_left_out(listed)
         check_names(listed.sources)
-        readers = ChosenReaders.prepare(self.readers, listed.sources)
+        readers = ChosenReaders.prepare(self.readers, listed.sources, self.source, listed.list_left_out())
         readers = readers.close_new(client, self.collection, listed.sources)
-        files = {file.name: file for file in listed.sources}
-        digests = {name: self._hash(file) for name, file in files.items()}
-        report = SyncReport(len(files), failed=sorted(name for name, digest in digests.items() if digest is None))
+        digests = {file.name: self._find_digest(file) for file in listed.sources}
+        report = SyncReport(len(digests), failed=sorted(name for name, digest in digests.items() if digest is None))
         report.is_good = not listed.unreadable and not listed.twins
-        manifest = [{"source": name, "digest": digests[name], **readers.find(file)} for name, file in files.items()]
-        return (
-            listed,
-            files,
-            readers,
-            FolderComparison(escape_name(str(self.folder)), self.collection, manifest),
-            report,
-        )
+        manifest = [
+            {"source": file.name, "digest": digests[file.name], **readers.find(file)} for file in listed.sources
+        ]
+        missing_folder = self.source.missing_folder
+        missing = {one.source for one in list_known() if one.folder == missing_folder} if missing_folder else set()
+        documents = FolderComparison(self.source, self.source.name, self.collection, manifest)
+        return _Comparison(listed, readers, documents, missing), report
 
-    def _hash(self, file: "SourceFile") -> str | None:
-        """Hash of a file as an import stores it; None, and a line, if it cannot be read."""
+    def _find_digest(self, file: "SourceFile") -> str | None:
+        """Version of a file; None, and a line, if it cannot be read."""
         try:
-            state = file.path.stat()
-            version = (state.st_mtime_ns, state.st_size)
-            known = self._digests.get(file.path)
-            if known is not None and known[0] == version:
-                return known[1]
-            digest = hash_file(file.path)
+            return self.source.find_digest(file)
         except OSError as error:
             complain_unreadable(file, error)
             return None
-        self._digests[file.path] = (version, digest)
-        return digest
 
     def _move(
-        self,
-        client: Client,
-        moves: list[dict[str, str]],
-        files: Mapping[str, "SourceFile"],
-        readers: ChosenReaders,
-        report: SyncReport,
+        self, client: Client, moves: list[dict[str, str]], comparison: _Comparison, report: SyncReport
     ) -> dict[str, str]:
         """Move documents whose files have their names still; return those to read again: before -> name.
 
@@ -237,38 +268,40 @@ class FolderSync:
         renamed: dict[str, str] = {}
         for move in moves:
             before, name = move["before"], move["source"]
-            if before.rpartition("/")[2] == name.rpartition("/")[2]:
-                change = {"source": name, **self._describe(files[name], readers)}
+            if before.rpartition("/")[2] == name.rpartition("/")[2] and not self.source.reads_moved:
+                change = {"source": name, **self._describe(name, comparison)}
                 change_document(client, self.collection, before, change)
             else:
                 renamed[before] = name
             report.moved.append(move)
         return renamed
 
-    def _describe(self, file: "SourceFile", readers: ChosenReaders) -> dict[str, Any]:
-        return {"folder": file.folder, **readers.find(file)}
+    def _describe(self, name: str, comparison: _Comparison) -> dict[str, Any]:
+        file = comparison.files[name]
+        return {"folder": file.folder, **comparison.readers.find(file)}
 
     def _upload(
         self,
         client: Client,
         lines: IO[bytes],
-        files: list["SourceFile"],
-        readers: ChosenReaders,
+        names: Sequence[str],
+        comparison: _Comparison,
         missing: Mapping[str, str | None],
         report: SyncReport,
     ) -> None:
         """Read and ingest files.
 
         Args:
-            missing: documents that may have become one of them -> digest of the file, if that is known.
+            missing: documents that may have become one of them -> version of the file, if that is known.
         """
         from engram.wings.importing.conversion.converter import Converter
         from engram.wings.importing.conversion.import_limits import PATIENT
 
         with Converter(PATIENT) as converter:
-            documents = DocumentLines(lines, converter, readers, self.size, self.overlap, strict=self.strict)
-            for file in files:
-                documents.write(file)
+            cut = self.size, self.overlap
+            documents = DocumentLines(lines, self.source, converter, comparison.readers, *cut, strict=self.strict)
+            for name in names:
+                documents.write(comparison.files[name])
         report.failed = sorted({*report.failed, *documents.failed})
         if not documents.sources:
             return
@@ -281,30 +314,21 @@ class FolderSync:
         report.uploaded = sorted(documents.sources - {move["source"] for move in report.moved})
         report.is_good &= is_complete(job)
 
-    def _delete(self, client: Client, sources: list[str], report: SyncReport, *, is_whole: bool) -> None:
+    def _delete(self, client: Client, missing: Sequence[str], comparison: _Comparison, report: SyncReport) -> None:
         """Delete documents, unless something before went wrong that may concern them."""
-        if not sources:
+        if not missing:
             return
-        if not is_whole or not all(map(is_complete, report.jobs)):
-            reason = "its job did not succeed" if is_whole else "not all files can be read"
-            complain(f"nothing is deleted, because {reason}; no longer in the folder: {len(sources)} documents")
+        if not comparison.is_whole or not all(map(is_complete, report.jobs)):
+            reason = "its job did not succeed" if comparison.is_whole else "not all files can be read"
+            complain(f"nothing is deleted, because {reason}; no longer in the folder: {len(missing)} documents")
             return
+        deleted, report.missing = comparison.part_missing(missing)
+        for source in report.missing:
+            change_document(client, self.collection, source, {"folder": self.source.missing_folder})
         allowed, may_ask = self.allow_mass_deletion, self.may_ask
-        if not mass_deletion.confirm(len(sources), report.files, allowed=allowed, may_ask=may_ask):
+        if not mass_deletion.confirm(len(deleted), report.files, allowed=allowed, may_ask=may_ask):
             report.is_good = False
             return
-        for source in sources:
+        for source in deleted:
             delete_document(client, self.collection, source)
             report.deleted.append(source)
-
-
-def hash_file(path: Path) -> str:
-    """Hash of a file as an import stores it.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
-    import hashlib
-
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,0 +1,1 @@
+"""Sources of documents: folders, file systems by address, websites."""

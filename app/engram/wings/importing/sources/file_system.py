@@ -1,0 +1,192 @@
+"""File systems by address, read by fsspec, such as ``s3://bucket/handbook``."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from engram.context.errors import InvalidRequestError, NotInstalledError
+from engram.wings.importing.conversion.folder import Listing, SourceFile, escape_name, is_left_out, part_twins
+from engram.wings.importing.conversion.formats import KINDS, find_kind
+from engram.wings.importing.conversion.reader_rules import FILE, ReaderRules, check_rules_name
+from engram.wings.importing.sources.source import FileContent, ListKnown, Source, load_library
+
+Result = TypeVar("Result")
+ETAGS = "ETag", "etag", "md5Hash"
+TIMES = "mtime", "LastModified", "last_modified", "modified", "updated", "created"
+RULES_BYTES = 1 << 20
+"""Bytes of a rules file at most."""
+
+
+class FileSystem(Source):
+    """Files below an address.
+
+    The version of a file is its ETag and size, or its path, size and time. A file that has neither is hashed.
+
+    Raises:
+        InvalidRequestError: the address is of no known kind, or nobody answers there.
+        NotInstalledError: a package that reads such addresses is not installed.
+    """
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme in ("file", "local"):
+            raise InvalidRequestError(f"{address}: name a folder of this machine by its path.")
+        self.name = escape_name(_hide_password(parts))
+        self._system, self._top = self._open(address, parts)
+        self._digests: dict[Path, str] = {}
+        self._names: list[str] = []
+        self._rules: list[Path] = []
+
+    def list_files(self, prefix: str, list_known: ListKnown) -> Listing:
+        """List the files below the address, without hidden ones and links."""
+        del list_known
+        prefix = f"{prefix.rstrip('/')}/" if prefix else ""
+        self._digests, self._names, self._rules = {}, [], []
+        self._system.invalidate_cache()
+        files: list[SourceFile] = []
+        left_out: dict[str, list[str]] = {"others": [], "outside": [], "empty": [], "unreadable": []}
+        folders = [Path("/")]
+        while folders:
+            folder = folders.pop()
+            try:
+                entries = self._list_folder(folder)
+            except OSError as error:
+                if folder == Path("/"):
+                    reason = "nothing is there" if isinstance(error, FileNotFoundError) else error
+                    raise InvalidRequestError(f"{self.name} cannot be listed: {reason}.") from error
+                left_out["unreadable"].append(escape_name(str(folder)))
+                continue
+            for path, entry in entries.items():
+                if entry["type"] == "directory" and not is_left_out(path.name):
+                    folders.append(path)
+                    self._names.append(escape_name(f"{path.relative_to('/').as_posix()}/"))
+                elif entry["type"] != "directory":
+                    self._add_file(path, entry, prefix, files, left_out)
+        chosen, twins = part_twins(sorted(files, key=lambda file: file.path))
+        return Listing(
+            tuple(chosen),
+            twins=tuple(file.name for file in twins),
+            **{kind: tuple(sorted(names)) for kind, names in left_out.items()},
+        )
+
+    def read_rules(self, files: Sequence[SourceFile]) -> ReaderRules:
+        """Read the rules files that were listed; those above the address do not count."""
+        try:
+            texts = {path.parent: self._read(path, RULES_BYTES) for path in self._rules}
+        except OSError as error:
+            raise InvalidRequestError(f"A file {FILE} of {self.name} cannot be read: {error}.") from error
+        return ReaderRules.parse(texts, self._names, [file.path for file in files])
+
+    def find_digest(self, file: SourceFile) -> str:
+        """Return the version as it was listed."""
+        if file.path not in self._digests:
+            self._digests[file.path] = hashlib.sha256(self._read(file.path)).hexdigest()
+        return self._digests[file.path]
+
+    def read(self, file: SourceFile, most_bytes: int) -> FileContent:
+        """Read a file."""
+        data = self._read(file.path, most_bytes)
+        return FileContent(data, find_kind(file.path.name), self.find_digest(file))
+
+    def _open(self, address: str, parts: SplitResult) -> tuple[Any, str]:
+        """The file system of an address, and the path in it."""
+        fsspec = load_library("fsspec")
+        transports = {"webdav": "https", "webdav+https": "https", "webdav+http": "http"}
+        try:
+            if parts.scheme in transports:
+                host = parts.netloc.rpartition("@")[2]
+                url = urlunsplit((transports[parts.scheme], host, parts.path, "", ""))
+                auth = (parts.username, parts.password or "") if parts.username else None
+                return fsspec.filesystem("webdav", base_url=url, auth=auth), ""
+            system, top = fsspec.core.url_to_fs(address, use_listings_cache=False)
+        except ImportError as error:
+            raise NotInstalledError(f"{self.name}: {error}.") from error
+        except Exception as error:  # each file system has errors of its own
+            raise InvalidRequestError(f"{self.name} cannot be opened: {_describe(error)}.") from error
+        return system, top
+
+    def _list_folder(self, folder: Path) -> dict[Path, Mapping[str, Any]]:
+        """The entries of a folder by their paths below the address."""
+        where = self._find_path(folder)
+        entries = _translate(lambda: self._system.ls(where, detail=True))
+        found: dict[Path, Mapping[str, Any]] = {}
+        for entry in entries:
+            below = entry["name"].strip("/").removeprefix(self._top.strip("/")).strip("/")
+            path = Path("/", below)
+            if path.parent == folder and path != folder:
+                found[path] = entry
+        return found
+
+    def _add_file(
+        self,
+        path: Path,
+        entry: Mapping[str, Any],
+        prefix: str,
+        files: list[SourceFile],
+        left_out: dict[str, list[str]],
+    ) -> None:
+        check_rules_name(path)
+        below = path.relative_to("/").as_posix()
+        if path.name == FILE:
+            self._rules.append(path)
+        if is_left_out(path.name):
+            return
+        self._names.append(escape_name(below))
+        file = SourceFile(path, escape_name(f"{prefix}{below}"), self.name)
+        if entry["type"] != "file":
+            left_out["outside"].append(file.name)
+        elif find_kind(path.name) not in KINDS:
+            left_out["others"].append(file.name)
+        elif entry.get("size") == 0:
+            left_out["empty"].append(file.name)
+        else:
+            files.append(file)
+            version = _find_version(below, entry)
+            if version is not None:
+                self._digests[path] = hashlib.sha256(version.encode()).hexdigest()
+
+    def _read(self, path: Path, most_bytes: int | None = None) -> bytes:
+        where = self._find_path(path)
+        data: bytes = _translate(lambda: self._system.cat_file(where, end=most_bytes))
+        return data
+
+    def _find_path(self, path: Path) -> str:
+        below = path.relative_to("/").as_posix()
+        if below == ".":
+            return self._top
+        return f"{self._top.rstrip('/')}/{below}" if self._top else below
+
+
+def _translate(call: Callable[[], Result]) -> Result:
+    """Call a file system; all its errors become ``OSError``."""
+    try:
+        return call()
+    except OSError:
+        raise
+    except Exception as error:  # each file system has errors of its own
+        raise OSError(_describe(error)) from error
+
+
+def _find_version(below: str, entry: Mapping[str, Any]) -> str | None:
+    """What changes with a file; without an ETag it is no other file's version either."""
+    for name in ETAGS:
+        if entry.get(name):
+            return f"etag {entry[name]} {entry.get('size')}"
+    for name in TIMES:
+        if entry.get(name):
+            time = entry[name].isoformat() if isinstance(entry[name], datetime) else entry[name]
+            return f"{below} {entry.get('size')} {time}"
+    return None
+
+
+def _hide_password(parts: SplitResult) -> str:
+    host = parts.netloc.rpartition("@")[2]
+    user = f"{parts.username}@" if parts.username else ""
+    return urlunsplit((parts.scheme, f"{user}{host}", parts.path.rstrip("/"), parts.query, parts.fragment))
+
+
+def _describe(error: Exception) -> str:
+    return " ".join(str(error).split())[:300].rstrip(".") or type(error).__name__

@@ -1,0 +1,93 @@
+"""A source of documents: it lists files, each with a version, and reads one of them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from engram.context.errors import NotInstalledError
+from engram.wings.importing.conversion.folder import Listing, SourceFile
+from engram.wings.importing.conversion.known_documents import KnownDocument
+from engram.wings.importing.conversion.reader_rules import ReaderRules
+
+ListKnown = Callable[[], Sequence[KnownDocument]]
+"""Lists the documents that the collection has."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """A file as it was read.
+
+    Attributes:
+        kind: the ending that says how it is read, such as ``.html``.
+        digest: the version to store; None: the SHA-256 of the data.
+    """
+
+    data: bytes
+    kind: str
+    digest: str | None = None
+
+
+class Source(ABC):
+    """A source of documents.
+
+    Attributes:
+        name: field ``folder`` of its documents.
+        reads_moved: whether a file with the version of a missing one is read: its version may not tell its content.
+        missing_folder: field ``folder`` of documents that were missing once and are deleted if they are missing
+            again; None: missing documents are deleted at once.
+    """
+
+    name: str
+    reads_moved: bool = True
+    missing_folder: str | None = None
+
+    @abstractmethod
+    def list_files(self, prefix: str, list_known: ListKnown) -> Listing:
+        """List the files.
+
+        Raises:
+            InvalidRequestError: the source cannot be listed.
+        """
+
+    @abstractmethod
+    def read_rules(self, files: Sequence[SourceFile]) -> ReaderRules:
+        """Read the rules of readers.
+
+        Raises:
+            InvalidRequestError: a rule cannot be read or decides nothing.
+        """
+
+    @abstractmethod
+    def find_digest(self, file: SourceFile) -> str:
+        """Return the version of a listed file: another one after each change.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+
+    @abstractmethod
+    def read(self, file: SourceFile, most_bytes: int) -> FileContent:
+        """Read a listed file, or its first bytes.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+
+    def choose_earlier_names(self, folders: Sequence[str]) -> list[str]:
+        """Return those of other folders with the same documents that this source was called before."""
+        del folders
+        return []
+
+
+def load_library(name: str) -> Any:
+    """Import a library of the extra ``engram[sources]``.
+
+    Raises:
+        NotInstalledError: it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise NotInstalledError(f"{name} is not installed: pip install 'engram[sources]'.") from error

@@ -1,0 +1,323 @@
+"""Documents that follow a bucket and a WebDAV folder; servers of both run here."""
+
+import hashlib
+import json
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import fsspec
+import pytest
+from cheroot import wsgi
+from moto.server import ThreadedMotoServer
+from wsgidav.wsgidav_app import WsgiDAVApp
+
+from engram.composition.container import Application
+from engram.context.errors import InvalidRequestError
+from engram.wings.importing.sources.file_system import FileSystem
+from tests.support import state
+from tests.support.command import Cli
+from tests.support.processes import eventually
+from tests.wings.importing.test_learning_follows import assert_sound, passages, taught, teach
+
+FILES = int(os.environ.get("ENGRAM_EVALUATION_SYNC_FILES", "30"))
+CHANGED, RENAMED, DELETED = FILES // 15, max(2, FILES // 60), max(1, FILES // 100)
+KILLS = int(os.environ.get("ENGRAM_EVALUATION_SYNC_KILLS", "3"))
+SLOWEST_KILL_SECONDS = float(os.environ.get("ENGRAM_EVALUATION_SYNC_KILL_SECONDS", "4"))
+
+
+@dataclass
+class Store:
+    """A store of files that the command reads by an address.
+
+    Attributes:
+        write: stores a file.
+        rename: gives a file another path.
+        remove: deletes a file.
+        environment: what the command needs to know.
+        reads: paths that were read; None: the server does not tell.
+    """
+
+    address: str
+    write: Callable[[str, str], None]
+    rename: Callable[[str, str], None]
+    remove: Callable[[str], None]
+    environment: dict[str, str] = field(default_factory=dict)
+    reads: list[str] | None = None
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    environment = {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    made = boto3.resource("s3").create_bucket(Bucket=f"b{uuid4().hex[:8]}")
+
+    def rename(before: str, after: str) -> None:
+        made.Object(f"docs/{after}").copy_from(CopySource=f"{made.name}/docs/{before}")
+        made.Object(f"docs/{before}").delete()
+
+    yield Store(
+        f"s3://{made.name}/docs",
+        lambda path, text: made.put_object(Key=f"docs/{path}", Body=text.encode()) and None,
+        rename,
+        lambda path: made.Object(f"docs/{path}").delete() and None,
+        environment,
+    )
+    server.stop()
+
+
+@pytest.fixture
+def webdav(tmp_path: Path) -> Iterator[Store]:
+    folder = tmp_path / "dav"
+    folder.mkdir()
+    users = {"user_mapping": {"*": {"ana": {"password": "secret"}}}}
+    application = WsgiDAVApp(
+        {"provider_mapping": {"/": str(folder)}, "simple_dc": users, "logging": {"enable": False}}
+    )
+    reads: list[str] = []
+
+    def count(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] == "GET":
+            reads.append(environ["PATH_INFO"].lstrip("/"))
+        return application(environ, start_response)
+
+    server = wsgi.Server(("127.0.0.1", 0), count)
+    server.prepare()
+    threading.Thread(target=server.serve, daemon=True).start()
+
+    def write(path: str, text: str) -> None:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+    def rename(before: str, after: str) -> None:
+        (folder / after).parent.mkdir(parents=True, exist_ok=True)
+        (folder / before).rename(folder / after)
+
+    yield Store(
+        f"webdav+http://ana:secret@127.0.0.1:{server.bind_addr[1]}/",
+        write,
+        rename,
+        lambda path: (folder / path).unlink(),
+        reads=reads,
+    )
+    server.stop()
+
+
+@pytest.fixture(params=["bucket", "webdav"])
+def store(request: pytest.FixtureRequest) -> Store:
+    filled: Store = request.getfixturevalue(request.param)
+    for number in range(FILES):
+        filled.write(name(number), text(number))
+    return filled
+
+
+@pytest.fixture
+def collection() -> str:
+    return f"store-{uuid4().hex[:8]}"
+
+
+def name(number: int) -> str:
+    return f"part{number % 5}/town{number}.txt"
+
+
+def text(number: int, length: int = 7) -> str:
+    return (
+        f"Town number {number} lies on river number {number}. Its river is {length * number + length} miles long. "
+        f"Its bridge number {number} is old. Its fair number {number} is in May."
+    )
+
+
+def sync(cli: Cli, store: Store, collection: str, *more: str, code: int = 0) -> dict[str, Any]:
+    done = cli("sync", store.address, "-c", collection, "--json", *more, **store.environment)
+    assert done.returncode == code, done.stderr
+    report = json.loads(done.stdout)
+    report.pop("jobs")
+    return {key: value for key, value in report.items() if value}
+
+
+def change(store: Store) -> tuple[list[str], list[str], list[str]]:
+    """Change, rename and delete files; return the names of the changed, the new names, and those that are gone."""
+    changed = [name(number) for number in range(CHANGED)]
+    for number in range(CHANGED):
+        store.write(name(number), text(number, 9))
+    renamed = [f"moved/city{number}.txt" for number in range(CHANGED, CHANGED + RENAMED)]
+    for number, after in enumerate(renamed, start=CHANGED):
+        store.rename(name(number), after)
+    deleted = [name(number) for number in range(FILES - DELETED, FILES)]
+    for gone in deleted:
+        store.remove(gone)
+    return changed, renamed, deleted
+
+
+def documents(application: Application, collection: str) -> dict[str, tuple[str, str]]:
+    rows = state.rows(application, collection, "document")
+    return {row["source"]: (row["folder"], row["digest"]) for row in rows}
+
+
+@pytest.mark.usefixtures("working")
+def test_only_what_changed_is_read_and_learning_follows(
+    cli: Cli, application: Application, store: Store, collection: str
+) -> None:
+    assert len(sync(cli, store, collection)["uploaded"]) == FILES
+    assert sync(cli, store, collection) == {"files": FILES}
+    held = [f"Its bridge number {number} is old." for number in range(CHANGED + RENAMED)]
+    teach(application, collection, *held)
+    if store.reads is not None:
+        store.reads.clear()
+    changed, renamed, deleted = change(store)
+    report = sync(cli, store, collection)
+    assert report["uploaded"] == sorted(changed)
+    assert sorted(move["source"] for move in report["moved"]) == sorted(renamed)
+    assert report["deleted"] == sorted(deleted)
+    if store.reads is not None:
+        assert sorted(store.reads) == sorted([*changed, *renamed])
+    assert taught(application, collection) == sorted(held)
+    assert len(passages(application, collection)) == FILES - DELETED
+    assert_sound(application, collection)
+    assert sync(cli, store, collection) == {"files": FILES - DELETED}
+    folders = {folder for folder, _ in documents(application, collection).values()}
+    assert folders == {store.address.replace(":secret", "").rstrip("/")}
+
+
+@pytest.mark.usefixtures("working")
+def test_a_killed_run_is_completed_by_the_next(
+    cli: Cli, application: Application, store: Store, collection: str, tmp_path: Path
+) -> None:
+    sync(cli, store, collection)
+    change(store)
+    moments = random.Random(5)
+    environment = os.environ | store.environment
+    with pytest.MonkeyPatch.context() as patched, (tmp_path / "killed").open("wb") as output:
+        for key, value in environment.items():
+            patched.setenv(key, value)
+        for _ in range(KILLS):
+            running = cli.begin("sync", store.address, "-c", collection, output=output)
+            time.sleep(moments.uniform(0, SLOWEST_KILL_SECONDS))
+            running.kill()
+            running.wait(10)
+    eventually(lambda: all(row["finished_at"] for row in state.rows(application, collection, "job")), "idle")
+    sync(cli, store, collection)
+    fresh = f"{collection}-fresh"
+    sync(cli, store, fresh)
+    assert documents(application, collection) == documents(application, fresh)
+    assert passages(application, collection).items() == passages(application, fresh).items()
+    assert_sound(application, collection)
+
+
+@pytest.mark.usefixtures("working")
+def test_an_empty_or_failing_listing_deletes_nothing(
+    cli: Cli, application: Application, bucket: Store, collection: str
+) -> None:
+    for number in range(4):
+        bucket.write(name(number), text(number))
+    sync(cli, bucket, collection)
+    for number in range(4):
+        bucket.remove(name(number))
+    for address in (bucket.address, bucket.address.replace("s3://b", "s3://c")):
+        failure = cli.fails("sync", address, "-c", collection, **bucket.environment)
+        assert f"{address} cannot be listed: nothing is there" in failure
+    bucket.write(name(0), text(0))
+    done = cli("sync", bucket.address, "-c", collection)
+    assert (done.returncode, "nothing is deleted: 3 of 4 documents" in done.stderr) == (1, True)
+    assert len(documents(application, collection)) == 4
+    assert len(sync(cli, bucket, collection, "--allow-mass-deletion")["deleted"]) == 3
+
+
+@pytest.mark.usefixtures("working")
+def test_an_address_is_read_again_after_a_time(cli: Cli, bucket: Store, collection: str, tmp_path: Path) -> None:
+    bucket.write("a.txt", text(1))
+    output = tmp_path / "output"
+    with output.open("wb") as log:
+        following = cli.begin("sync", bucket.address, "-c", collection, "--every", "1s", output=log)
+        try:
+            eventually(lambda: "1 files: 1 uploaded" in output.read_text(), "first run")
+            bucket.write("b.txt", text(2))
+            eventually(lambda: "2 files: 1 uploaded" in output.read_text(), "second run")
+        finally:
+            following.terminate()
+            following.wait(10)
+    assert "--every is a number and a unit" in cli.fails("sync", bucket.address, "--every", "soon")
+    assert "--watch follows a folder of this machine" in cli.fails("sync", bucket.address, "--watch")
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    system = fsspec.filesystem("memory")
+    yield system
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+
+
+def list_memory(memory: Any, files: dict[str, bytes]) -> tuple[FileSystem, Any]:
+    for path, data in files.items():
+        memory.pipe_file(f"/handbook/{path}", data)
+    source = FileSystem("memory://handbook")
+    return source, source.list_files("docs", tuple)
+
+
+def test_a_listing_leaves_out_what_makes_no_document(memory: Any) -> None:
+    files = {"a.md": b"A", "deep/b.txt": b"B", "c.png": b"C", ".hidden/d.txt": b"D", "e.txt": b"", "~$f.docx": b"F"}
+    source, listed = list_memory(memory, files)
+    assert [(file.name, file.folder) for file in listed.sources] == [
+        ("docs/a.md", "memory://handbook"),
+        ("docs/deep/b.txt", "memory://handbook"),
+    ]
+    assert (listed.others, listed.empty) == (("docs/c.png",), ("docs/e.txt",))
+    content = source.read(listed.sources[1], 100)
+    assert (content.data, content.kind) == (b"B", ".txt")
+    assert content.digest == source.find_digest(listed.sources[1]) != hashlib.sha256(b"B").hexdigest()
+
+
+def test_a_folder_that_cannot_be_listed_is_named(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, _ = list_memory(memory, {"a.md": b"A", "deep/b.txt": b"B"})
+    listing = type(memory).ls
+
+    def refuse(system: Any, path: str, **how: Any) -> Any:
+        if path.endswith("deep"):
+            raise ValueError("no")
+        return listing(system, path, **how)
+
+    monkeypatch.setattr(type(memory), "ls", refuse)
+    listed = source.list_files("", tuple)
+    assert (listed.unreadable, [file.name for file in listed.sources]) == (("/deep",), ["a.md"])
+
+
+def test_rules_of_readers_are_read_at_the_address(memory: Any) -> None:
+    files = {
+        "a.md": b"A",
+        "pay/b.md": b"B",
+        ".engram-readers": b"*: everyone\n",
+        "pay/.engram-readers": b"*: group:hr",
+    }
+    source, listed = list_memory(memory, files)
+    rules = source.read_rules(listed.sources)
+    found = {file.name: rules.find(file.path, None) for file in listed.sources}
+    assert [found["docs/a.md"].readers, found["docs/pay/b.md"].readers] == [None, ("group:hr",)]
+    memory.pipe_file("/handbook/.engram-readers", b"*: everyone\nwages/*: group:hr\n")
+    with pytest.raises(InvalidRequestError, match=r"line 2: 'wages/\*' matches no file"):
+        source.read_rules(source.list_files("", tuple).sources)
+    memory.pipe_file("/handbook/pay/.engram-readers.txt", b"*: group:hr")
+    with pytest.raises(InvalidRequestError, match="Rename it"):
+        source.list_files("", tuple)
+
+
+@pytest.mark.parametrize("address", ["file:///etc", "nothing://at/all"])
+def test_an_address_of_no_known_kind_is_refused(address: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        FileSystem(address)
