@@ -37,7 +37,8 @@ def test_who_is_asked_is_never_judged_and_others_share_nothing(many: Dataset) ->
     evidence = {passage for question in planned.judged for passage in question.relevant}
     before, first, last = (planned.group(count) for count in (0, 25, 30))
 
-    assert len(judged) == 30 and not judged & {question.id for question in planned.asked}
+    assert len(judged) == 30
+    assert not judged & {question.id for question in planned.asked}
     assert all(not question.relevant & evidence for question in first.get(OTHERS, []))
     assert first.get(OTHERS) == last.get(OTHERS)
     assert all(question.relevant & evidence for question in last[SHARING])
@@ -65,7 +66,8 @@ def test_with_the_gate_off_a_refused_encoder_serves_and_is_taken_back(
 
     assert rankings["dense", JUDGED, 25] == rankings["dense", JUDGED, 0]
     assert rankings["dense, gate off", JUDGED, 25] != rankings["dense", JUDGED, 0]
-    assert ("default", JUDGED, 25) in rankings and ("default, gate off", JUDGED, 25) not in rankings
+    assert ("default", JUDGED, 25) in rankings
+    assert ("default, gate off", JUDGED, 25) not in rankings
     (decision,) = (phase.rows[0] for phase in report.phases if phase.group == GATE)
     assert decision.details["reason"].startswith("not learned: verdicts on")
     changed = next(

@@ -22,8 +22,8 @@ def list_changes(
 ) -> list[GroupChange]:
     """List the change of each group from before the first to after the last turn.
 
-    Of ``adapt`` by base and by evolved keys; of ``human`` by the system as it is; of ``unseen`` after each number of
-    verdicts.
+    Of ``adapt`` by base and by evolved keys; of ``human`` by the system as it is; of ``unseen`` after each number
+    of verdicts.
     """
     if options.protocol in UNCHANGED:
         return []

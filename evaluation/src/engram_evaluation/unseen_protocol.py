@@ -9,7 +9,7 @@ tuned, and every strategy answers three groups:
 - judged: the first ``MOST_JUDGED_ASKED`` judged questions
 
 The *gate* is the rule by which held-out verdicts decide whether a tuned encoder serves. With the gate off the last
-one serves whatever they say. Strategy ``graph`` does not read the tuned encoder, so it is asked with the gate on alone.
+one serves whatever they say. Strategy ``graph`` does not read it, and is asked with the gate on alone.
 """
 
 import random
