@@ -15,9 +15,9 @@ from engram_evaluation.learning_variations import HUMAN
 from engram_evaluation.report_files import ReportFileError, read
 from engram_evaluation.report_page import gather
 from engram_evaluation.report_sections import sections
-from engram_evaluation.section_charts import charts
+from engram_evaluation.section_charts import charts, draw_unseen
 from engram_evaluation.svg import COLOURS, Bars, Lines, figure, ticks
-from tests.evaluation.test_report_page import cold, noise_rows, row, write, write_tables
+from tests.evaluation.test_report_page import add_changes, change, cold, noise_rows, row, write, write_tables
 from tests.support.command import UNREACHABLE_URL, Cli
 
 SVG = re.compile(r"<svg.*?</svg>", re.DOTALL)
@@ -199,3 +199,43 @@ def test_the_command_writes_the_file(tmp_path: Path) -> None:
     assert not (tmp_path / "none.html").exists()
     with pytest.raises(ReportFileError):
         html([tmp_path / "nowhere"])
+
+
+def write_unseen(folder: Path) -> Path:
+    """A report of ``unseen``: dense gains .1 of others' recall after 25 verdicts, and twice that after 50."""
+    path = write(folder, "timeqa", "unseen", [row("dense", "others", turn, 0.5) for turn in (0, 25, 50)])
+    changes = [
+        change("others", "recall@5", 0.5, 0.5 + turn / 250) | {"arm": arm, "turn": turn}
+        for turn in (25, 50)
+        for arm in ("dense", "dense, gate off")
+    ]
+    add_changes(path, changes)
+    return path
+
+
+def test_gains_begin_at_no_verdict_and_have_intervals(tmp_path: Path) -> None:
+    write_unseen(tmp_path)
+    (gains,) = list_charts(tmp_path)
+
+    assert isinstance(gains, Lines)
+    assert gains.series == {"dense": [(0, 0.0), (25, pytest.approx(0.1)), (50, pytest.approx(0.2))]}
+    assert gains.intervals == {"dense": [(0.0, 0.0), (-0.1, 0.2), (-0.1, 0.2)]}
+    assert figure(gains).count("interval") == 3
+    Outline(html([tmp_path]))
+
+
+def test_a_picture_is_a_file_that_needs_nothing_else(tmp_path: Path, cli: Cli) -> None:
+    write_unseen(tmp_path / "reports")
+    picture = tmp_path / "gains.svg"
+    assert cli("report", str(tmp_path / "reports"), "--picture", str(picture)).returncode == 0
+
+    drawn = ElementTree.fromstring(picture.read_text(encoding="utf-8"))
+    words = {element.text for element in drawn.iter() if element.tag.endswith("}text")}
+    assert {"timeqa, others: gain in R@5", "dense", "verdicts"} <= words
+    assert drawn.attrib["viewBox"] == "0 0 480 292"
+
+
+def test_without_a_run_of_unseen_there_is_no_picture(tmp_path: Path) -> None:
+    write(tmp_path, "2wiki", "cold", cold(0.5))
+    with pytest.raises(ReportFileError, match="No report is of --protocol unseen"):
+        draw_unseen([tmp_path])

@@ -38,7 +38,7 @@ def write(folder: Path, dataset: str, protocol: str, rows: list[dict[str, Any]],
 
 
 def change(group: str, metric: str, before: float, after: float) -> dict[str, Any]:
-    counts = {"questions": 20, "gained": 3, "lost": 2}
+    counts = {"turn": 1, "questions": 20, "gained": 3, "lost": 2}
     figures = {"before": before, "after": after, "low": -0.1, "high": 0.2, "off": before}
     return {"arm": "default", "group": group, "metric": metric} | counts | figures
 

@@ -27,6 +27,7 @@ class GroupChange:
     """One metric of one group of questions, before and after verdicts.
 
     Attributes:
+        turn: rounds of verdicts before ``after``.
         before, after: means over the questions.
         low, high: 95% interval of the mean change.
         off: the mean after the verdicts with memory off; None where that was not measured.
@@ -36,6 +37,7 @@ class GroupChange:
     arm: str
     group: str
     metric: str
+    turn: int
     questions: int
     before: float
     after: float
@@ -78,6 +80,7 @@ def compute_changes(
                     arm,
                     group,
                     metric,
+                    turn,
                     len(ids),
                     float(np.mean([before[key] for key in ids])),
                     float(np.mean([after[key] for key in ids])),

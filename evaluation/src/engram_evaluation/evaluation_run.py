@@ -32,6 +32,7 @@ from engram_evaluation.run_progress import progress, steps, ticks
 from engram_evaluation.run_report import IndexingCost, RunReport
 from engram_evaluation.session_protocol import sessions
 from engram_evaluation.thumbs_protocol import thumbs
+from engram_evaluation.unseen_protocol import run_unseen
 
 # Settings that can change a figure.
 ENGINE = ("embedding_model", "embedding_precision", "spacy_model")
@@ -150,6 +151,7 @@ def _run(run: Run) -> list[Phase]:
         "adapt": adapt,
         "human": run_human,
         "needs": run_needs,
+        "unseen": run_unseen,
         "answers": answers,
         "session": sessions,
     }

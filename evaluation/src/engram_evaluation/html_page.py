@@ -9,11 +9,9 @@ from engram_evaluation.report_files import read
 from engram_evaluation.report_sections import INTRODUCTION, Section, corpora, makers, sections
 from engram_evaluation.report_table import Grid
 from engram_evaluation.section_charts import charts
-from engram_evaluation.svg import COLOURS, figure
+from engram_evaluation.svg import COLOURS, figure, write_style
 from engram_evaluation.table_report import TableReport
 
-LIGHT = ("#0072b2", "#c2500a", "#00805d", "#a8487f", "#9a6b00", "#2b7bb0", "#5f5f5f", "#7d4b3f")
-DARK = ("#4aa8e0", "#ff9457", "#35c99b", "#e79ac6", "#f2bd4a", "#9cd4f5", "#b4b4b4", "#d0a595")
 CODE = re.compile("`([^`]+)`")
 
 
@@ -97,15 +95,8 @@ def _prose(text: str) -> str:
 
 
 def _style() -> str:
-    light, dark = ("".join(f"--s{at}:{colour};" for at, colour in enumerate(colours)) for colours in (LIGHT, DARK))
-    series = "".join(
-        f".line.s{at}{{stroke:var(--s{at})}}rect.s{at},circle.s{at}{{fill:var(--s{at})}}"
-        f".legend .s{at}::before{{background:var(--s{at})}}"
-        for at in range(COLOURS)
-    )
-    return f"""
-:root{{color-scheme:light dark;--ink:#1c1c1c;--paper:#fff;--faint:#d9d9d9;--soft:#5c5c5c;{light}}}
-@media (prefers-color-scheme:dark){{:root{{--ink:#e8e8e8;--paper:#16181b;--faint:#3a3d42;--soft:#a9adb3;{dark}}}}}
+    names = "".join(f".legend .s{at}::before{{background:var(--s{at})}}" for at in range(COLOURS))
+    return f"""{write_style()}
 *{{box-sizing:border-box}}
 body{{margin:0 auto;max-width:78rem;padding:1.5rem;background:var(--paper);color:var(--ink);
 font:16px/1.5 system-ui,sans-serif}}
@@ -126,11 +117,7 @@ summary{{cursor:pointer;color:var(--soft)}}
 figure{{margin:0 0 1.5rem}}
 figcaption{{font-weight:600;font-size:.875rem}}
 svg{{width:100%;max-width:480px;height:auto}}
-svg text{{fill:var(--soft);font:11px system-ui,sans-serif}}
-.grid{{stroke:var(--faint);stroke-width:1}}
-.line{{fill:none;stroke-width:2}}
-.dashed{{stroke-dasharray:5 3}}
 .legend{{font-size:.8125rem}}
 .legend li::before{{content:"";display:inline-block;width:.7em;height:.7em;margin-right:.4em}}
-{series}
+{names}
 """

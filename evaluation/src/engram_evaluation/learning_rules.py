@@ -18,6 +18,7 @@ from engram.core.filter.steps import (
     build_observations,
 )
 from engram.wings.published.services.expansion_validation import ExpansionValidation, Gate
+from engram.wings.tuning.core.acceptance import AcceptanceRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,10 @@ def _set_proportional_noise(
     divisors = [probabilities.get(sentence, 1.0) for sentence in observations.sentence_ids.tolist()]
     noise = ratio * perplexities[observations.states] / np.array(divisors, dtype=np.float64)
     return replace(observations, noise=noise)
+
+
+WITHOUT_GATE = AcceptanceRule(folds=1, least_needs=1, z=0.0, least_overlap=0.0, without_each_judge=False)
+"""Has every tuned question encoder serve. It holds out nothing, so it learns once."""
 
 
 class WithoutValidation(ExpansionValidation):

@@ -37,6 +37,7 @@ class Variation:
         sybils: so many hostile judges of new names contradict each judged question, in place of the one.
         trusted: these names count in full, as if each were trusted.
         expanded: verdicts bring the data set's expansions, and passage keys evolve after each turn.
+        ungated_tuning: a tuned question encoder serves whatever held-out verdicts say.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Variation:
     sybils: int = 0
     trusted: bool = False
     expanded: bool = False
+    ungated_tuning: bool = False
 
     def parameters(self) -> dict[str, Any]:
         """Every field as plain JSON, the same in every process (a set's order is not)."""
@@ -58,6 +60,7 @@ class Variation:
 
 
 FULL = Variation("full")
+UNGATED_TUNING = Variation("tuned, gate off", ungated_tuning=True)
 LEVELS = {
     "question memory": frozenset({"recall"}),
     "sentence memories": frozenset({"task", "time"}),

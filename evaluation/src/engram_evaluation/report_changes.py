@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from engram_evaluation import adapt_table, change_table, ratings_table
+from engram_evaluation import adapt_table, change_table, ratings_table, unseen_table
 from engram_evaluation.change_table import GroupChange, compute_changes
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase
@@ -22,10 +22,24 @@ def list_changes(
 ) -> list[GroupChange]:
     """List the change of each group from before the first to after the last turn.
 
-    Of ``adapt`` by base and by evolved keys; of ``human`` by the system as it is.
+    Of ``adapt`` by base and by evolved keys; of ``human`` by the system as it is; of ``unseen`` after each number
+    of verdicts.
     """
     if options.protocol in UNCHANGED:
         return []
+    if options.protocol == "unseen":
+        return [
+            change
+            for turn in sorted({phase.turn for phase in phases} - {0})
+            for change in compute_changes(
+                [phase for phase in phases if phase.group != unseen_table.GATE],
+                drift,
+                turn,
+                lambda group: unseen_table.CHANGE_METRICS,
+                {},
+                unseen_table.find_base_arm,
+            )
+        ]
     if options.protocol == "human":
         phases = [phase for phase in phases if phase.arm == HUMAN[0].name]
 
@@ -55,6 +69,6 @@ def list_metric_names(protocol: str) -> Mapping[str, str]:
 
 def build_change_grid(options: Options, changes: Sequence[GroupChange]) -> Grid | None:
     """Build the table of changes; None where there is none, or the report has it already."""
-    if not changes or options.protocol == "levels":
+    if not changes or options.protocol in {"levels", "unseen"}:
         return None
     return change_table.build_grid(changes, list_metric_names(options.protocol))

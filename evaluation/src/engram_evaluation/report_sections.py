@@ -101,7 +101,7 @@ def _build_worth_grid(run: ReportExtract) -> Grid:
 def _own(run: ReportExtract) -> list[Grid]:
     return [
         Grid([f"{run.dataset}: {grid.headings[0]}", *grid.headings[1:]], grid.rows)
-        for grid in OWN_TABLES[run.protocol].build(run.lines)
+        for grid in OWN_TABLES[run.protocol].build(run.lines, run.changes)
     ]
 
 

@@ -109,7 +109,7 @@ class RunReport:
                 self.options.command(self.dataset.name), adapt_table.headings(adapt_table.METRIC), rows
             )
         if self.options.protocol in OWN_TABLES:
-            grid, *_ = OWN_TABLES[self.options.protocol].build(self.lines())
+            grid, *_ = OWN_TABLES[self.options.protocol].build(self.lines(), self._changes())
             return terminal_table(self.options.command(self.dataset.name), grid.headings, grid.rows)
         # In a terminal every column counts: one that says of each line that no model was asked says nothing.
         metric_names = [
@@ -144,7 +144,7 @@ class RunReport:
                 rows = adapt_table.price_rows(self.lines())
                 return [terminal_table(adapt_table.PRICE_TITLE, ["", *adapt_table.PRICED_ARMS], rows)]
             case protocol if protocol in OWN_TABLES:
-                _, *grids = OWN_TABLES[protocol].build(self.lines())
+                _, *grids = OWN_TABLES[protocol].build(self.lines(), self._changes())
                 return [terminal_table(None, grid.headings, grid.rows) for grid in grids]
             case _ if self._further_columns():
                 headings, rows = self._build_second_table()
@@ -202,7 +202,7 @@ class RunReport:
         """The tables of all that was measured, and what their words mean."""
         if self.options.protocol in OWN_TABLES:
             own = OWN_TABLES[self.options.protocol]
-            return [own.legend, *(grid.markdown() for grid in own.build(self.lines()))]
+            return [own.legend, *(grid.markdown() for grid in own.build(self.lines(), self._changes()))]
         if self.options.protocol != "adapt":
             further = [markdown_table(*self._build_second_table())] if self._further_columns() else []
             main = markdown_table(self._list_headings(), self._rows())
@@ -265,7 +265,7 @@ class RunReport:
         if (
             self._count_without_gold()
             and self.options.protocol
-            not in {"cold", "clicks", "thumbs", "adapt", "human", "needs", "answers", "session"}
+            not in {"cold", "clicks", "thumbs", "adapt", "human", "needs", "unseen", "answers", "session"}
             and self.options.judge == "oracle"
         ):
             remarks.append(self._describe_oracle())
@@ -298,6 +298,7 @@ class RunReport:
             "human",
             "levels",
             "needs",
+            "unseen",
         }:
             return []
         groups = list(dict.fromkeys(phase.group for phase in self.phases))

@@ -1,13 +1,14 @@
 """Charts of a section: lines where there are turns, bars where arms are compared."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-from engram_evaluation import adapt_table, ratings_table
+from engram_evaluation import adapt_table, ratings_table, unseen_table
 from engram_evaluation.branches import Branches
-from engram_evaluation.report_files import ReportExtract
+from engram_evaluation.report_files import ReportExtract, ReportFileError, read
 from engram_evaluation.report_sections import Section
 from engram_evaluation.report_table import HEADINGS, MARKS, TableLine
-from engram_evaluation.svg import Bars, Chart, Lines
+from engram_evaluation.svg import Bars, Chart, Lines, draw_picture
 
 METRIC = "recall@5"
 TURNS = "turns of verdicts"
@@ -21,12 +22,27 @@ def charts(section: Section) -> list[Chart]:
     drawers = {"cold": _side_by_side, "session": _side_by_side, "answers": _marks}.get(section.protocol)
     if drawers is not None:
         return [drawers(section.runs), *_trees(section.runs)]
-    each: Mapping[str, Callable[[ReportExtract], list[Chart]]] = {
+    each: Mapping[str, Callable[[ReportExtract], Sequence[Chart]]] = {
         "adapt": _keys,
         "human": _rules,
         "clicks": _stretches,
+        "unseen": _gains,
     }
     return [chart for run in section.runs for chart in each.get(section.protocol, _turns)(run)]
+
+
+def draw_unseen(folders: Sequence[Path]) -> str:
+    """Draw the charts of all runs of protocol ``unseen`` as an SVG file, judged questions left out.
+
+    Raises:
+        ReportFileError: as ``report_files.read``, or there is no such run.
+    """
+    runs = [run for run in read(folders).retrieval if run.protocol == "unseen"]
+    if not runs:
+        raise ReportFileError("No report is of --protocol unseen.")
+    return draw_picture(
+        [chart for run in runs for chart in _gains(run, (unseen_table.OTHERS, unseen_table.SHARING))]
+    )
 
 
 def _side_by_side(runs: Sequence[ReportExtract]) -> Bars:
@@ -97,6 +113,23 @@ def _stretches(run: ReportExtract) -> list[Chart]:
     for line in lines:
         series.setdefault(line.arm, []).append((order[line.group], line.values[METRIC]))
     return [Lines(f"{run.dataset}: {HEADINGS[METRIC]}", "stretch of the stream", HEADINGS[METRIC], series)]
+
+
+def _gains(run: ReportExtract, groups: Sequence[str] = unseen_table.GROUPS) -> list[Lines]:
+    """What each strategy gains by the number of verdicts, in a chart for each group; with the gate on alone."""
+    drawn = []
+    for group in groups:
+        series: dict[str, list[tuple[float, float]]] = {}
+        intervals: dict[str, list[tuple[float, float]]] = {}
+        for change in run.changes:
+            if (change.group, change.metric) != (group, METRIC) or change.arm.endswith(unseen_table.GATE_OFF):
+                continue
+            series.setdefault(change.arm, [(0, 0.0)]).append((change.turn, change.after - change.before))
+            intervals.setdefault(change.arm, [(0.0, 0.0)]).append((change.low, change.high))
+        if series:
+            title = f"{run.dataset}, {group}: gain in {HEADINGS[METRIC]}"
+            drawn.append(Lines(title, "verdicts", f"gain in {HEADINGS[METRIC]}", series, intervals))
+    return drawn
 
 
 def _turns(run: ReportExtract) -> list[Chart]:

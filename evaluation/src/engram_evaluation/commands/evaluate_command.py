@@ -31,8 +31,8 @@ def evaluate(
     protocol: Annotated[
         str,
         typer.Option(
-            help="cold, similar, different, levels, noise, hostile, clicks, thumbs, adapt, human, needs, answers, "
-            "absent or session: docs/evaluation.md."
+            help="cold, similar, different, levels, noise, hostile, clicks, thumbs, adapt, human, needs, unseen, "
+            "answers, absent or session: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -232,7 +232,9 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     from engram.core.filter.states import AUDITED
     from engram.services.effects.weight_effect import WeightEffect
     from engram.wings.published.parts import published_of
-    from engram_evaluation.learning_rules import PartialRule, WithoutValidation
+    from engram.wings.tuning.parts import tuning_of
+    from engram.wings.tuning.services.tuning_job import TuningJob
+    from engram_evaluation.learning_rules import WITHOUT_GATE, PartialRule, WithoutValidation
 
     other = Application(services.settings, addresses)
     other.models.embedder, other.models.language = services.models.embedder, services.models.language
@@ -246,5 +248,7 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
         other.models.weight_effect = WeightEffect(lambda kind: {}, {})
     keys, plain_keys = published_of(other), published_of(services)
     keys.key_learning = plain_keys.key_learning
+    if variation.ungated_tuning:
+        tuning_of(other).job = TuningJob(other.database, lambda: other.models.encoder, rule=WITHOUT_GATE)
     keys.expansion_validation = WithoutValidation() if variation.ungated_keys else plain_keys.expansion_validation
     return other

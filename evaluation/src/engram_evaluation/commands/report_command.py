@@ -12,21 +12,28 @@ from engram.cli.terminal import MEASURE, cli, say
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `engram evaluate --out` wrote into.")],
     out: Annotated[
-        Path | None, typer.Option(help="The Markdown file to write; without it and --html it is printed.")
+        Path | None,
+        typer.Option(help="The Markdown file to write; without it, --html and --picture it is printed."),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(help="The HTML file to write: tables and charts, for a browser, on its own.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="The SVG file to write: the charts of protocol unseen.")
     ] = None,
 ) -> None:
     """Gather the reports of several evaluations, as of several data sets, into one page."""
     from engram_evaluation.html_page import html as as_html
     from engram_evaluation.report_page import gather
+    from engram_evaluation.section_charts import draw_unseen
 
     if html is not None:
         _write(html, as_html(folders))
+    if picture is not None:
+        _write(picture, draw_unseen(folders))
     if out is not None:
         _write(out, gather(folders))
-    elif html is None:
+    elif html is picture is None:
         say(gather(folders).rstrip("\n"))
 
 
