@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from engram.context.errors import LlmError
-from engram.core.passage_keys.expansion import WordedMethod
 from engram.core.text.words import words
 from engram.providers.language import PassageText, load_language
 from engram.providers.llm import Llm
@@ -31,6 +30,8 @@ from engram.wings.agent.core.agent_turns import AgentObservation
 from engram.wings.agent.llm import agent_model
 from engram.wings.facts.llm import facts_by_model, maintain_facts
 from engram.wings.frontends.llm.restatement import restate
+from engram.wings.published.core.expansion import WordedMethod
+from engram.wings.published.llm import expansion_model
 from engram.wings.sessions.llm import reasoning, session_model
 from engram_evaluation import reasoning_grades
 
@@ -147,7 +148,7 @@ def uses() -> dict[str, ModelUse]:
             lambda llm, item: maintain_facts(llm, [("Ada", "born in", "Oslo")], "Ada was born in Lisbon.")
         ),
         "refine question": ModelUse(
-            lambda llm, item: llm.refine_question(item.question, item.question, item.texts[:2])
+            lambda llm, item: expansion_model.refine_question(llm, item.question, item.question, item.texts[:2])
         ),
         "split": ModelUse(lambda llm, item: session_model.split(llm, item.question)),
         "gaps": ModelUse(lambda llm, item: session_model.gaps(llm, item.question, ["? | is | ?1"], item.evidence)),
@@ -199,7 +200,7 @@ def uses() -> dict[str, ModelUse]:
 
 
 def _expand(method: WordedMethod, llm: Llm, item: Item) -> list[str]:
-    return llm.expand(method, item.question)
+    return expansion_model.expand(llm, method, item.question)
 
 
 def _irrelevant(item: Item) -> list[str]:

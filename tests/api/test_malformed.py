@@ -11,6 +11,7 @@ from tests.support.strict_client import TestClient
 
 JSON_TYPE = {"content-type": "application/json"}
 PASSAGE = {"id": "p", "text": "Warsaw lies on the Vistula."}
+EXPANDED = {"query": "Where was Marie Curie born?", "methods": ["prf"]}
 VERDICT = {"query_id": str(UNKNOWN_ID)}
 NESTED = "[" * 100_000
 SURROGATE = "\ud800"
@@ -196,7 +197,7 @@ def group_cases(
 OF_A_WING = ("experiment", "exploration")
 BODY_CASES = [
     *group_cases("/query", FULL_QUERY, QUERY_CASES),
-    *group_cases("/expand", BODIES["/expand"], EXPAND_CASES),
+    *group_cases("/expand", EXPANDED, EXPAND_CASES, marks=pytest.mark.wing("published")),
     *group_cases("/feedback", FULL_VERDICT, FEEDBACK_CASES),
     *group_cases("/passages", {"passages": [PASSAGE | {"metadata": {}}]}, PASSAGE_CASES, "passages.0."),
     *group_cases("/passages", {}, LIST_CASES),

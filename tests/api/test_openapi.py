@@ -12,7 +12,6 @@ from engram.api.corpus.schemas import PassageIn, PassagesIn, RekeyIn
 from engram.api.corpus.settings_schemas import CollectionPatch
 from engram.api.learning.schemas import FeedbackIn, RetryIn, RevokeIn
 from engram.api.openapi_links import link
-from engram.api.retrieval.expansion_schemas import ExpandIn
 from engram.api.retrieval.schemas import AnswerIn, QueryIn
 from engram.composition.wings import Flow
 from engram.wings.experiments.api.comparison_schemas import CompareIn
@@ -21,6 +20,7 @@ from engram.wings.frontends.api.dify_schemas import RetrievalIn
 from engram.wings.frontends.api.rerank_schemas import RerankIn
 from engram.wings.frontends.api.vector_store_schemas import SearchIn
 from engram.wings.local import sample
+from engram.wings.published.api.expansion_schemas import ExpandIn
 from engram.wings.published.api.key_schemas import RollbackIn
 from tests.api import operations
 from tests.api.operations import DOCUMENT, PROBLEMS, WALKED, assert_problem

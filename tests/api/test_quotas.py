@@ -13,7 +13,7 @@ from engram.services.auth.scope import LOCAL
 from engram.services.question.query import Query
 from engram.storage.auth.tenants import Quotas
 from tests.api.conftest import Variant
-from tests.api.operations import assert_problem
+from tests.api.operations import BODIES, assert_problem
 from tests.support.constants import ACCESS_CACHE, set_constants
 from tests.support.openai_server import OpenAiServer
 from tests.support.statements import record_statements
@@ -92,7 +92,9 @@ def test_a_language_model_takes_its_scope_and_its_budget(
 ) -> None:
     asked = {"query": QUESTION, "collection": curie}
     plain = client(guarded, "local", ["query"])
-    for path, more in (("/answer", {}), ("/query", {"stop_rule": "llm"}), ("/expand", {"methods": ["hyde"]})):
+    worded = {"/answer": {}, "/query": {"stop_rule": "llm"}, "/expand": {"methods": ["hyde"]}}
+    for path in worded.keys() & BODIES.keys():
+        more = worded[path]
         refused = plain.post(path, json=asked | more)
         assert refused.status_code == 403, path
     assert llm_server.requests == []

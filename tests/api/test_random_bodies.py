@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -141,6 +142,7 @@ def test_queries(http: TestClient, curie: str, body: dict[str, Any]) -> None:
     send(http, "/query", {"collection": curie} | body)
 
 
+@pytest.mark.wing("published")
 @bounded
 @given(body=expansions)
 def test_expansions(http: TestClient, curie: str, body: dict[str, Any]) -> None:

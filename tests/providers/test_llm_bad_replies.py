@@ -18,6 +18,7 @@ from engram.wings.agent.core.agent_turns import AgentObservation
 from engram.wings.agent.llm import agent_model
 from engram.wings.facts.llm import extract_entities, extract_relations, maintain_facts
 from engram.wings.frontends.llm.restatement import restate
+from engram.wings.published.llm import expansion_model
 from engram.wings.sessions.llm import reasoning, session_model
 from engram_evaluation import reasoning_grades
 from tests.support.openai_server import OpenAiServer, Reply
@@ -90,22 +91,34 @@ USES = {
         flags=("strict", "lenient"),
         paper="true",
     ),
-    "expand: hyde": Use(lambda llm: llm.expand("hyde", QUESTION), {"passage": "Ada was born by the Tagus."}),
+    "expand: hyde": Use(
+        lambda llm: expansion_model.expand(llm, "hyde", QUESTION), {"passage": "Ada was born by the Tagus."}
+    ),
     "expand: decomposition": Use(
-        lambda llm: llm.expand("decomposition", QUESTION), {"parts": ["Where was Ada born?", "Which river?"]}
+        lambda llm: expansion_model.expand(llm, "decomposition", QUESTION),
+        {"parts": ["Where was Ada born?", "Which river?"]},
     ),
     "expand: facets": Use(
-        lambda llm: llm.expand("facets", QUESTION), {"facets": [{"name": "life", "terms": ["birth"]}]}
+        lambda llm: expansion_model.expand(llm, "facets", QUESTION),
+        {"facets": [{"name": "life", "terms": ["birth"]}]},
     ),
     "expand: contrastive": Use(
-        lambda llm: llm.expand("contrastive", QUESTION), {"wanted": ["river"], "unwanted": ["lake"]}
+        lambda llm: expansion_model.expand(llm, "contrastive", QUESTION),
+        {"wanted": ["river"], "unwanted": ["lake"]},
     ),
-    "expand: specification": Use(lambda llm: llm.expand("specification", QUESTION), {"question": "Which river?"}),
-    "expand: rewriting": Use(lambda llm: llm.expand("rewriting", QUESTION), {"question": "Which river?"}),
-    "expand: synonyms": Use(lambda llm: llm.expand("synonyms", QUESTION), {"terms": ["stream"]}),
-    "expand: step-back": Use(lambda llm: llm.expand("step-back", QUESTION), {"question": "Who was Ada?"}),
+    "expand: specification": Use(
+        lambda llm: expansion_model.expand(llm, "specification", QUESTION), {"question": "Which river?"}
+    ),
+    "expand: rewriting": Use(
+        lambda llm: expansion_model.expand(llm, "rewriting", QUESTION), {"question": "Which river?"}
+    ),
+    "expand: synonyms": Use(lambda llm: expansion_model.expand(llm, "synonyms", QUESTION), {"terms": ["stream"]}),
+    "expand: step-back": Use(
+        lambda llm: expansion_model.expand(llm, "step-back", QUESTION), {"question": "Who was Ada?"}
+    ),
     "refine question": Use(
-        lambda llm: llm.refine_question(QUESTION, "Ada's river", TEXTS), {"question": "Which river is Lisbon on?"}
+        lambda llm: expansion_model.refine_question(llm, QUESTION, "Ada's river", TEXTS),
+        {"question": "Which river is Lisbon on?"},
     ),
     "entities": Use(
         lambda llm: extract_entities(llm, None, TEXTS),

@@ -76,7 +76,7 @@ def _ask(application: Application, scope: Scope) -> None:
             application.answers.question.answer(replace(wide, filter=FILTER))
         application.answers.question.answer(one.with_part(ExplorationPart(2, 7, 50)))
         application.wing(ExperimentServices).compare.compare(one, replace(one, memory="off"))
-        application.retrieval.expand.expand(scope, text, ["prf"], 3)
+        published_of(application).expand.expand(scope, text, ["prf"], 3)
         application.retrieval.dense.search(scope, text, 5)
 
 

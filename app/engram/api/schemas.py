@@ -26,6 +26,7 @@ from engram.core.filter.judge_names import MOST_CHARACTERS, PATTERN, normalise_n
 from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
 from engram.core.text.name_pattern import COLLECTION
 from engram.core.text.spelling import compose
+from engram.services.question.query import FallbackType
 
 MAX_DEPTH = 20
 MAX_VALUES = 1_000
@@ -226,3 +227,17 @@ RowId = Annotated[
 ]
 Flag = StrictBool
 DEFAULT_COLLECTION = "default"
+
+
+class ExpansionIn(Model):
+    """A query expansion; passage keys evolve by those that a verdict validates."""
+
+    method: Text = Field(max_length=100)
+    text: Text = Field(max_length=20_000)
+
+
+class WarningOut(ResponseModel):
+    """A step that the LLM endpoint failed and that was done without it, or what was not read of a question."""
+
+    type: FallbackType
+    detail: str = Field(description="How the endpoint failed, or what was left out.")

@@ -34,7 +34,6 @@ from engram.api.origin_checks import AllowedOrigins, Origins
 from engram.api.problem_document import Problem
 from engram.api.refusals import Refusals
 from engram.api.request_telemetry import HEADER, TelemetryMiddleware
-from engram.api.retrieval import expansion_routes
 from engram.api.retrieval import routes as retrieval_routes
 from engram.api.root_path import RootPathMiddleware
 from engram.api.throttle import UNLIMITED_PATHS, Bounds, Throttle
@@ -53,7 +52,6 @@ ROUTERS = tuple(
     module.router
     for module in (
         retrieval_routes,
-        expansion_routes,
         learning_routes,
         judge_routes,
         erasure_routes,

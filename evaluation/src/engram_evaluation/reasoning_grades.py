@@ -5,9 +5,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from engram.providers.llm.expansion_prompts import Wording
 from engram.providers.llm.llm_client import Llm
-from engram.providers.llm.prompts import conversation, cut_quote, guard_wording, number_sentences
+from engram.providers.llm.prompts import Wording, conversation, cut_quote, guard_wording, number_sentences
 from engram.providers.llm.replies import Reply, UnusableReplyError, convert_to_lower_case, read
 from engram.wings.sessions.llm.session_model import Sentences
 from engram.wings.sessions.llm.session_prompts import lines

@@ -123,6 +123,7 @@ def test_a_model_that_fails_while_deciding_does_not_stop_the_walk(modelled: Mode
     assert [len(compared[side]["warnings"]) for side in "ab"] == [1, 1]
 
 
+@pytest.mark.wing("published")
 def test_expansion_falls_back_to_feedback_terms_when_the_model_fails(
     modelled: ModelApplications, curie: str
 ) -> None:

@@ -117,7 +117,7 @@ REFUSED: dict[str, Callable[[Application, Scope], object]] = {
     "a comparison": lambda app, scope: app.wing(ExperimentServices).compare.compare(
         *[Query(text=QUESTION, scope=scope)] * 2
     ),
-    "an expansion": lambda app, scope: app.retrieval.expand.expand(scope, QUESTION, ["prf"]),
+    "an expansion": lambda app, scope: published_of(app).expand.expand(scope, QUESTION, ["prf"]),
     "dense retrieval": lambda app, scope: app.retrieval.dense.search(scope, QUESTION, 3),
     "new keys": lambda app, scope: app.corpus.rekey.request(scope, "title"),
     "passages": lambda app, scope: state.stage_passages(app, scope.collection.name, *CURIE),
@@ -133,8 +133,9 @@ REFUSED: dict[str, Callable[[Application, Scope], object]] = {
 @pytest.mark.parametrize(
     "use",
     [
-        *sorted(REFUSED.keys() - {"a comparison"}),
+        *sorted(REFUSED.keys() - {"a comparison", "an expansion"}),
         pytest.param("a comparison", marks=pytest.mark.wing("experiments")),
+        pytest.param("an expansion", marks=pytest.mark.wing("published")),
     ],
 )
 def test_embedding_into_another_space_is_refused_without_writes(other: Application, held: str, use: str) -> None:

@@ -8,11 +8,11 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from engram.api.learning.references import CitationList, SentenceList, to_citation, to_named_sentence
-from engram.api.retrieval.expansion_schemas import ExpansionIn
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
     AskedFor,
     CollectionName,
+    ExpansionIn,
     ExternalId,
     Flag,
     JudgeName,

@@ -1,1 +1,1 @@
-"""Routes of queries and expansions."""
+"""Routes of queries."""

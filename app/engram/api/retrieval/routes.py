@@ -24,7 +24,6 @@ from engram.api.dependencies import (
 from engram.api.operations import operation, question_operation
 from engram.api.problem_document import Problem
 from engram.api.problems import content
-from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import (
     AnswerIn,
     AnswerOut,
@@ -38,7 +37,7 @@ from engram.api.retrieval.schemas import (
     TracedQueriesOut,
     TracedQueryOut,
 )
-from engram.api.schemas import TraceId
+from engram.api.schemas import TraceId, WarningOut
 from engram.api.work_threads import RequestThreads
 from engram.composition.container import Application
 from engram.context import deadline

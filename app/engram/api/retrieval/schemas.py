@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, Strict
 
 from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.problem_document import Problem
-from engram.api.retrieval.expansion_schemas import ExpansionIn, WarningOut
 from engram.api.retrieval.trace_schemas import (
     FeatureTraceOut,
     PassageTraceOut,
@@ -19,6 +18,7 @@ from engram.api.schemas import (
     DEFAULT_COLLECTION,
     AskedFor,
     CollectionName,
+    ExpansionIn,
     MetadataFilter,
     Model,
     Question,
@@ -26,6 +26,7 @@ from engram.api.schemas import (
     Storable,
     Text,
     TraceId,
+    WarningOut,
     Whole,
 )
 from engram.core.filter.logged_verdict import Expansion

@@ -7,7 +7,6 @@ from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.config.settings import Settings
 from engram.services.key_search.dense_search import DenseService
-from engram.services.key_search.query_expansion import ExpansionService
 from engram.services.question.caches import GraphCache, PassageKeyCache, VisibleLanguages
 from engram.services.question.level_measurement import LevelMeasurement
 from engram.services.question.plan import QueryPlanner
@@ -112,9 +111,3 @@ class RetrievalServices:
     def dense(self) -> DenseService:
         """Plain dense retrieval."""
         return DenseService(self.database, self.models.encoder)
-
-    @locked_property
-    def expand(self) -> ExpansionService:
-        """Expansion of questions."""
-        models = self.models
-        return ExpansionService(self.database, self.languages, models.encoder, models.limits, models.llm)

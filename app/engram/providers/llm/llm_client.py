@@ -17,7 +17,6 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from engram.context import deadline
 from engram.context.errors import ConfigurationError, LlmError, LlmRefusalError
-from engram.core.passage_keys.expansion import WordedMethod
 from engram.providers.llm import prompts, replies, token_meter
 from engram.providers.llm.replies import DraftAnswer, Grade, Judgement, Reply, UnusableReplyError, Usage
 from engram.providers.llm.reply_json import collect_texts, drop_thoughts
@@ -217,25 +216,6 @@ class Llm:
             return Grade(strict=False, lenient=False)
         messages = prompts.grade(question, accepted, answer)
         return self.ask("grade", messages, replies.read_grade, replies.GradeReply)
-
-    def expand(self, method: WordedMethod, question: str) -> list[str]:
-        """Texts that widen the question, one or several by the method."""
-        return self.ask(
-            "expand",
-            prompts.expansion(method, question),
-            lambda reply: replies.read_expansion(method, reply),
-            replies.EXPANSION_REPLIES[method],
-        )
-
-    def refine_question(self, question: str, draft: str, passages: Sequence[str]) -> str:
-        """A better question than ``draft``, which found the passages, to the same end as ``question``."""
-        if not passages:
-            return draft
-        # Long passages are cut, so that each has its place; the rest of a line is its number.
-        room = prompts.MAX_EVIDENCE_CHARACTERS // len(passages) - len(f"[{len(passages)}] \n")
-        evidence = prompts.number_sentences(enumerate(passage[:room] for passage in passages))
-        messages = prompts.refinement(question, draft, evidence)
-        return self.ask("refine", messages, replies.read_question, replies.QuestionReply)
 
     def ask(
         self,

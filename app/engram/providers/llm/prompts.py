@@ -9,9 +9,6 @@ at the start of a line counts. Whatever the model still makes of it, replies are
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from engram.core.passage_keys.expansion import WordedMethod
-from engram.providers.llm.expansion_prompts import REFINEMENT, WORDINGS, Wording
-
 MAX_EVIDENCE_CHARACTERS = 24_000
 """Longest evidence block, in characters with its numbers: about 6,000 tokens, so that the whole request fits
 an 8,192-token context. Sentences beyond it are left out from the end."""
@@ -93,6 +90,14 @@ Reply with one JSON object: {{"reasoning": "one sentence", "strict": false, "len
 
 
 @dataclass(frozen=True, slots=True)
+class Wording:
+    """Instruction of a prompt, and the JSON that it asks for."""
+
+    task: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
 class NumberedEvidence:
     """Sentences as the model sees them: numbered from 1, within :data:`MAX_EVIDENCE_CHARACTERS`.
 
@@ -153,17 +158,6 @@ def grade(question: str, accepted: Sequence[str], answer: str) -> list[Message]:
     return conversation(
         _GRADE, {"question": cut_quote(question), "accepted": lines, "candidate": cut_quote(answer)}
     )
-
-
-def expansion(method: WordedMethod, question: str) -> list[Message]:
-    """Ask for texts that widen the question."""
-    return conversation(guard_wording(WORDINGS[method]), {"question": cut_quote(question)})
-
-
-def refinement(question: str, draft: str, evidence: NumberedEvidence) -> list[Message]:
-    """Ask for a better question than ``draft``, which found the evidence, to the same end as ``question``."""
-    parts = {"evidence": evidence.block, "question": cut_quote(question), "draft": cut_quote(draft)}
-    return conversation(guard_wording(REFINEMENT), parts)
 
 
 def ask_again(messages: Sequence[Message], reply: str, problem: str, form: str = JSON_FORM) -> list[Message]:

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from engram.core.passage_keys.expansion import WordedMethod
 from engram.providers.llm.reply_json import NoJsonError, find_object
 
 _NO_TIME = frozenset({"", "none", "null"})
@@ -20,7 +19,6 @@ _PROBLEMS_SHOWN = 3
 _EXCERPT_CHARACTERS = 200
 MOST_TOKENS = 10_000_000
 """Of one call, as they are counted."""
-_MOST_PARTS, _MOST_FACETS, _MOST_TERMS = 5, 8, 20
 # How an error names the option it refuses. "temperature" is an everyday word, so only quoted it is a name.
 _REFUSALS = {
     "temperature": re.compile("""['"`]temperature['"`]"""),
@@ -118,7 +116,7 @@ def convert_to_lower_case(value: Any) -> Any:
     return value.strip(" .").casefold() if isinstance(value, str) else value
 
 
-_Text = Annotated[str, AfterValidator(_clean_text)]
+CleanText = Annotated[str, AfterValidator(_clean_text)]
 Flag = Annotated[bool, BeforeValidator(_as_flag)]
 Number = Annotated[int, BeforeValidator(_as_number)]
 Amount = Annotated[float, BeforeValidator(as_amount)]
@@ -146,7 +144,7 @@ class TimeReply(Reply):
     """The time that limits a text."""
 
     grounded: ClassVar[bool] = True
-    time_constraint: Annotated[_Text, Field(max_length=200)] | None
+    time_constraint: Annotated[CleanText, Field(max_length=200)] | None
 
 
 class SufficiencyReply(Reply):
@@ -167,7 +165,7 @@ class AnswerReply(Reply):
     """An answer and the numbers of its sentences."""
 
     reasoned: ClassVar[bool] = True
-    answer: _Text
+    answer: CleanText
     cited: list[Number]
     sufficient: Flag
 
@@ -181,63 +179,13 @@ class GradeReply(Reply):
 
 
 Line = Annotated[str, AfterValidator(lambda text: " ".join(_clean_text(text).split()))]
-_Term = Annotated[Line, Field(max_length=200)]
 QuestionText = Annotated[Line, Field(max_length=2_000)]
-
-
-class PassageReply(Reply):
-    """A passage that might answer the question."""
-
-    passage: Annotated[_Text, Field(min_length=1, max_length=10_000)]
 
 
 class QuestionReply(Reply):
     """A question in new words."""
 
     question: Annotated[QuestionText, Field(min_length=1)]
-
-
-class PartsReply(Reply):
-    """The parts of a question."""
-
-    parts: list[QuestionText]
-
-
-class _Facet(Reply):
-    name: _Term
-    terms: list[_Term]
-
-
-class FacetsReply(Reply):
-    """The facets of a question."""
-
-    facets: list[_Facet]
-
-
-class TermsReply(Reply):
-    """Terms beside the question's own."""
-
-    terms: list[_Term]
-
-
-class ContrastReply(Reply):
-    """Terms that are wanted, and terms that are not."""
-
-    wanted: list[_Term]
-    unwanted: list[_Term] = []
-
-
-EXPANSION_REPLIES: Mapping[WordedMethod, type[Reply]] = {
-    "hyde": PassageReply,
-    "decomposition": PartsReply,
-    "facets": FacetsReply,
-    "contrastive": ContrastReply,
-    "synonyms": TermsReply,
-    "specification": QuestionReply,
-    "rewriting": QuestionReply,
-    "step-back": QuestionReply,
-}
-"""The reply that each way to widen a question asks for."""
 
 
 class _ContentPart(BaseModel):
@@ -393,46 +341,6 @@ def read_grade(text: str) -> Grade:
 def read_question(text: str) -> str:
     """Read a question in new words, as one line."""
     return read(QuestionReply, text).question
-
-
-def read_expansion(method: WordedMethod, text: str) -> list[str]:
-    """Read the texts that widen a question, at least one; of lists longer than asked for, the beginning."""
-    match method:
-        case "hyde":
-            return [read(PassageReply, text).passage]
-        case "decomposition":
-            parts = select_distinct(read(PartsReply, text).parts)
-            if len(parts) < 2:
-                raise UnusableReplyError("parts: at least two different questions are needed")
-            return parts[:_MOST_PARTS]
-        case "facets":
-            return _facets(read(FacetsReply, text).facets)
-        case "contrastive":
-            reply = read(ContrastReply, text)
-            unwanted = {term.casefold() for term in reply.unwanted}
-            wanted = [term for term in select_distinct(reply.wanted) if term.casefold() not in unwanted]
-            if not wanted:
-                raise UnusableReplyError("wanted: at least one term is needed that is not unwanted")
-            return [", ".join(wanted[:_MOST_TERMS])]
-        case "synonyms":
-            terms = select_distinct(read(TermsReply, text).terms)
-            if not terms:
-                raise UnusableReplyError("terms: at least one is needed")
-            return [", ".join(terms[:_MOST_TERMS])]
-        case "specification" | "rewriting" | "step-back":
-            return [read_question(text)]
-
-
-def _facets(facets: Sequence[_Facet]) -> list[str]:
-    """One line per facet: its name and its terms; a facet without either says nothing."""
-    lines = []
-    for facet in facets:
-        terms = ", ".join(select_distinct(facet.terms)[:_MOST_TERMS])
-        if facet.name and terms:
-            lines.append(f"{facet.name}: {terms}")
-    if not lines:
-        raise UnusableReplyError("facets: at least one with a name and terms is needed")
-    return select_distinct(lines)[:_MOST_FACETS]
 
 
 def select_distinct(texts: Iterable[str]) -> list[str]:

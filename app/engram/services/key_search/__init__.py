@@ -1,1 +1,1 @@
-"""Searches by passage keys without the graph: expansion of questions, and the dense baseline. They keep nothing."""
+"""Search by passage keys alone: the dense baseline."""

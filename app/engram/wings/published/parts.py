@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.wings import WingHolder
+from engram.services.question.caches import VisibleLanguages
 from engram.storage.database import Database
 from engram.wings.published.core.evolution import KeyRules
 from engram.wings.published.services.attribution import Attribution, KeyLearning
@@ -12,6 +13,7 @@ from engram.wings.published.services.expansion_validation import GATE_TOP_K, Exp
 from engram.wings.published.services.key_catch_up import KeyCatchUpService
 from engram.wings.published.services.key_evolution import KeyEvolutionService
 from engram.wings.published.services.key_view import KeyViewService
+from engram.wings.published.services.query_expansion import ExpansionService
 
 KEY_RULES = KeyRules(strength=0.7, term_strength=0.25, units=4, capacity=16)
 WAITING_KEY_EVENTS = 64
@@ -20,13 +22,14 @@ WAITING_KEY_EVENTS = 64
 
 @dataclass(eq=False)
 class PublishedServices:
-    """Services that move passage keys and show them.
+    """Services that widen questions, and that move passage keys and show them.
 
     Each is made when first used. Assign a constant before its first use to replace it.
     """
 
     database: Database
     models: Models
+    languages: VisibleLanguages
 
     @locked_property
     def key_learning(self) -> KeyLearning:
@@ -65,6 +68,12 @@ class PublishedServices:
     def key_view(self) -> KeyViewService:
         """Views of passage keys."""
         return KeyViewService(self.database, self.key_learning.rules)
+
+    @locked_property
+    def expand(self) -> ExpansionService:
+        """Expansion of questions."""
+        models = self.models
+        return ExpansionService(self.database, self.languages, models.encoder, models.limits, models.llm)
 
 
 def published_of(application: WingHolder) -> PublishedServices:

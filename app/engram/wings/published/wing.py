@@ -12,7 +12,7 @@ from engram.wings.published.storage.key_tables import TABLES
 
 def attach(application: Application) -> PublishedServices:
     """Make the wing's services."""
-    return PublishedServices(application.database, application.models)
+    return PublishedServices(application.database, application.models, application.retrieval.languages)
 
 
 def make_derived_state(application: Application) -> DerivedKeys:
@@ -28,10 +28,10 @@ def make_verdict_effect(application: Application) -> KeyCreditEffect:
 def load_routes() -> WingRoutes:
     """Import the wing's routes."""
     from engram.api.openapi_links import COLLECTION_LINK, IN_PATH
-    from engram.wings.published.api import key_routes
+    from engram.wings.published.api import expansion_routes, key_routes
 
     return WingRoutes(
-        routers=(key_routes.router,),
+        routers=(expansion_routes.router, key_routes.router),
         links=(
             Flow(
                 ("post_query", "get_query"),

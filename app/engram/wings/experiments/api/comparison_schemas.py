@@ -5,7 +5,6 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, JsonValue, StrictInt
 
 from engram.api.passage_source_schema import PassageSourceOut
-from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import QUESTION, ArmIn, TimingsOut
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
@@ -16,6 +15,7 @@ from engram.api.schemas import (
     Question,
     ResponseModel,
     Storable,
+    WarningOut,
     Whole,
 )
 from engram.core.ranking.profiles import ProfileName

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from engram.api.retrieval.expansion_schemas import WarningOut
 from engram.api.retrieval.schemas import CitationOut
-from engram.api.schemas import AskedFor, CollectionName, Storable, TraceId
+from engram.api.schemas import AskedFor, CollectionName, Storable, TraceId, WarningOut
 from engram.services.auth.scope import Scope
 from engram.services.question.passage_source import PassageSource
 from engram.services.question.query import Fallback, Query

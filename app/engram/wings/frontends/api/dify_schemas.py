@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
-from engram.api.retrieval.expansion_schemas import WarningOut
-from engram.api.schemas import AskedFor, CollectionName, Storable, Text, Whole
+from engram.api.schemas import AskedFor, CollectionName, Storable, Text, WarningOut, Whole
 from engram.core.text.conditions import Scalar
 from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
 from engram.services.auth.scope import Scope

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engram.providers.llm import Llm, prompts, replies
-from engram.providers.llm.expansion_prompts import Wording
+from engram.providers.llm.prompts import Wording
 
 RESTATEMENT = Wording(
     """\

@@ -1,5 +1,5 @@
-"""Commands of passage keys, which ``engram`` finds by the entry point ``engram.commands``."""
+"""Commands of the wing, which ``engram`` finds by the entry point ``engram.commands``."""
 
-from engram.wings.published.cli import passage_key_commands
+from engram.wings.published.cli import expansion_commands, passage_key_commands
 
-__all__ = ["passage_key_commands"]
+__all__ = ["expansion_commands", "passage_key_commands"]

@@ -6,9 +6,8 @@ One function per use; each raises :class:`LlmError` as ``Llm`` does. Sentences c
 from collections.abc import Sequence
 
 from engram.providers.llm import replies
-from engram.providers.llm.expansion_prompts import Wording
 from engram.providers.llm.llm_client import Llm
-from engram.providers.llm.prompts import Message, conversation, cut_quote, guard_wording, number_sentences
+from engram.providers.llm.prompts import Message, Wording, conversation, cut_quote, guard_wording, number_sentences
 from engram.providers.llm.replies import DraftAnswer
 from engram.wings.sessions.llm import tree_prompts, tree_replies
 from engram.wings.sessions.llm.session_model import Sentences

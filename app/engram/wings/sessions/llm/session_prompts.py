@@ -6,8 +6,15 @@ sessions of one version came to says nothing of the next. Passages and notes are
 
 from collections.abc import Sequence
 
-from engram.providers.llm.expansion_prompts import Wording
-from engram.providers.llm.prompts import Message, NumberedEvidence, conversation, cut_quote, guard_wording, quote
+from engram.providers.llm.prompts import (
+    Message,
+    NumberedEvidence,
+    Wording,
+    conversation,
+    cut_quote,
+    guard_wording,
+    quote,
+)
 
 VERSION = "2026.1"
 """Of the wording here; sessions keep which one they went by."""

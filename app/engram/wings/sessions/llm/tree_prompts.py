@@ -3,7 +3,7 @@
 The paper gives prompts of its own (State-Aware RAG, Appendix C); these serve the same ends in other words.
 """
 
-from engram.providers.llm.expansion_prompts import Wording
+from engram.providers.llm.prompts import Wording
 from engram.wings.sessions.core.rewards import HIGHEST_RATING
 
 VERSION = "2026.1"

@@ -1,4 +1,4 @@
-"""Query expansions on the wire."""
+"""Bodies of `POST /expand`."""
 
 from typing import Annotated
 
@@ -11,19 +11,10 @@ from engram.api.schemas import (
     Model,
     Question,
     ResponseModel,
-    Text,
+    WarningOut,
     Whole,
 )
-from engram.core.passage_keys.expansion import Method
-from engram.services.question.query import FallbackType
-
-
-class ExpansionIn(Model):
-    """A query expansion; passage keys evolve by those that a verdict validates."""
-
-    method: Text = Field(max_length=100)
-    text: Text = Field(max_length=20_000)
-
+from engram.wings.published.core.expansion import Method
 
 EXPAND_EXAMPLES: list[JsonValue] = [
     {"collection": "sample", "query": "Which moon of Saturn has lakes of methane?", "methods": ["prf"]},
@@ -74,13 +65,6 @@ class ExpansionOut(ResponseModel):
 
     method: Method
     text: str
-
-
-class WarningOut(ResponseModel):
-    """A step that the LLM endpoint failed and that was done without it, or what was not read of a question."""
-
-    type: FallbackType
-    detail: str = Field(description="How the endpoint failed, or what was left out.")
 
 
 class ExpandOut(BaseModel):

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
-from engram.core.passage_keys import expansion
-from engram.core.passage_keys.expansion import Method
 from engram.providers.language import question_terms, surface_words, terms
 from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
@@ -22,6 +20,9 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage
 from engram.storage.database import Database
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.wings.published.core import expansion
+from engram.wings.published.core.expansion import Method
+from engram.wings.published.llm import expansion_model
 
 KEY_TERMS = 12
 """Terms of a unit from pseudo-relevance feedback."""
@@ -84,7 +85,7 @@ class ExpansionService:
                 elif method == "diver":
                     texts = self._refine_question(collection, question, feedback, feedback_passages)
                 else:
-                    texts = self._endpoint(method).expand(method, question)
+                    texts = expansion_model.expand(self._endpoint(method), method, question)
             except LlmError as error:
                 if failures is None or len(failures) + 1 == len(methods):
                     raise
@@ -135,7 +136,7 @@ class ExpansionService:
         for turn in range(DIVER_ROUNDS):
             found = self._feedback(collection, draft, limit) if turn else feedback
             texts = [_full_text(passage) for passage in found]
-            refined = llm.refine_question(question, draft, texts) if texts else draft
+            refined = expansion_model.refine_question(llm, question, draft, texts) if texts else draft
             if refined == draft:  # it would find the same passages again
                 break
             draft = refined

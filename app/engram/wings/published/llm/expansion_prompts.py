@@ -1,18 +1,9 @@
 """The wording that has the language model widen a question: a task and the form of the reply for each method."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from engram.core.passage_keys.expansion import WordedMethod
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """Instruction of a prompt, and the JSON that it asks for."""
-
-    task: str
-    reply: str
-
+from engram.providers.llm.prompts import Message, NumberedEvidence, Wording, conversation, cut_quote, guard_wording
+from engram.wings.published.core.expansion import WordedMethod
 
 _ONE_QUESTION = """\
 Reply with one JSON object: {"question": "the new question"}"""
@@ -90,3 +81,14 @@ original question asks, in the names and terms that the passages use, and names 
 beside the point are left aside. One to three sentences, and no answer.""",
     _ONE_QUESTION,
 )
+
+
+def expansion(method: WordedMethod, question: str) -> list[Message]:
+    """Ask for texts that widen the question."""
+    return conversation(guard_wording(WORDINGS[method]), {"question": cut_quote(question)})
+
+
+def refinement(question: str, draft: str, evidence: NumberedEvidence) -> list[Message]:
+    """Ask for a better question than ``draft``, which found the evidence, to the same end as ``question``."""
+    parts = {"evidence": evidence.block, "question": cut_quote(question), "draft": cut_quote(draft)}
+    return conversation(guard_wording(REFINEMENT), parts)

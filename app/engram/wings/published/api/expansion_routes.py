@@ -5,8 +5,10 @@ from fastapi import APIRouter
 from engram.api.body_reading import Route
 from engram.api.dependencies import App, Posted
 from engram.api.operations import question_operation
-from engram.api.retrieval.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut, WarningOut
+from engram.api.schemas import WarningOut
 from engram.services.question.query import Fallback
+from engram.wings.published.api.expansion_schemas import ExpandIn, ExpandOut, ExpansionOut
+from engram.wings.published.parts import published_of
 
 router = APIRouter(tags=["expansions"], route_class=Route)
 
@@ -17,7 +19,7 @@ def post_expand(sent: Posted[ExpandIn], app: App) -> ExpandOut:
     body = sent.body
     failures: list[Fallback] = []
     with sent.scope.act_as(body.as_) as scope:
-        units = app.retrieval.expand.expand(scope, body.query, body.methods, body.passages, failures)
+        units = published_of(app).expand.expand(scope, body.query, body.methods, body.passages, failures)
     return ExpandOut(
         collection=body.collection,
         query=body.query,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from engram.core.passage_keys.expansion import key_terms, term_weights
+from engram.wings.published.core.expansion import key_terms, term_weights
 
 words = st.sampled_from("abcdefgh")
 counted = st.dictionaries(words, st.integers(1, 9).map(float), max_size=6)

@@ -12,14 +12,15 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
-from engram.core.passage_keys import expansion
-from engram.core.passage_keys.expansion import Method
 from engram.providers.language import terms
 from engram.providers.llm import Llm
-from engram.services.key_search.query_expansion import KEY_TERMS, ExpansionService
 from engram.services.question.caches import VisibleLanguages
 from engram.storage.corpus import collections, lexical_index
 from engram.storage.retrieval.query_focus import GraphLimits
+from engram.wings.published.core import expansion
+from engram.wings.published.core.expansion import Method
+from engram.wings.published.parts import published_of
+from engram.wings.published.services.query_expansion import KEY_TERMS, ExpansionService
 from tests.conftest import CURIE, Ingest, Scoped
 from tests.support.openai_server import Handler, OpenAiServer, Reply
 from tests.support.strict_client import TestClient
@@ -275,7 +276,7 @@ def test_expansion_service_is_composed_and_leaves_no_episode(
     before = counts()
     answer = http.post("/expand", json={"collection": curie, "query": QUESTION, "methods": ["prf"]}).json()
     assert (answer["collection"], answer["query"]) == (curie, QUESTION)
-    assert [Expansion(**unit) for unit in answer["expansions"]] == application.retrieval.expand.expand(
+    assert [Expansion(**unit) for unit in answer["expansions"]] == published_of(application).expand.expand(
         application.auth.access.scope(curie), QUESTION, ["prf"]
     )
     assert counts() == before
