@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from engram.cli.terminal import quote_text, say, shorten
+from engram.cli.terminal import format_count, quote_text, say, shorten
 
 FACTORS = 6
 """Features of a passage that are shown, those that make most of its score."""
@@ -40,6 +40,24 @@ def say_passage_causes(passages: list[dict[str, Any]] | None) -> None:
             say("     and more")
         for line in _factor_lines(row["features"], row["completes"]):
             say(f"     {line}")
+
+
+def say_rejections(rejected: list[dict[str, Any]] | None) -> None:
+    """Print which passages judges rejected, and by which verdicts."""
+    for row in rejected or []:
+        place = "not shown" if row["rank"] is None else f"rank {row['rank']}"
+        judges = "judges" if row["judges"] is None else format_count(row["judges"], "judge")
+        say(f"{row['passage_id']}: {judges} said that this is not it; {place}, score {row['score']:+.3f}")
+        for influence in row["influences"]:
+            say(f"     {influence['score']:+.3f} {_format_cause(influence)}")
+        if row["influences_cut"]:
+            say("     and more")
+
+
+def say_judgements(judgements: list[dict[str, Any]]) -> None:
+    """Print the verdicts on earlier answers to the question that changed its sufficiency."""
+    for one in judgements:
+        say(f"     sufficiency {one['probability']:+.3f} {_format_cause(one)}")
 
 
 def _factor_lines(features: Mapping[str, Mapping[str, float]], completes: str | None) -> Iterator[str]:

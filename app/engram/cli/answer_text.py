@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engram.cli.answer_causes import say_passage_causes, say_sentence_causes
+from engram.cli.answer_causes import say_judgements, say_passage_causes, say_rejections, say_sentence_causes
 from engram.cli.http_client import Client, build_path
 from engram.cli.terminal import format_count, say, shorten
 
@@ -59,6 +59,9 @@ def _say_trace(trace: Mapping[str, Any]) -> None:
     if trace["collapsed"]:
         say(f"{format_count(trace['collapsed'], 'candidate')} left out with nearly the text of a better one")
     say_passage_causes(trace["passages"])
+    say_rejections(trace["rejected"])
+    if trace["sufficiency"] is not None:
+        say_judgements(trace["sufficiency"]["judgements"])
     legends = [*(LEGEND if trace["hops"] else ()), *((PASSAGE_LEGEND,) if trace["passages"] else ())]
     for line in legends:
         say(f"# {line}")

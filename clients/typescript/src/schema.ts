@@ -8013,6 +8013,46 @@ export interface components {
             model?: string | null;
         };
         /**
+         * RejectionTraceOut
+         * @description A passage that judges rejected for this question, or for one with the same need.
+         */
+        RejectionTraceOut: {
+            /**
+             * Influences
+             * @description Their verdicts, at most 10, each of which can be revoked.
+             */
+            influences: components["schemas"]["PassageInfluenceOut"][];
+            /**
+             * Influences Cut
+             * @description Whether there may be more.
+             */
+            influences_cut: boolean;
+            /**
+             * Judges
+             * @description How many say so; null where the log of nearby questions is too long to be read.
+             */
+            judges: number | null;
+            /** Passage Id */
+            passage_id: string;
+            /**
+             * Probability
+             * @description That it is no evidence, by the rejections, in [0, 1].
+             */
+            probability: number;
+            /**
+             * Rank
+             * @description In the answer, from 1; null where it is not shown.
+             */
+            rank: number | null;
+            /**
+             * Score
+             * @description What the rejections change of its score; 0 where a support is more probable, or where it would not have been found.
+             */
+            score: number;
+            /** Title */
+            title: string | null;
+        };
+        /**
          * RekeyIn
          * @description Parts of a passage to make keys of.
          * @example {
@@ -9327,7 +9367,7 @@ export interface components {
         };
         /**
          * SufficiencyInfluenceOut
-         * @description Influence of one verdict on the model's probability of sufficiency.
+         * @description Influence of one verdict on a probability of sufficiency.
          */
         SufficiencyInfluenceOut: {
             /**
@@ -9394,6 +9434,11 @@ export interface components {
              * @default false
              */
             influences_cut?: boolean;
+            /**
+             * Judgements
+             * @description At most 10 verdicts that undenied follows from, with their influence on the probability; where the query asked for a trace.
+             */
+            judgements?: components["schemas"]["SufficiencyInfluenceOut"][];
             /**
              * Model
              * @description By the features: 1 / (1 + exp(-sum of value times weight)).
@@ -9562,6 +9607,11 @@ export interface components {
             passages?: components["schemas"]["PassageTraceOut"][] | null;
             /** Recalled */
             recalled: components["schemas"]["RecallOut"][];
+            /**
+             * Rejected
+             * @description Passages that judges rejected for this question or one with the same need, the surest first; null where the query did not ask for a trace.
+             */
+            rejected?: components["schemas"]["RejectionTraceOut"][] | null;
             /** @description Null with profile 'paper', and with strategies other than 'graph'. */
             sufficiency?: components["schemas"]["SufficiencyOut"] | null;
             /** Time Constraint */

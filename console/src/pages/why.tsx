@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { answerById, latestAnswer } from "../parts/answer_state";
-import { Await, Choice, counted, Empty, figure, Head, moment, Panel, percent } from "../parts/basic";
+import { Await, Choice, counted, Empty, figure, Head, moment, Panel, percent, signed } from "../parts/basic";
 import { Causes, Factors, ofSufficiency, ofPassage, points, SentenceFactors } from "../parts/factors";
 import { GraphView } from "../parts/graph";
 import { path } from "../parts/path";
@@ -160,6 +160,7 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
           )}
         </div>
       </div>
+      {isMemoryRead && <Rejected rejected={trace.rejected ?? []} />}
       <PathView explained={explained} onPassage={setChosen} />
       {trace.sufficiency && Object.keys(trace.sufficiency.features).length > 0 && (
         <Panel
@@ -170,6 +171,15 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
             {trace.sufficiency.vouched > 0 && <p>Verdicts on similar past questions alone give {percent(trace.sufficiency.vouched)}.</p>}
             {(trace.sufficiency.remembered ?? 0) > 0 && (
               <p>Verdicts on the evidence among the first five give at least {percent(trace.sufficiency.remembered ?? 0)}.</p>
+            )}
+            {(trace.sufficiency.judgements ?? []).length > 0 && (
+              <>
+                <p>
+                  Judges said of earlier answers to this question whether they were enough. That leaves {percent(trace.sufficiency.undenied ?? 1)} of the
+                  probability.
+                </p>
+                <Causes causes={(trace.sufficiency.judgements ?? []).map(ofSufficiency)} cut={false} nothing="" show={points} />
+              </>
             )}
             <Causes
               causes={(trace.sufficiency.influences ?? []).map(ofSufficiency)}
@@ -186,6 +196,27 @@ function Explanation({ explained, beside }: { explained: Explained; beside: Expl
         </Panel>
       )}
     </>
+  );
+}
+
+/** Passages that judges rejected for this question or one with the same need, each with the verdicts, which can be revoked. */
+function Rejected({ rejected }: { rejected: readonly Schemas["RejectionTraceOut"][] }) {
+  if (rejected.length === 0) return null;
+  return (
+    <Panel title="Rejected" note="Open a verdict to revoke it">
+      <div class="stack">
+        {rejected.map((one) => (
+          <div key={one.passage_id}>
+            <p>
+              <strong>{one.title ?? one.passage_id}</strong>: {one.judges === null ? "judges" : counted(one.judges, "judge")} said that this is not it. It is{" "}
+              {one.rank === null ? "not in the answer" : `at rank ${one.rank}`}
+              {one.score !== 0 && <>, its score changed by {signed(one.score, 3)}</>}.
+            </p>
+            <Causes causes={one.influences.map((cause) => ofPassage(cause))} cut={one.influences_cut} nothing="Their verdicts are too many to be listed." />
+          </div>
+        ))}
+      </div>
+    </Panel>
   );
 }
 

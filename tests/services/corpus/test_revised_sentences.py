@@ -100,19 +100,6 @@ def test_a_verdict_that_waited_teaches_the_text_that_it_judged(
     assert_verified(application, collection)
 
 
-def test_a_first_verdict_that_waited_follows_the_revised_text(
-    application: Application, ingest: Ingest, http: TestClient, collection: str
-) -> None:
-    ingest({"id": "travel", "title": "Travel", "text": OLD})
-    sentence = next(iter(state.sentences(application, collection, "travel").values()))
-    episode = state.add_episode(application, collection, QUESTION, [sentence])
-    waiting = state.judge(application, collection, episode, [sentence]).event
-    ingest({"id": "travel", "title": "Travel", "text": REVISED})
-    application.learning.learner.apply_alone(waiting.collection_id, [waiting.id])
-    assert recall(http, collection).keys() == {sentence}
-    assert_verified(application, collection)
-
-
 @pytest.mark.parametrize("text", [REVISED, OLD], ids=["revised", "unchanged"])
 def test_judges_of_different_texts_do_not_contradict_each_other(
     application: Application, ingest: Ingest, collection: str, text: str

@@ -11,6 +11,7 @@ from engram.api.problem_document import Problem
 from engram.api.retrieval.trace_schemas import (
     FeatureTraceOut,
     PassageTraceOut,
+    RejectionTraceOut,
     SentenceInfluenceOut,
     SufficiencyInfluenceOut,
 )
@@ -394,6 +395,13 @@ class SufficiencyOut(ResponseModel):
         description="At most 10 of them, the strongest first; where the query asked for a trace.",
     )
     influences_cut: bool = Field(default=False, description="Whether there are more.")
+    judgements: list[SufficiencyInfluenceOut] = Field(
+        default_factory=list,
+        description=(
+            "At most 10 verdicts that undenied follows from, with their influence on the probability; where the "
+            "query asked for a trace."
+        ),
+    )
 
 
 class VersionTraceOut(ResponseModel):
@@ -416,6 +424,11 @@ class TraceOut(ResponseModel):
     passages: list[PassageTraceOut] | None = Field(
         default=None,
         description="What memory did to each returned passage; null where the query did not ask for a trace.",
+    )
+    rejected: list[RejectionTraceOut] | None = Field(
+        default=None,
+        description="Passages that judges rejected for this question or one with the same need, the surest "
+        "first; null where the query did not ask for a trace.",
     )
     sufficiency: SufficiencyOut | None = Field(
         default=None, description="Null with profile 'paper', and with strategies other than 'graph'."

@@ -38,7 +38,7 @@ class PassageInfluenceOut(CauseOut):
 
 
 class SufficiencyInfluenceOut(CauseOut):
-    """Influence of one verdict on the model's probability of sufficiency."""
+    """Influence of one verdict on a probability of sufficiency."""
 
     probability: float = Field(description="As it is, less what it were without the verdict.")
 
@@ -101,3 +101,23 @@ class PassageTraceOut(ResponseModel):
     text_since: datetime = Field(
         description="When its text became what it is. Verdicts applied before were on an earlier text."
     )
+
+
+class RejectionTraceOut(ResponseModel):
+    """A passage that judges rejected for this question, or for one with the same need."""
+
+    passage_id: str
+    title: str | None
+    rank: int | None = Field(description="In the answer, from 1; null where it is not shown.")
+    probability: float = Field(description="That it is no evidence, by the rejections, in [0, 1].")
+    score: float = Field(
+        description="What the rejections change of its score; 0 where a support is more probable, or where it "
+        "would not have been found."
+    )
+    judges: int | None = Field(
+        description="How many say so; null where the log of nearby questions is too long to be read."
+    )
+    influences: list[PassageInfluenceOut] = Field(
+        description="Their verdicts, at most 10, each of which can be revoked."
+    )
+    influences_cut: bool = Field(description="Whether there may be more.")

@@ -26,6 +26,7 @@ from engram.services.question.trace import (
     PassageInfluence,
     PassageTrace,
     RecallTrace,
+    RejectionTrace,
     SentenceInfluence,
     SentenceTrace,
     SufficiencyInfluence,
@@ -115,10 +116,11 @@ class AnswerReading:
         units = {unit["unit_id"] for row in trace["passages"] or () if row["key"] for unit in row["key"]["units"]}
         self._sentences: Mapping[int, StoredSentence] = passages.sentences_by_id(reader, collection.id, sentences)
         of_sentences = {sentence.passage_id for sentence in self._sentences.values()}
+        rejected = {row["passage_id"] for row in trace["rejected"] or ()}
         pooled = {row["completes"] for row in trace["passages"] or () if row["completes"] is not None}
         duplicates = {one for hit in episode.answer["passages"] for one in hit.get("duplicates", ())}
         self._passages: Mapping[int, StoredPassage] = passages.load_by_id(
-            reader, collection.id, {*episode.shown, *of_sentences, *pooled, *duplicates}
+            reader, collection.id, {*episode.shown, *of_sentences, *pooled, *duplicates, *rejected}
         )
         self._surfaces = episodes.surfaces(reader, collection.id, sorted(entities)) if entities else {}
         self._units = (
@@ -184,7 +186,9 @@ class AnswerReading:
                 sufficiency_row,
                 features={name: _make(FeatureTrace, one) for name, one in sufficiency_row["features"].items()},
                 influences=self._read_causes(SufficiencyInfluence, sufficiency_row["influences"]),
+                judgements=self._read_causes(SufficiencyInfluence, sufficiency_row["judgements"]),
             ),
+            rejected=None if trace["rejected"] is None else list(self._read_rejections(trace["rejected"])),
         )
 
     def _list_shown_texts(self) -> list[dict[str, Any]]:
@@ -269,6 +273,20 @@ class AnswerReading:
                 text_since=datetime.fromisoformat(row["text_since"]),
             )
 
+    def _read_rejections(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[RejectionTrace]:
+        """Add names and titles to traces of rejected passages; skip deleted passages."""
+        for row in rows:
+            passage = self._passages.get(row["passage_id"])
+            if passage is not None:
+                yield _make(
+                    RejectionTrace,
+                    row,
+                    id=passage.id,
+                    passage_id=passage.external_id,
+                    title=passage.title,
+                    influences=self._read_causes(PassageInfluence, row["influences"]),
+                )
+
     def _read_expansion_units(self, rows: Sequence[Mapping[str, Any]]) -> Iterable[KeyUnitTrace]:
         """Add methods and texts to the units of a key; skip deleted units."""
         for row in rows:
@@ -311,5 +329,8 @@ def _causes(trace: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
         yield from row["influences"]
         for unit in row["key"]["units"] if row["key"] else ():
             yield from unit["events"]
+    for row in trace["rejected"] or ():
+        yield from row["influences"]
     if trace.get("sufficiency"):
         yield from trace["sufficiency"]["influences"]
+        yield from trace["sufficiency"]["judgements"]

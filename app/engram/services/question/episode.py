@@ -15,7 +15,7 @@ from engram.services.question.answer import Answer, PassageAnswer
 from engram.services.question.query import SessionPart
 from engram.services.question.ranking import PassageRanking
 from engram.services.question.search import RetrievalResult
-from engram.services.question.trace import Cause, HopTrace, PassageTrace, Trace
+from engram.services.question.trace import Cause, HopTrace, PassageTrace, RejectionTrace, Trace
 from engram.services.question.walk import WalkHop
 from engram.storage.retrieval.episodes import COLLAPSED_KEY, NAME_DIGEST, TEXT_DIGEST, EpisodeRow, digest_text
 
@@ -70,6 +70,7 @@ def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> E
             ],
             "hops": [_hop(*pair) for pair in zip(trace.hops, retrieved.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_format_passage_trace(of) for of in trace.passages],
+            "rejected": None if trace.rejected is None else [_format_rejection(of) for of in trace.rejected],
             "sufficiency": None if trace.sufficiency is None else _json(trace.sufficiency),
             "collapsed": trace.collapsed,
             "language": trace.language,
@@ -154,6 +155,11 @@ def _format_passage_trace(trace: PassageTrace) -> dict[str, Any]:
     if row["key"] is not None:
         row["key"]["units"] = [drop_fields(unit, "method", "text") for unit in row["key"]["units"]]
     return row
+
+
+def _format_rejection(trace: RejectionTrace) -> dict[str, Any]:
+    """Return the stored form of a rejected passage's trace, with its id inside the collection."""
+    return drop_fields(_json(trace), "id", "title") | {"passage_id": trace.id}
 
 
 def drop_fields(row: Mapping[str, Any], *names: str) -> dict[str, Any]:

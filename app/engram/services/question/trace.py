@@ -193,8 +193,33 @@ class PassageTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class RejectionTrace:
+    """A passage that judges rejected for this question, or for one with the same need.
+
+    Attributes:
+        id, passage_id: inside the collection, and the caller's.
+        rank: in the answer, from 1; None where it is not shown.
+        probability: that it is no evidence, by the rejections, in [0, 1].
+        score: what the rejections change of its score; 0 where a support is more probable, or it is no candidate.
+        judges: how many say so; None where the log of nearby questions is too long to be read.
+        influences: their verdicts, those with the largest effect on the score first; ``influences_cut``: there may
+            be more.
+    """
+
+    id: int
+    passage_id: str
+    title: str | None
+    rank: int | None
+    probability: float
+    score: float
+    judges: int | None
+    influences: list[PassageInfluence]
+    influences_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SufficiencyInfluence(Cause):
-    """Influence of one verdict on the model's probability: its value less that without the verdict."""
+    """Influence of one verdict on a probability: its value less that without the verdict."""
 
     probability: float
 
@@ -212,6 +237,7 @@ class SufficiencyTrace:
         influences: the strongest of them; ``influences_cut`` says that there are more.
         remembered: lower bound by what verdicts on nearby past questions said of the evidence that leads.
         undenied: what judges of earlier answers to the same question leave of it, in (0, 1].
+        judgements: verdicts that ``undenied`` follows from, with their influence on ``probability``.
     """
 
     probability: float
@@ -223,6 +249,7 @@ class SufficiencyTrace:
     influences_cut: bool = False
     remembered: float = 0.0
     undenied: float = 1.0
+    judgements: list[SufficiencyInfluence] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +269,8 @@ class VersionTrace:
 class Trace:
     """Trace of an answer.
 
-    ``passages`` is None where the query did not ask for a trace, ``sufficiency`` where features do not rank.
+    ``passages`` and ``rejected`` are None where the query did not ask for a trace, ``sufficiency`` where features
+    do not rank.
     ``collapsed`` counts the candidates that are left out as duplicates; None where none would be.
     ``language`` is the question's, None where its words do not tell which of the collection's. ``lexical_terms``
     counts its terms, and those of its expansions, that are matched word for word. ``versions`` is None where no
@@ -259,6 +287,7 @@ class Trace:
     language: str | None = None
     lexical_terms: int = 0
     versions: VersionTrace | None = None
+    rejected: list[RejectionTrace] | None = None
 
     def hide_questions(self) -> "Trace":
         """Return the trace without what others asked."""

@@ -18,6 +18,7 @@ from engram.storage.corpus import passages
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
 from engram.storage.retrieval import episodes
+from engram.storage.retrieval.episodes import ShownTexts
 
 WORD = re.compile(r"\w+")
 MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
@@ -277,7 +278,10 @@ def _look_up_names(reader: Reader, verdict: Verdict) -> _Names:
     """Resolve the verdict's names to existing rows."""
     collection_id, named = verdict.scope.collection.id, verdict.named
     by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
-    revised = passages.find_revised(reader, collection_id, by_id, verdict.query_id) if by_id else frozenset()
+    shown = episodes.load_shown_texts(reader, collection_id, verdict.query_id)
+    revised: Collection[int] = frozenset()
+    if by_id and shown.shown_at is not None:
+        revised = passages.find_revised(reader, collection_id, by_id, shown.shown_at)
     external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.named_passages)
     versions = passages.versions(reader, collection_id, external)
     passage_ids = {name: version[0] for name, version in versions.items()}
@@ -292,7 +296,11 @@ def _look_up_names(reader: Reader, verdict: Verdict) -> _Names:
         answers = episodes.load_answered(reader, collection_id, [verdict.query_id])
         top_passages = [passage for answer in answers.values() for passage in answer.shown[:RATED_PASSAGES]]
     changed = _find_changed(
-        reader, verdict, passage_ids, {*top_passages, *stand_in_by_passage, *stand_in_by_passage.values()}
+        reader,
+        collection_id,
+        shown,
+        passage_ids,
+        {*top_passages, *stand_in_by_passage, *stand_in_by_passage.values()},
     )
     top_passages = [passage for passage in top_passages if passage not in changed]
     sentences: dict[int, list[StoredSentence]] = {}
@@ -320,23 +328,26 @@ def _look_up_names(reader: Reader, verdict: Verdict) -> _Names:
 
 
 def _find_changed(
-    reader: Reader, verdict: Verdict, passage_ids: Mapping[str, int], further_ids: Collection[int]
+    reader: Reader,
+    collection_id: int,
+    shown: ShownTexts,
+    passage_ids: Mapping[str, int],
+    further_ids: Collection[int],
 ) -> frozenset[int]:
     """Find the passages whose text is another than the answer showed, of those named and some others.
 
     A passage that was deleted, and written again under its id, is compared too.
 
     Args:
+        shown: texts of the answer.
         passage_ids: external id -> passage, of the named ones.
     """
     named = {*passage_ids.values(), *further_ids}
     if not named:
         return frozenset()
-    collection_id = verdict.scope.collection.id
-    texts = episodes.load_shown_texts(reader, collection_id, verdict.query_id)
     stored = passages.load_by_id(reader, collection_id, named)
     digests = {
-        passage: texts.by_row.get(passage) or texts.by_name.get(episodes.digest_text(one.external_id))
+        passage: shown.by_row.get(passage) or shown.by_name.get(episodes.digest_text(one.external_id))
         for passage, one in stored.items()
     }
     return frozenset(

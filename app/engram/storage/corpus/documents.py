@@ -286,19 +286,13 @@ def list_held(
 
 
 def find_taught(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
-    """Select the sentences that verdicts taught something about, or will once they are applied."""
+    """Select the sentences that verdicts taught something about."""
     rows = reader.rows(
         f"""
         SELECT m.sentence_id AS id FROM {WANTED_IDS}
         {join_by_index("sentence_memory m", "m.sentence_id = wanted.id")}
         UNION
         SELECT q.sentence_id FROM {WANTED_IDS} {join_by_index("question_support q", "q.sentence_id = wanted.id")}
-        UNION
-        SELECT said.sentence_id FROM (
-            SELECT event.id FROM feedback_event event
-            WHERE event.collection_id = %(collection)s AND event.status = 'pending' OFFSET 0
-        ) AS waiting
-        {join_by_index("verdict_sentence said", "said.event_id = waiting.id AND said.sentence_id = ANY(%(ids)s)")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )

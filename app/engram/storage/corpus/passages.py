@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,15 +201,14 @@ def sentences_by_id(reader: Reader, collection_id: int, sentences: Iterable[int]
     return {row.id: StoredSentence(**row._asdict()) for row in rows}
 
 
-def find_revised(reader: Reader, collection_id: int, sentences: Iterable[int], query_id: UUID) -> set[int]:
-    """Select the sentences whose text changed after this query was answered."""
+def find_revised(reader: Reader, collection_id: int, sentences: Iterable[int], shown_at: datetime) -> set[int]:
+    """Select the sentences whose text was revised after this moment."""
     rows = reader.rows(
         f"""
         SELECT s.id FROM {WANTED_IDS} {join_by_index("sentence s", "s.id = wanted.id")}
-        WHERE (SELECT e.created_at FROM episode e WHERE e.collection_id = %(collection)s AND e.id = %(query)s)
-              < ANY (s.revised_at)
+        WHERE %(shown_at)s < ANY (s.revised_at)
         """,
-        {"collection": collection_id, "ids": list(sentences), "query": query_id},
+        {"collection": collection_id, "ids": list(sentences), "shown_at": shown_at},
     )
     return {row.id for row in rows}
 

@@ -1,6 +1,7 @@
 """Judgements of earlier answers to the same question, by the log: enough or not."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from engram.core.filter.ratings import REASONS
@@ -18,18 +19,15 @@ _DENIES = """
 """
 
 
-def build_judgement_query(question: str) -> CarriedStatement:
-    """The statement whose rows ``collect_judgements`` takes: the last judgement of each judge."""
-    of_question = "event.question_id = asked.id AND event.status = 'applied'"
-    return CarriedStatement(
-        f"""
-        SELECT DISTINCT ON (judged.judge) judged.enough,
-               CASE WHEN judged.enough THEN judged.positive ELSE judged.negative END / judged.weight AS noise,
-               judged.share
+_OF_QUESTION = "event.question_id = asked.id AND event.status = 'applied'"
+_JUDGEMENTS = f"""
+    (
+        SELECT spoken.*,
+               CASE WHEN spoken.enough THEN spoken.positive ELSE spoken.negative END / spoken.weight AS noise
         FROM (
-            SELECT {CAPPED_AS} AS judge, event.applied_sequence, event.confidence * event.standing AS weight,
-                   event.observation_noise_positive AS positive, event.observation_noise_negative AS negative,
-                   event.daily_share AS share, ({_DENIES}) AS denies,
+            SELECT event.id AS event_id, {CAPPED_AS} AS judge, event.applied_sequence,
+                   event.confidence * event.standing AS weight, event.observation_noise_positive AS positive,
+                   event.observation_noise_negative AS negative, event.daily_share AS share, ({_DENIES}) AS denies,
                    EXISTS (
                        SELECT audit.event_id FROM (SELECT event.id) AS judged
                        {join_by_index("memory_audit audit", "audit.event_id = judged.id")}
@@ -39,13 +37,35 @@ def build_judgement_query(question: str) -> CarriedStatement:
                 SELECT id FROM question
                 WHERE collection_id = %(collection)s AND text_hash = %(question_hash)s
             ) AS asked
-            {join_by_index("feedback_event event", of_question)}
-        ) AS judged
-        WHERE judged.enough OR judged.denies
+            {join_by_index("feedback_event event", _OF_QUESTION)}
+        ) AS spoken
+        WHERE spoken.enough OR spoken.denies
+    ) AS judged
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedJudgement:
+    """A judgement with its verdict, and whose it counts as."""
+
+    event_id: int
+    judge: str
+    judgement: AnswerJudgement
+
+
+def build_judgement_query(question: str) -> CarriedStatement:
+    """The statement whose rows ``collect_judgements`` takes: the last judgement of each judge."""
+    return CarriedStatement(
+        f"""
+        SELECT DISTINCT ON (judged.judge) judged.enough, judged.noise, judged.share FROM {_JUDGEMENTS}
         ORDER BY judged.judge, judged.applied_sequence DESC
         """,
-        {"question_hash": question_hash(question), "reasons": list(REASONS)},
+        _build_parameters(question),
     )
+
+
+def _build_parameters(question: str) -> dict[str, Any]:
+    return {"question_hash": question_hash(question), "reasons": list(REASONS)}
 
 
 def collect_judgements(rows: Sequence[Mapping[str, Any]]) -> list[AnswerJudgement]:
@@ -58,3 +78,17 @@ def list_judgements(reader: Reader, collection_id: int, question: str) -> list[A
     statement = build_judgement_query(question)
     rows = reader.rows(statement.statement, {"collection": collection_id, **statement.parameters})
     return collect_judgements([row._asdict() for row in rows])
+
+
+def list_every_judgement(reader: Reader, collection_id: int, question: str) -> list[LoggedJudgement]:
+    """List all judgements of the answers to this question, in the order of application."""
+    rows = reader.rows(
+        f"""
+        SELECT judged.event_id, judged.judge, judged.enough, judged.noise, judged.share FROM {_JUDGEMENTS}
+        ORDER BY judged.applied_sequence
+        """,
+        {"collection": collection_id, **_build_parameters(question)},
+    )
+    return [
+        LoggedJudgement(row.event_id, row.judge, AnswerJudgement(row.enough, row.noise, row.share)) for row in rows
+    ]

@@ -266,17 +266,19 @@ class ShownTexts:
     Attributes:
         by_row: passage -> digest of its text.
         by_name: digest of the external id -> digest of the text.
+        shown_at: when; None: there is no such answer.
     """
 
     by_row: Mapping[int, str]
     by_name: Mapping[str, str]
+    shown_at: datetime | None
 
 
 def load_shown_texts(reader: Reader, collection_id: int, episode: UUID) -> ShownTexts:
     """Return the texts of the passages that an answer showed."""
     row = reader.row(
         """
-        SELECT shown, answer -> 'passages' AS hits FROM episode
+        SELECT shown, answer -> 'passages' AS hits, created_at FROM episode
         WHERE collection_id = %(collection)s AND id = %(id)s
         """,
         {"collection": collection_id, "id": episode},
@@ -285,6 +287,7 @@ def load_shown_texts(reader: Reader, collection_id: int, episode: UUID) -> Shown
     return ShownTexts(
         {passage: hit[TEXT_DIGEST] for passage, hit in hits},
         {hit[NAME_DIGEST]: hit[TEXT_DIGEST] for _, hit in hits},
+        None if row is None else row.created_at,
     )
 
 

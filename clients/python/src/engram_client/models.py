@@ -1793,6 +1793,39 @@ class RecordOut(Struct):
     title: str
 
 
+class RejectionTraceOut(Struct):
+    """
+    A passage that judges rejected for this question, or for one with the same need.
+    """
+
+    influences: list[PassageInfluenceOut]
+    """
+    Their verdicts, at most 10, each of which can be revoked.
+    """
+    influences_cut: bool
+    """
+    Whether there may be more.
+    """
+    judges: int | None
+    """
+    How many say so; null where the log of nearby questions is too long to be read.
+    """
+    passage_id: str
+    probability: float
+    """
+    That it is no evidence, by the rejections, in [0, 1].
+    """
+    rank: int | None
+    """
+    In the answer, from 1; null where it is not shown.
+    """
+    score: float
+    """
+    What the rejections change of its score; 0 where a support is more probable, or where it would not have been found.
+    """
+    title: str | None
+
+
 class ReplayOut(Struct):
     """
     Source and moment of a replay.
@@ -2165,7 +2198,7 @@ class StoredSentenceOut(Struct):
 
 class SufficiencyInfluenceOut(Struct):
     """
-    Influence of one verdict on the model's probability of sufficiency.
+    Influence of one verdict on a probability of sufficiency.
     """
 
     applied_at: str
@@ -2226,6 +2259,10 @@ class SufficiencyOut(Struct):
     influences_cut: bool = False
     """
     Whether there are more.
+    """
+    judgements: list[SufficiencyInfluenceOut] | None = None
+    """
+    At most 10 verdicts that undenied follows from, with their influence on the probability; where the query asked for a trace.
     """
     remembered: float = 0.0
     """
@@ -3570,6 +3607,10 @@ class TraceOut(Struct):
     passages: list[PassageTraceOut] | None = None
     """
     What memory did to each returned passage; null where the query did not ask for a trace.
+    """
+    rejected: list[RejectionTraceOut] | None = None
+    """
+    Passages that judges rejected for this question or one with the same need, the surest first; null where the query did not ask for a trace.
     """
     sufficiency: SufficiencyOut | None = None
     """

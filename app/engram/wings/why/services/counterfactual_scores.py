@@ -53,7 +53,7 @@ class Scoring(Protocol):
 
 
 class FeatureScoring:
-    """Passages ranked by their features.
+    """Passages ranked by their features: those shown, and candidates that judges rejected.
 
     Args:
         placed: sentences that could be recalled.
@@ -63,7 +63,10 @@ class FeatureScoring:
     def __init__(self, retrieved: RetrievalResult, placed: Mapping[int, SentencePlace], first: Floats) -> None:
         self._first = first
         place = {passage: index for index, passage in enumerate(retrieved.ranking.candidates.tolist())}
-        self.passages = [passage for passage, _, _ in retrieved.shown_passages if passage in place]
+        concerned = [passage for passage, _, _ in retrieved.shown_passages] + [
+            *retrieved.walk.rejection_probabilities
+        ]
+        self.passages = [passage for passage in dict.fromkeys(concerned) if passage in place]
         self._rows = np.array([place[passage] for passage in self.passages], dtype=np.intp)
         self._retrieved = retrieved
         reranked = retrieved.ranking.reranked

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engram.core.filter import state_replay as core
 from engram.core.filter.caps import find_weight_limit, select_within_limit
+from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
 from engram.core.ranking.learned_means import compute_mean
@@ -166,6 +167,16 @@ class Supports:
     def count_verdicts(self, sentence: int) -> int:
         """Count the verdicts on the sentence."""
         return len(self._by_sentence.get(sentence, ()))
+
+    def list_rejecting_events(self, passage: int) -> list[int]:
+        """List the verdicts that reject a sentence of the passage and that their judges did not take back later."""
+        last: dict[tuple[int, int, str], tuple[int, int]] = {}
+        for sentence, steps in self._by_sentence.items():
+            if sentence in self.placed and self.placed[sentence].passage_id == passage:
+                for step in sorted(steps, key=lambda one: one.sequence):
+                    judge = step.event.judge if step.event.judge != NEWCOMERS else f"{NEWCOMERS} {step.event.id}"
+                    last[step.event.question_id, sentence, judge] = (step.event.id, step.recorded.target)
+        return sorted({event for event, target in last.values() if target == 0})
 
     def find_judgements(self, without: int | None = None) -> PastJudgements:
         """Return recall and rejection probabilities, see ``walk.summarise_recall`` and ``summarise_rejections``."""

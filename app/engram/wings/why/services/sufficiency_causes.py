@@ -4,16 +4,20 @@ As for passages: what it is, less what it were had the verdict never come. Its t
 it did to the ranking, and with that to the answer's features, is left as it is.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
 
 from engram.core.ranking import sufficiency
+from engram.core.ranking.denied_answers import compute_undenied_share
 from engram.core.ranking.weight_beliefs import Floats
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import SufficiencyInfluence, SufficiencyTrace
 from engram.storage.database import Reader
+from engram.storage.learning import judged_answers
+from engram.storage.learning.judged_answers import LoggedJudgement
 from engram.wings.why.services.counterfactual_states import Weights
 from engram.wings.why.storage import influence_rows as log
 
@@ -21,15 +25,20 @@ from engram.wings.why.storage import influence_rows as log
 def add_causes(
     reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, trace: SufficiencyTrace, most: int
 ) -> SufficiencyTrace:
-    """The trace with the ``most`` verdicts that moved the model's probability most.
+    """The trace with the ``most`` verdicts that moved the model's probability most, and those on the same question.
 
     Args:
         reader: the snapshot that the query was answered from.
     """
     enough = retrieved.ranking.sufficiency
-    if enough is None or not enough.events or not len(enough.features):
+    if enough is None:
         return trace
     target = retrieved.plan.focus.collection.id
+    if retrieved.plan.profile.recalls:
+        every = judged_answers.list_every_judgement(reader, target, retrieved.plan.query.text)
+        trace = replace(trace, judgements=_explain_judgements(reader, target, every, enough.probability, most))
+    if not enough.events or not len(enough.features):
+        return trace
     weights = Weights(reader, target, prior.of_sufficiency, prior.sufficiency)
     moved, cut = find_strongest_verdicts(weights, enough.features, most)
     causes = log.causes(reader, target, sorted(moved))
@@ -38,6 +47,32 @@ def add_causes(
         influences=[SufficiencyInfluence(**asdict(causes[event]), probability=by) for event, by in moved.items()],
         influences_cut=cut,
     )
+
+
+def _explain_judgements(
+    reader: Reader, collection_id: int, every: Sequence[LoggedJudgement], probability: float, most: int
+) -> list[SufficiencyInfluence]:
+    """List the judgements of earlier answers that change the probability, the strongest first.
+
+    Args:
+        every: judgements in the order of application; without one of them, the judge's one before it counts.
+        probability: of sufficiency, after all of them.
+    """
+    left = _compute_undenied(every)
+    changes = {
+        one.event_id: probability
+        - probability / left * _compute_undenied([other for other in every if other.event_id != one.event_id])
+        for one in every
+    }
+    moving = sorted(
+        (event for event in changes if changes[event]), key=lambda event: (-abs(changes[event]), -event)
+    )
+    causes = log.causes(reader, collection_id, sorted(moving[:most]))
+    return [SufficiencyInfluence(**asdict(causes[event]), probability=changes[event]) for event in moving[:most]]
+
+
+def _compute_undenied(judgements: Sequence[LoggedJudgement]) -> float:
+    return compute_undenied_share({one.judge: one.judgement for one in judgements}.values())
 
 
 def find_strongest_verdicts(weights: Weights, features: Floats, most: int) -> tuple[dict[int, float], bool]:

@@ -26,9 +26,11 @@ from engram.services.question.trace import (
     KeyTrace,
     PassageInfluence,
     PassageTrace,
+    RejectionTrace,
     SentenceInfluence,
     Trace,
 )
+from engram.storage.corpus import passages
 from engram.storage.database import Reader
 from engram.wings.why.services.counterfactual_scores import (
     FeatureScoring,
@@ -78,7 +80,9 @@ class Influences:
         """
         if not retrieved.plan.focus.use_memory:
             return replace(
-                trace, passages=_build_untouched_traces(retrieved, plain, _list_text_since(reader, retrieved))
+                trace,
+                passages=_build_untouched_traces(retrieved, plain, _list_text_since(reader, retrieved)),
+                rejected=[],
             )
         prior = self.priors.select_kind(retrieved.plan.collection.corpus_kind)
         versions = _Versions(reader, retrieved, prior, self.spreads)
@@ -95,6 +99,7 @@ class Influences:
             event for of_hop in selected for effects in of_hop.values() for event in _select_strongest(effects)
         }
         events |= {event for effects in ranked.values() for event in _select_strongest(effects)}
+        events |= {event for rejecting in versions.rejecting.values() for event in rejecting}
         if keys:
             events |= set(keys.events)
         causes = log.causes(reader, retrieved.plan.focus.collection.id, sorted(events))
@@ -114,6 +119,7 @@ class Influences:
                 causes,
                 _list_text_since(reader, retrieved),
             ),
+            rejected=_list_rejections(reader, retrieved, versions, ranked, causes),
             sufficiency=None
             if trace.sufficiency is None
             else add_causes(reader, retrieved, prior, trace.sufficiency, MOST_SHOWN),
@@ -125,6 +131,8 @@ class _Versions:
 
     Attributes:
         recalled: passage -> what recall adds to its score.
+        lowered: passage -> what rejections change of its score.
+        rejecting: rejected passage -> verdicts that reject it; none where the log of past questions is too long.
         without: event -> without it.
         cut: sentences of which verdicts are missing.
     """
@@ -154,6 +162,14 @@ class _Versions:
         )
         recalled = self._scoring.compute_recall(retrieved.ranking.features, past)
         self.recalled = dict(zip(self._scoring.passages, recalled.tolist(), strict=True))
+        unrejected = self._scoring.compute_recall(
+            retrieved.ranking.features, PastJudgements(past.recall_probabilities, {})
+        )
+        self.lowered = dict(zip(self._scoring.passages, (recalled - unrejected).tolist(), strict=True))
+        self.rejecting = {
+            passage: [] if supports is None else supports.list_rejecting_events(passage)
+            for passage in walk.rejection_probabilities
+        }
         in_turn = dict.fromkeys(chain.from_iterable(zip_longest(*moving)))
         every = [event for event in in_turn if event is not None]
         events = every[:LEFT_OUT]
@@ -303,6 +319,44 @@ def _passages(
                 ],
                 influences_cut=passage in uncertain or len(_list_moving_events(effects)) > MOST_SHOWN,
                 text_since=text_since[passage],
+            )
+        )
+    return traces
+
+
+def _list_rejections(
+    reader: Reader,
+    retrieved: RetrievalResult,
+    versions: _Versions,
+    ranked: Mapping[int, Effects],
+    causes: Causes,
+) -> list[RejectionTrace]:
+    """List the rejected passages, the surest rejection first, with the verdicts that reject each."""
+    probabilities = retrieved.walk.rejection_probabilities
+    stored = passages.load_by_id(reader, retrieved.plan.collection.id, probabilities)
+    ranks = {passage: rank for rank, (passage, _, _) in enumerate(retrieved.shown_passages, start=1)}
+    traces = []
+    for passage in sorted(stored, key=lambda one: (-probabilities[one], one)):
+        effects = ranked.get(passage, {})
+        unmoved = (0.0, 0.0, 0.0)
+        events = sorted(
+            (event for event in versions.rejecting[passage] if event in causes),
+            key=lambda event: (-abs(effects.get(event, unmoved)[0]), -event),
+        )
+        traces.append(
+            RejectionTrace(
+                id=passage,
+                passage_id=stored[passage].external_id,
+                title=stored[passage].title,
+                rank=ranks.get(passage),
+                probability=probabilities[passage],
+                score=versions.lowered.get(passage, 0.0),
+                judges=len({causes[event].judge for event in events}) or None,
+                influences=[
+                    PassageInfluence(*astuple(causes[event]), *effects.get(event, unmoved))
+                    for event in events[:MOST_SHOWN]
+                ],
+                influences_cut=not events or len(events) > MOST_SHOWN,
             )
         )
     return traces
