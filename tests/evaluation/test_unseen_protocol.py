@@ -81,9 +81,8 @@ def test_with_the_gate_off_a_refused_encoder_serves_and_is_taken_back(
 
 
 def test_a_table_has_a_line_for_each_number_of_verdicts() -> None:
-    figures = {"off": None, "gained": 1, "lost": 0}
     changes = [
-        GroupChange(arm, OTHERS, "recall@5", turn, 8, 0.5, 0.5 + turn / 1000, -0.01, 0.1, **figures)
+        GroupChange(arm, OTHERS, "recall@5", turn, 8, 0.5, 0.5 + turn / 1000, -0.01, 0.1, None, 1, 0)
         for turn in (25, 50)
         for arm in ("dense", "dense, gate off")
     ]

@@ -171,9 +171,8 @@ class _Course:
         for strategy in (*TUNED_STRATEGIES, "graph"):
             self._measure(strategy, self._name_arm(strategy), count)
         if decided.accepted:
-            gated = {strategy: name_ungated_arm(strategy) for strategy in TUNED_STRATEGIES}
-            same = [phase for phase in self._phases if phase.turn == count and phase.arm in gated]
-            self._phases += [replace(phase, arm=gated[phase.arm]) for phase in same]
+            same = [phase for phase in self._phases if phase.turn == count and phase.arm in TUNED_STRATEGIES]
+            self._phases += [replace(phase, arm=name_ungated_arm(phase.arm)) for phase in same]
             return
         self._tune(self._run.vary(UNGATED_TUNING))
         for strategy in TUNED_STRATEGIES:
