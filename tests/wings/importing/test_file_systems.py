@@ -351,6 +351,15 @@ def test_a_folder_that_cannot_be_listed_is_named(memory: Any, monkeypatch: pytes
     assert (listed.unreadable, [file.name for file in listed.sources]) == (("/deep",), ["a.md"])
 
 
+def test_a_lost_connection_is_made_again(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, listed = list_memory(memory, {"a.md": b"A"})
+    lost = source._system
+    monkeypatch.setattr(lost, "ls", lambda *_where, **_how: (_ for _ in ()).throw(ConnectionError("lost")))
+    with pytest.raises(InvalidRequestError, match="cannot be listed: lost"):
+        source.list_files("docs", tuple)
+    assert source.list_files("docs", tuple) == listed
+
+
 def test_rules_of_readers_are_read_at_the_address(memory: Any) -> None:
     files = {
         "a.md": b"A",

@@ -293,10 +293,9 @@ def test_a_change_that_the_system_does_not_tell_of_is_found_by_time(
     cli: Cli, folder: Path, collection: str, tmp_path: Path
 ) -> None:
     output = tmp_path / "output"
-    module = "engram.wings.importing.cli.sync_command"
-    quick = replace(cli, constants={f"{module}:RETRY_MILLISECONDS": 300, f"{module}:RERUN_SECONDS": 1})
+    quick = replace(cli, constants={"engram.wings.importing.cli.sync_command:RETRY_MILLISECONDS": 300})
     with output.open("wb") as log:
-        watching = quick.begin("sync", str(folder), "-c", collection, "--watch", output=log)
+        watching = quick.begin("sync", str(folder), "-c", collection, "--watch", "--every", "1s", output=log)
         try:
             await_line(output, "4 files: 4 uploaded")
             assert cli("document", "delete", "roads.txt", "-c", collection).returncode == 0

@@ -3,11 +3,15 @@
 import gzip
 import hashlib
 import json
+import os
+import random
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -21,8 +25,12 @@ from engram.wings.importing.sources.web_client import WebClient, is_public
 from engram.wings.importing.sources.website import Website
 from tests.support import state
 from tests.support.command import Cli
+from tests.support.processes import eventually
+from tests.wings.importing.test_file_systems import KILLS, SLOWEST_KILL_SECONDS, documents
 from tests.wings.importing.test_learning_follows import assert_sound, passages, taught, teach
 
+PAGES = int(os.environ.get("ENGRAM_EVALUATION_SYNC_FILES", "12"))
+CHANGED, RENAMED, GONE = max(2, PAGES // 15), max(1, PAGES // 60), max(2, PAGES // 100)
 HTML = {"content-type": "text/html; charset=utf-8"}
 
 
@@ -108,9 +116,18 @@ def collection() -> str:
     return f"site-{uuid4().hex[:8]}"
 
 
+def quick(cli: Cli) -> Cli:
+    """The command without pauses between requests."""
+    return replace(cli, constants={"engram.wings.importing.sources.web_client:DELAY_SECONDS": 0})
+
+
+def command(site: Site, collection: str) -> list[str]:
+    options = ["--json", "--allow-private", "--allow-mass-deletion"]
+    return ["sync", f"{site.url}/sitemap.xml", "-c", collection, *options]
+
+
 def sync(cli: Cli, site: Site, collection: str, code: int = 0) -> dict[str, Any]:
-    quick = replace(cli, constants={"engram.wings.importing.sources.web_client:DELAY_SECONDS": 0})
-    done = quick("sync", f"{site.url}/sitemap.xml", "-c", collection, "--json", "--allow-private")
+    done = quick(cli)(*command(site, collection))
     assert done.returncode == code, done.stderr
     report = json.loads(done.stdout)
     report.pop("jobs")
@@ -121,37 +138,81 @@ def sync(cli: Cli, site: Site, collection: str, code: int = 0) -> dict[str, Any]
     }
 
 
+def fill(site: Site) -> list[str]:
+    """Put and list all pages; return their paths."""
+    paths = [f"/{number}.html" for number in range(PAGES)]
+    for number, path in enumerate(paths):
+        site.put(path, page(number))
+    site.list(*paths)
+    return paths
+
+
+def change(site: Site, paths: list[str]) -> list[str]:
+    """Change, rename and remove pages; return the new and changed ones. The last ``GONE`` are no longer listed."""
+    changed, renamed = paths[:CHANGED], [f"/new{number}.html" for number in range(CHANGED, CHANGED + RENAMED)]
+    for number, path in enumerate(changed):
+        site.put(path, page(number, "new"))
+    for number, path in enumerate(renamed, start=CHANGED):
+        site.put(path, page(number))
+    site.list(*renamed, *changed, *paths[CHANGED + RENAMED : -GONE])
+    return sorted([*changed, *renamed])
+
+
 @pytest.mark.usefixtures("working")
 def test_pages_that_changed_are_read_and_those_gone_twice_are_deleted(
     cli: Cli, application: Application, site: Site, collection: str
 ) -> None:
-    paths = [f"/{number}.html" for number in range(12)]
-    for number, path in enumerate(paths):
-        site.put(path, page(number))
-    site.list(*paths)
+    paths = fill(site)
     assert sync(cli, site, collection) == {"uploaded": sorted(paths)}
     assert "Menu" not in "".join(passages(application, collection).values())
-    teach(application, collection, "Its bridge number 0 is old.", "Its bridge number 1 is old.")
+    held = [f"Town number {number} lies on river {number}." for number in range(CHANGED + RENAMED)]
+    teach(application, collection, *held)
 
     site.asked.clear()
     assert sync(cli, site, collection) == {}
     assert site.asked == ["/robots.txt", "/sitemap.xml"]  # the others are answered with 304
 
-    site.put("/0.html", page(0) + "<p>Not in the main part.</p>")
-    site.put("/2.html", page(2, "new"))
-    site.put("/1b.html", page(1))
-    site.list("/1b.html", "/0.html", "/2.html", *paths[3:10])  # two are gone, one is renamed
+    new = change(site, paths)
+    site.put(paths[-GONE - 1], page(PAGES - GONE - 1) + "<p>Not in the main part.</p>")
+    site.asked.clear()
     assert sync(cli, site, collection) == {
-        "uploaded": ["/0.html", "/1b.html", "/2.html"],
-        "missing": ["/10.html", "/11.html"],
+        "uploaded": sorted([*new, paths[-GONE - 1]]),
+        "missing": sorted(paths[-GONE:]),
     }
-    assert taught(application, collection) == ["Its bridge number 0 is old.", "Its bridge number 1 is old."]
-    assert len(passages(application, collection)) == 12
-    site.list("/1b.html", "/0.html", "/2.html", *paths[3:11])  # one of them is back
-    assert sync(cli, site, collection) == {"changed": ["/10.html"], "deleted": ["/11.html"]}
+    assert sorted(site.asked[2:]) == sorted([*new, paths[-GONE - 1]])
+    assert taught(application, collection) == sorted(held)
+    assert len(passages(application, collection)) == PAGES
+    back = paths[-GONE]
+    listed = site.answers["/sitemap.xml"][2].decode()
+    site.put("/sitemap.xml", listed.replace("</urlset>", f"<url><loc>{site.url}{back}</loc></url></urlset>"))
+    assert sync(cli, site, collection) == {"changed": [back], "deleted": sorted(paths[-GONE + 1 :])}
     assert sync(cli, site, collection) == {}
     rows = state.rows(application, collection, "document")
     assert {row["folder"] for row in rows} == {f"{site.url}/sitemap.xml"}
+    assert_sound(application, collection)
+
+
+@pytest.mark.usefixtures("working")
+def test_a_killed_run_is_completed_by_the_next(
+    cli: Cli, application: Application, site: Site, collection: str, tmp_path: Path
+) -> None:
+    paths = fill(site)
+    sync(cli, site, collection)
+    change(site, paths)
+    moments = random.Random(7)
+    with (tmp_path / "killed").open("wb") as output:
+        for _ in range(KILLS):
+            running = quick(cli).begin(*command(site, collection), output=output)
+            time.sleep(moments.uniform(0, SLOWEST_KILL_SECONDS))
+            running.kill()
+            running.wait(10)
+    eventually(lambda: all(row["finished_at"] for row in state.rows(application, collection, "job")), "idle")
+    for _ in range(2):
+        sync(cli, site, collection)
+    fresh = f"{collection}-fresh"
+    sync(cli, site, fresh)
+    assert documents(application, collection) == documents(application, fresh)
+    assert passages(application, collection).items() == passages(application, fresh).items()
     assert_sound(application, collection)
 
 
@@ -169,8 +230,7 @@ def test_a_page_that_fails_keeps_all_documents(
         assert sync(cli, site, collection, code=1) == {"failed": ["/0.html"]}
     assert len(passages(application, collection)) == 4
     site.put("/sitemap.xml", "gone", status=404)
-    quick = replace(cli, constants={"engram.wings.importing.sources.web_client:DELAY_SECONDS": 0})
-    failure = quick.fails("sync", f"{site.url}/sitemap.xml", "-c", collection, "--allow-private")
+    failure = quick(cli).fails(*command(site, collection))
     assert "cannot be listed: is answered with 404" in failure
 
 

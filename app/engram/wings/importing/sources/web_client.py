@@ -20,6 +20,8 @@ DELAY_SECONDS = 0.5
 """Time between two requests, unless robots.txt asks for more."""
 LONGEST_DELAY_SECONDS = 30.0
 TIMEOUT_SECONDS = 30.0
+ANSWER_SECONDS = 300.0
+"""Time of an answer in all, however slowly its bytes come."""
 RUN_BYTES = 1 << 30
 """Bytes of all answers of a run together."""
 REDIRECTS = 5
@@ -138,11 +140,14 @@ class WebClient:
 
     def _receive(self, response: httpx.Response, most_bytes: int) -> bytes:
         data = bytearray()
+        ends = time.monotonic() + ANSWER_SECONDS
         for piece in response.iter_bytes(65_536):
             data += piece
             self._bytes_left -= len(piece)
             if len(data) > most_bytes:
                 raise OSError(f"is larger than {most_bytes >> 20} MiB")
+            if time.monotonic() > ends:
+                raise OSError(f"takes longer than {ANSWER_SECONDS:g} seconds")
             if self._bytes_left < 0:
                 raise OSError(f"not read, as this run has read {RUN_BYTES >> 20} MiB")
         return bytes(data)
