@@ -78,6 +78,7 @@ def test_a_default_opens_what_no_rule_names_and_nothing_once_the_rules_are_lost(
 
 
 def test_what_is_refused(cli: Cli, folder: Path, collection: str) -> None:
+    (folder / "photo.png").unlink()
     command = ("sync", str(folder), "-c", collection, "--readers")
     path = write(folder, ENTRIES)
     assert "Give --default-readers nobody, or everyone." in cli.fails(*command, path)

@@ -15,6 +15,7 @@ from uuid import uuid4
 import pytest
 
 from engram.wings.importing.conversion.folder import list_files
+from engram.wings.importing.sources.local_files import LocalFiles
 from tests.support.command import Cli
 from tests.support.processes import eventually
 from tests.wings.importing.office_files import LOCK_FILE
@@ -110,6 +111,11 @@ def test_a_renamed_folder_is_the_same_folder(cli: Cli, folder: Path, collection:
         "deleted": ["roads.txt"],
         "jobs": [(0, 1)],
     }
+
+
+def test_only_an_absent_folder_of_this_machine_is_an_earlier_name(folder: Path) -> None:
+    others = ["oikb", "s3://bucket/notes", str(folder.parent), str(folder.parent / "earlier")]
+    assert LocalFiles([folder]).choose_earlier_names(others) == [str(folder.parent / "earlier")]
 
 
 def test_a_change_of_readers_alone_is_applied(cli: Cli, folder: Path, collection: str) -> None:
@@ -287,10 +293,9 @@ def test_a_change_that_the_system_does_not_tell_of_is_found_by_time(
     cli: Cli, folder: Path, collection: str, tmp_path: Path
 ) -> None:
     output = tmp_path / "output"
-    module = "engram.wings.importing.cli.sync_command"
-    quick = replace(cli, constants={f"{module}:RETRY_MILLISECONDS": 300, f"{module}:RERUN_SECONDS": 1})
+    quick = replace(cli, constants={"engram.wings.importing.cli.sync_command:RETRY_MILLISECONDS": 300})
     with output.open("wb") as log:
-        watching = quick.begin("sync", str(folder), "-c", collection, "--watch", output=log)
+        watching = quick.begin("sync", str(folder), "-c", collection, "--watch", "--every", "1s", output=log)
         try:
             await_line(output, "4 files: 4 uploaded")
             assert cli("document", "delete", "roads.txt", "-c", collection).returncode == 0

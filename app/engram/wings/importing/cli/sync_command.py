@@ -84,10 +84,10 @@ def sync(
     """Bring documents in step with a folder or an address: read what changed, move, and delete what is gone.
 
     Files of a folder are known by their hashes, those of an address by ETag, or by size and time. A moved file is
-    not embedded again, and what was learned follows.
-    Deletions come last, and only if everything else succeeded. Many at once are confirmed at a terminal or by
-    --allow-mass-deletion, else nothing is deleted and the exit code is 1. You can stop at any moment: the next run
-    goes on. A file that cannot be read costs a line and exit code 1; its earlier document stays.
+    not embedded again, and what was learned follows. Deletions come last, and only if everything else succeeded.
+    Many at once are confirmed at a terminal or by --allow-mass-deletion, else nothing is deleted and the exit code
+    is 1. You can stop at any moment: the next run goes on. A file that cannot be read costs a line and exit code 1;
+    its earlier document stays.
     """
     check_sizes(size, overlap)
     seconds = None if every is None else _parse_interval(every)
@@ -164,13 +164,14 @@ def _follow(client: Client, task: SourceSync, watched: Path | None, rerun_second
             is_due |= has_changed
             if not is_due and not is_by_time:
                 continue
-            last_run = time.monotonic()
             try:
                 report = task.run(client)
             except (AwayError, InvalidRequestError) as error:
                 complain(error.detail)
                 is_due = isinstance(error, AwayError) and watched is not None
                 continue
+            finally:
+                last_run = time.monotonic()
             if is_due or report.has_changes():
                 task.say(report)
             is_due = False

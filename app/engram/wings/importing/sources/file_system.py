@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from engram.context.errors import InvalidRequestError, NotInstalledError
 from engram.wings.importing.conversion.folder import Listing, SourceFile, escape_name, is_left_out, part_twins
@@ -35,7 +35,8 @@ class FileSystem(Source):
         if parts.scheme in ("file", "local"):
             raise InvalidRequestError(f"{address}: name a folder of this machine by its path.")
         self.name = escape_name(_hide_password(parts))
-        self._system, self._top = self._open(address, parts)
+        self._address = address
+        self._system, self._top = self._open()
         self._digests: dict[Path, str] = {}
         self._names: list[str] = []
         self._rules: list[Path] = []
@@ -45,6 +46,8 @@ class FileSystem(Source):
         del list_known
         prefix = f"{prefix.rstrip('/')}/" if prefix else ""
         self._digests, self._names, self._rules = {}, [], []
+        if self._system is None:
+            self._system, self._top = self._open()
         self._system.invalidate_cache()
         files: list[SourceFile] = []
         left_out: dict[str, list[str]] = {"others": [], "outside": [], "empty": [], "unreadable": []}
@@ -55,6 +58,7 @@ class FileSystem(Source):
                 entries = self._list_folder(folder)
             except OSError as error:
                 if folder == Path("/"):
+                    self._system = None  # its connection may be lost
                     reason = "nothing is there" if isinstance(error, FileNotFoundError) else error
                     raise InvalidRequestError(f"{self.name} cannot be listed: {reason}.") from error
                 left_out["unreadable"].append(escape_name(str(folder)))
@@ -75,9 +79,12 @@ class FileSystem(Source):
     def read_rules(self, files: Sequence[SourceFile]) -> ReaderRules:
         """Read the rules files that were listed; those above the address do not count."""
         try:
-            texts = {path.parent: self._read(path, RULES_BYTES) for path in self._rules}
+            texts = {path.parent: self._read(path, RULES_BYTES + 1) for path in self._rules}
         except OSError as error:
             raise InvalidRequestError(f"A file {FILE} of {self.name} cannot be read: {error}.") from error
+        for folder, text in texts.items():
+            if len(text) > RULES_BYTES:
+                raise InvalidRequestError(f"{folder / FILE} of {self.name} is larger than {RULES_BYTES >> 20} MiB.")
         return ReaderRules.parse(texts, self._names, [file.path for file in files])
 
     def find_digest(self, file: SourceFile) -> str:
@@ -91,17 +98,27 @@ class FileSystem(Source):
         data = self._read(file.path, most_bytes)
         return FileContent(data, find_kind(file.path.name), self.find_digest(file))
 
-    def _open(self, address: str, parts: SplitResult) -> tuple[Any, str]:
-        """The file system of an address, and the path in it."""
+    def _open(self) -> tuple[Any, str]:
+        """The file system of the address, and the path in it."""
+        parts = urlsplit(self._address)
         fsspec = load_library("fsspec")
         transports = {"webdav": "https", "webdav+https": "https", "webdav+http": "http"}
         try:
             if parts.scheme in transports:
                 host = parts.netloc.rpartition("@")[2]
                 url = urlunsplit((transports[parts.scheme], host, parts.path, "", ""))
-                auth = (parts.username, parts.password or "") if parts.username else None
-                return fsspec.filesystem("webdav", base_url=url, auth=auth), ""
-            system, top = fsspec.core.url_to_fs(address, use_listings_cache=False)
+                auth = fsspec.config.conf.get("webdav", {}).get("auth")
+                if parts.username:
+                    auth = unquote(parts.username), unquote(parts.password or "")
+                auth = None if auth is None else tuple(auth)
+                return fsspec.filesystem("webdav", base_url=url, auth=auth, skip_instance_cache=True), ""
+            options: dict[str, Any] = {"skip_instance_cache": True}
+            if parts.scheme in ("sftp", "ssh"):
+                load_library("sshfs", "sshfs")  # fsspec's own class takes the key of any host
+                options["known_hosts"] = fsspec.config.conf.get(parts.scheme, {}).get("known_hosts", ())
+            system, top = fsspec.core.url_to_fs(self._address, **options)
+        except NotInstalledError:
+            raise
         except ImportError as error:
             raise NotInstalledError(f"{self.name}: {error}.") from error
         except Exception as error:  # each file system has errors of its own

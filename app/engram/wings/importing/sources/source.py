@@ -81,8 +81,8 @@ class Source(ABC):
         return []
 
 
-def load_library(name: str) -> Any:
-    """Import a library of the extra ``engram[sources]``.
+def load_library(name: str, package: str = "engram[sources]") -> Any:
+    """Import a library of the extra ``engram[sources]``, or of another package.
 
     Raises:
         NotInstalledError: it is not installed.
@@ -90,4 +90,4 @@ def load_library(name: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        raise NotInstalledError(f"{name} is not installed: pip install 'engram[sources]'.") from error
+        raise NotInstalledError(f"{name} is not installed: pip install '{package}'.") from error
