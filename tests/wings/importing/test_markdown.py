@@ -2,6 +2,7 @@
 
 import pytest
 
+from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.formats import convert
 
 
@@ -67,3 +68,27 @@ def test_front_matter_is_metadata() -> None:
     made = convert("a.md", b"---\ntitle: T\nowner: Ann\ntags: [x]\n---\n\nText.\n").passages
     assert (made[0].title, made[0].sentences) == ("T", ("Text.",))
     assert (made[0].metadata["owner"], made[0].metadata["tags"]) == ("Ann", ["x"])
+
+
+def test_nothing_of_front_matter_is_lost() -> None:
+    texts = "summary: |\n  Two lines\n  of text.\nfolded: >-\n  One\n  line.\n"
+    front = f"{texts}owner:\n  name: Ann\n  team: HR\nnote: a\n  b\nempty:"
+    (made,) = convert("a.md", f"---\n{front}\n---\n\nText.\n".encode()).passages
+    kept = {name: made.metadata.get(name) for name in ("summary", "folded", "owner", "note", "empty")}
+    assert kept == {
+        "summary": "Two lines\nof text.",
+        "folded": "One line.",
+        "owner": ["name: Ann", "team: HR"],
+        "note": "a b",
+        "empty": None,
+    }
+
+
+def test_text_between_two_lines_is_no_front_matter() -> None:
+    assert "The house is closed." in sentences("---\nThe house is closed.\n\n---\nAsk Ana.\n")
+
+
+def test_deep_nesting_loses_nothing() -> None:
+    assert sentences("- " * 40 + "Far inside.\n\nAfter it.\n")[-2:] == ["Far inside.", "After it."]
+    with pytest.raises(UnreadableError, match="nest"):
+        convert("a.md", b"- " * 3_000 + b"Far inside.\n")

@@ -211,3 +211,9 @@ def test_files_inside_strings_are_left_out_with_a_note() -> None:
 def test_what_stands_beside_a_list_of_passages_is_named() -> None:
     made = convert("a.json", b'{"title": "Dump", "passages": [{"text": "One."}]}')
     assert made.notes == ("a.json: left out what stands beside passages: title",)
+
+
+def test_columns_without_values_are_named() -> None:
+    made = convert("f.csv", b"name,seats,remark\nBasel,12,\nBern,8,\n")
+    assert made.notes == ("f.csv: columns without values were left out: remark",)
+    assert convert("f.csv", b"name,remark\nBasel,\nBern,near\n").notes == ()

@@ -1,6 +1,7 @@
 """Reader of Markdown, which becomes HTML first: tables, line breaks and tags then have one reader."""
 
 import re
+import sys
 from collections import Counter
 from dataclasses import replace
 from functools import cache
@@ -14,6 +15,8 @@ from engram.wings.importing.conversion.pages import markup
 
 _FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n---\s*\n", re.DOTALL)
 _FRONT_FIELD = re.compile(r"^(?P<key>[^\W\d][\w .-]{0,60}?)\s*:(?:\s+(?P<value>.*))?$")
+_TEXT_BEGIN = re.compile("[|>][-+]?")
+_TEXT_JOINTS = {"|": "\n", ">": " "}
 _FRONT_ITEM = re.compile(r"^\s*-\s+(?P<value>.+)$")
 RESERVED = frozenset({"source", "format", "heading", "page", "quoted", "attachment"})
 """Metadata that the importer itself gives passages."""
@@ -30,6 +33,8 @@ def markdown(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """CommonMark with tables and formulas. The title is front matter's, else the only heading of level 1."""
     whole, _, notes = decode_text(source, data)
     front = _FRONT_MATTER.match(whole)
+    if front is not None and not _begins_with_field(front[1]):
+        front = None  # text between two lines
     fields = read_front_matter(front[1]) if front else {}
     title = fields.pop("title", None)
     content = _parser().render(whole[front.end() :] if front else whole)
@@ -40,24 +45,35 @@ def markdown(source: str, data: bytes, limits: ConversionLimits) -> Document:
 def read_front_matter(text: str) -> dict[str, object]:
     """Fields of front matter: key -> text, or a list of texts; keys in lower case, in their order.
 
-    Nested fields and texts of several lines are left out. Keys that the importer uses itself begin with
-    ``front_matter_``.
+    A nested field is a text of its parent's list. Keys that the importer uses itself begin with ``front_matter_``.
     """
     fields: dict[str, object] = {}
     key, items = "", []
+    joint = None  # what joins the lines of a text
     for line in text.splitlines():
-        if (item := _FRONT_ITEM.match(line)) is not None and key:
+        if joint is not None and (line[:1].isspace() or not line):
+            fields[key] = f"{fields.get(key, '')}{joint}{line.strip()}".strip()
+        elif (item := _FRONT_ITEM.match(line)) is not None and key:
             items.append(_unquote(item["value"]))
             fields[key] = list(items)
         elif (found := _FRONT_FIELD.match(line)) is not None:
             key, items = found["key"].strip().lower(), []
             key = f"front_matter_{key}" if key in RESERVED else key
             value = (found["value"] or "").strip()
+            joint = _TEXT_JOINTS.get(value[:1]) if _TEXT_BEGIN.fullmatch(value) else None
             if value.startswith("[") and value.endswith("]"):
                 fields[key] = [_unquote(one) for one in value[1:-1].split(",") if one.strip()]
-            elif value and value not in ("|", ">", "|-", ">-"):
+            elif value and joint is None:
                 fields[key] = _unquote(value)
-    return fields
+        elif key and line.strip() and not line.startswith("#"):
+            value, items = fields.get(key), [*items, line.strip()]
+            fields[key] = f"{value} {line.strip()}" if isinstance(value, str) else items
+    return {key: value for key, value in fields.items() if value}
+
+
+def _begins_with_field(text: str) -> bool:
+    lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
+    return (first := next(lines, None)) is None or _FRONT_FIELD.match(first) is not None
 
 
 def _unquote(value: str) -> str:
@@ -69,7 +85,9 @@ def _unquote(value: str) -> str:
 def _parser() -> Any:
     """A parser that knows formulas, and drops no image whatever its address."""
     plugins = library("mdit_py_plugins.dollarmath"), library("mdit_py_plugins.amsmath")
-    parser = library("markdown_it").MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    # It leaves out what is nested deeper than its bound; without one that is an error.
+    parser = library("markdown_it").MarkdownIt("commonmark", {"maxNesting": sys.maxsize})
+    parser.enable(["table", "strikethrough"])
     parser.use(plugins[0].dollarmath_plugin, allow_digits=False, allow_space=False, double_inline=True)
     parser.use(plugins[1].amsmath_plugin)
     parser.validateLink = lambda url: True

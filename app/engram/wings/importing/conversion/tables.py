@@ -47,10 +47,14 @@ def table(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Do
         outline = Outline()
         outline.table(write_table([[Cell(flatten_text(value)) for value in row] for row in _align(rows)]))
         return outline.document(source, "csv", decoded.notes)
-    converted = records.passages(source, _type_columns(make_records(names, enumerate(rows[1:], 1))), "csv")
+    made = _type_columns(make_records(names, enumerate(rows[1:], 1)))
+    converted = records.passages(source, made, "csv")
     if not converted.passages:
         raise UnreadableError(f"{source} has no text.")
-    return Conversion(converted.passages, (*decoded.notes, *_note_wide(source, wide), *converted.notes))
+    used = {name for record in made for name in record.values}
+    bare = [name for name in names if name not in used]
+    notes = (*decoded.notes, *_note_wide(source, wide), *_note_bare(source, bare), *converted.notes)
+    return Conversion(converted.passages, notes)
 
 
 def read_rows(source: str, text: str, limits: ConversionLimits) -> Iterator[tuple[int, Row]]:
@@ -177,6 +181,10 @@ def _align(rows: list[Row]) -> list[Row]:
     if len(rows) > 1 and {len(row) - len(rows[0]) for row in rows[1:]} == {1}:
         return [["", *rows[0]], *rows[1:]]
     return rows
+
+
+def _note_bare(source: str, names: Sequence[str]) -> tuple[str, ...]:
+    return (f"{source}: columns without values were left out: {list_some(names)}",) if names else ()
 
 
 def _note_wide(source: str, lines: Sequence[int]) -> tuple[str, ...]:
