@@ -64,6 +64,7 @@ CALLED = {
     "get_events": "session_rounds",
     "get_fact": "fact",
     "get_feedback": "verdict",
+    "get_gaps": "gaps",
     "get_generations": "generations",
     "get_health": "health",
     "get_job": "job",

@@ -540,6 +540,11 @@ class AsyncEngram:
             m.LearnedOut, build_path("collections", self._name(name), "learned"), until=until, limit=limit
         )
 
+    async def gaps(self, name: str | None = None, *, days: int = 30, limit: int = 50) -> m.GapsOut:
+        """Needs that a collection did not meet in the last days, by the questions that were asked of it."""
+        path = build_path("collections", self._name(name), "gaps")
+        return await self._get(m.GapsOut, path, days=days, limit=limit)
+
     async def without(self, feedback_id: int, *, collection: str | None = None) -> m.PreviewOut:
         """Preview the revocation of a verdict; nothing changes."""
         path = build_path("feedback", feedback_id, "without")
