@@ -64,6 +64,7 @@ CALLED = {
     "get_events": "session_rounds",
     "get_fact": "fact",
     "get_feedback": "verdict",
+    "get_gaps": "gaps",
     "get_generations": "generations",
     "get_health": "health",
     "get_job": "job",
@@ -135,10 +136,50 @@ CALLED = {
 """Operation of the OpenAPI document -> the client's method."""
 
 
+PEOPLE: dict[str, list[str]] = {"ana": ["user:ana"], "bo": ["user:bo", "group:staff"], "nobody": []}
+
+
 @pytest.fixture
 def engram(service: str, collection: str) -> Iterator[Engram]:
     with Engram(service, collection=collection) as client:
         yield client
+
+
+def test_a_client_asks_for_somebody(service: str, collection: str, working: None) -> None:
+    with Engram(service, collection=collection) as engram:
+        engram.wait(
+            engram.ingest(
+                [
+                    {"id": "hours", "text": "The office in Warsaw opens at eight."},
+                    {"id": "wage", "text": "Marie Curie earns 7,000 crowns.", "readers": ["user:ana"]},
+                ]
+            ),
+            poll_seconds=0.1,
+        )
+    question = "What does Marie Curie earn?"
+    people = {name: Engram(service, collection=collection, asked=asked) for name, asked in PEOPLE.items()}
+    with people["ana"] as ana, people["bo"] as bo, people["nobody"] as nobody:
+        found = ana.query(question, include=["context"])
+        assert {one.passage_id for one in found.passages} == {"hours", "wage"}
+        assert [one.passage_id for one in bo.query(question).passages] == ["hours"]
+        assert [one.passage_id for one in bo.query(question, **{"as": PEOPLE["ana"]}).passages][:1] == ["wage"]
+        (batched,) = nobody.batch([question])
+        assert batched.answer is not None
+        assert [one.passage_id for one in batched.answer.passages] == ["hours"]
+        assert [one.count_passages().passages for one in (ana, bo, nobody)] == [2, 1, 1]
+        assert ana.passage("wage").id == "wage"
+        for other in (bo, nobody):
+            with pytest.raises(NotFoundError):
+                other.passage("wage")
+        said = ana.feedback(found.query_id, supporting_passages=["wage"], wait=True)
+        assert said.status == "applied"
+        assert ana.thumb(found, cited=[found.passages[0]]).feedback_id != said.feedback_id
+        with pytest.raises(NotFoundError):
+            bo.feedback(found.query_id, supporting_passages=["hours"])
+        begun = ana.start_session(question, budget={"rounds": 1})
+        assert list(ana.session_rounds(begun.session_id))
+        assert [one.session_id for one in ana.sessions()] == [begun.session_id]
+        assert list(bo.sessions()) == []
 
 
 def client_of(answers: list[Any], asked: list[httpx.Request], **options: Any) -> Engram:

@@ -58,6 +58,7 @@ WHOLE_COLLECTIONS = {
     "question_supports.recall": "exact search, as well",
     "question_samples.load_question_sample": "exact search, as well",
     "walk_opening.read": "exact search, as well",
+    "asked_questions.list_asked": "the latest queries, up to a limit",
     "influence_rows.list_near_questions": "exact search, as well",
     "influence_rows.list_latest_terms": "the terms of weights are explained by the latest of all",
     "replay_history.terms": "a sum of weights is made of all terms",

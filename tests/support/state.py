@@ -167,6 +167,8 @@ def episode(
     ranked: Sequence[int] | None = None,
     shown: Sequence[int] = (),
     answer_features: NDArray[np.float32] | None = None,
+    sufficiency: float | None = None,
+    principal: str = "local",
 ) -> EpisodeRow:
     """An episode as retrieval would have left it, with exactly these sentences activated and passages shown.
 
@@ -188,10 +190,11 @@ def episode(
         hops=1,
         total_ms=0.0,
         answer={
-            "sufficiency": len(question) % 10 / 10,
+            "sufficiency": len(question) % 10 / 10 if sufficiency is None else sufficiency,
             "passages": [{"score": 1.0, "sentences": []} for _ in shown],
         },
         trace={"time_constraint": None, "entities": [], "recalled": [], "hops": [], "passages": None},
+        principal=principal,
         ranked=None if ranked is None else np.array(ranked, dtype=np.int64),
         answer_features=(
             draw_answer(len(question)) if answer_features is None and ranked is not None else answer_features

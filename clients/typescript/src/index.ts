@@ -68,6 +68,11 @@ export interface EngramOptions {
   collection?: string;
   /** An access key; by default `ENGRAM_ACCESS_KEY` of the environment. Give "" to send none. */
   key?: string;
+  /**
+   * Whom questions, reads and verdicts are for, as `user:ana` and `group:hr`; absent: the key itself. An option `as` of
+   * a call goes before it. It takes the scope `act-as`.
+   */
+  as?: readonly string[];
   /** Further tries of what may succeed then: no connection, 429, 502, 503, 504. Three by default. */
   retries?: number;
   /** Of one try, in milliseconds; a minute by default. */
@@ -98,9 +103,11 @@ export class Engram {
   /** Every route of the service, typed; answers as `{data, error, response}`. */
   readonly api: Client<paths>;
   readonly collection: string;
+  readonly #as: readonly string[] | undefined;
 
   constructor(options: EngramOptions = {}) {
     this.collection = options.collection ?? "default";
+    this.#as = options.as;
     const key = options.key ?? variable("ENGRAM_ACCESS_KEY");
     this.api = createClient<paths>({
       baseUrl: address(options.url ?? variable("ENGRAM_URL") ?? "http://127.0.0.1:8000"),
@@ -109,9 +116,19 @@ export class Engram {
     });
   }
 
+  /** Whom a body is for. */
+  #person(): { as?: string[] } {
+    return this.#as === undefined ? {} : { as: [...this.#as] };
+  }
+
+  /** The same for a request without a body, where nobody in particular is an empty name. */
+  #personParameter(): { as?: string[] } {
+    return this.#as?.length === 0 ? { as: [""] } : this.#person();
+  }
+
   /** Passages for a question, the best first. */
   query(question: string, options: QueryOptions = {}): Promise<Schemas["QueryOut"]> {
-    const body = { collection: this.collection, ...options, query: question };
+    const body = { collection: this.collection, ...this.#person(), ...options, query: question };
     return read(this.api.POST("/query", { body }));
   }
 
@@ -123,13 +140,13 @@ export class Engram {
 
   /** An answer in words, with the sentences it cites. */
   answer(question: string, options: AnswerOptions = {}): Promise<Schemas["AnswerOut"]> {
-    const body = { collection: this.collection, ...options, query: question };
+    const body = { collection: this.collection, ...this.#person(), ...options, query: question };
     return read(this.api.POST("/answer", { body }));
   }
 
   /** Say what of an answer helped. A try whose answer was lost is not counted twice. */
   feedback(queryId: string, { idempotencyKey, ...verdict }: Verdict): Promise<Schemas["FeedbackOut"]> {
-    const body = { collection: this.collection, ...verdict, query_id: queryId };
+    const body = { collection: this.collection, ...this.#person(), ...verdict, query_id: queryId };
     return read(this.api.POST("/feedback", { body, params: { header: once(idempotencyKey) } }));
   }
 
@@ -144,6 +161,7 @@ export class Engram {
     const judged = typeof answer === "string" ? { query_id: answer } : answer;
     const body: Schemas["FeedbackIn"] = {
       collection: judged.collection ?? this.collection,
+      ...this.#person(),
       ...options,
       query_id: judged.query_id,
       rating: up === null ? null : up ? "up" : "down",
@@ -157,7 +175,7 @@ export class Engram {
     sessionId: string,
     { idempotencyKey, ...verdict }: SessionVerdict,
   ): Promise<Schemas["SessionFeedbackOut"]> {
-    const body = { collection: this.collection, ...verdict };
+    const body = { collection: this.collection, ...this.#person(), ...verdict };
     const params = { path: { session_id: sessionId }, header: once(idempotencyKey) };
     return read(this.api.POST("/sessions/{session_id}/feedback", { body, params }));
   }
@@ -167,13 +185,13 @@ export class Engram {
     question: string,
     { idempotencyKey, ...options }: SessionOptions = {},
   ): Promise<Schemas["AcceptedSession"]> {
-    const body = { collection: this.collection, ...options, question, wait: false };
+    const body = { collection: this.collection, ...this.#person(), ...options, question, wait: false };
     return read(this.api.POST("/sessions", { body, params: { header: once(idempotencyKey) } }));
   }
 
   /** A session with its pool, its rounds, why it stopped and what it cost. */
   session(sessionId: string, collection = this.collection): Promise<Schemas["SessionOut"]> {
-    const params = { path: { session_id: sessionId }, query: { collection } };
+    const params = { path: { session_id: sessionId }, query: { collection, ...this.#personParameter() } };
     return read(this.api.GET("/sessions/{session_id}", { params }));
   }
 
@@ -183,7 +201,7 @@ export class Engram {
   > {
     let before: string | undefined;
     do {
-      const params = { query: { collection, status, before } };
+      const params = { query: { collection, status, before, ...this.#personParameter() } };
       const page = await read<Schemas["SessionsOut"]>(this.api.GET("/sessions", { params }));
       yield* page.sessions;
       before = page.next_before ?? undefined;
@@ -196,7 +214,7 @@ export class Engram {
     { after = 0, collection = this.collection, signal }: { after?: number; collection?: string; signal?: AbortSignal } = {},
   ): AsyncGenerator<Schemas["RoundOut"]> {
     for (;;) {
-      const params = { path: { session_id: sessionId }, query: { collection }, header: { "last-event-id": after } };
+      const params = { path: { session_id: sessionId }, query: { collection, ...this.#personParameter() }, header: { "last-event-id": after } };
       const path = "/sessions/{session_id}/events";
       const body = await read<ReadableStream<Uint8Array>>(this.api.GET(path, { params, parseAs: "stream", signal }));
       try {
@@ -215,13 +233,13 @@ export class Engram {
 
   /** One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned. */
   moreRounds(sessionId: string, wanted: RoundOptions = {}): Promise<Schemas["AcceptedSession"]> {
-    const body = { collection: this.collection, ...wanted, wait: false };
+    const body = { collection: this.collection, ...this.#person(), ...wanted, wait: false };
     return read(this.api.POST("/sessions/{session_id}/rounds", { body, params: { path: { session_id: sessionId } } }));
   }
 
   /** Have a session end; what its rounds found stays. */
   cancelSession(sessionId: string, collection = this.collection): Promise<Schemas["SessionOut"]> {
-    const params = { path: { session_id: sessionId }, query: { collection } };
+    const params = { path: { session_id: sessionId }, query: { collection, ...this.#personParameter() } };
     return read(this.api.DELETE("/sessions/{session_id}", { params }));
   }
 
@@ -319,14 +337,15 @@ export class Engram {
 
   /** A passage by your id. */
   passage(id: string): Promise<Schemas["PassageOut"]> {
-    const params = { path: { passage_id: id }, query: { collection: this.collection } };
+    const query = { collection: this.collection, ...this.#personParameter() };
+    const params = { path: { passage_id: id }, query };
     return read(this.api.GET("/passages/{passage_id}", { params }));
   }
 
   /** Count the passages that one sees, by a filter and by the values of a metadata field. */
   countPassages(wanted: Schemas["PassageCountIn"] = {}, collection = this.collection): Promise<Schemas["PassageCountOut"]> {
     const params = { path: { name: collection } };
-    return read(this.api.POST("/collections/{name}/passages:count", { body: wanted, params }));
+    return read(this.api.POST("/collections/{name}/passages:count", { body: { ...this.#person(), ...wanted }, params }));
   }
 
   /** Remove a passage, its text and its vectors. */

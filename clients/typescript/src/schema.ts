@@ -471,6 +471,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/gaps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what could not be answered
+         * @description List needs that were not met: questions below the collection's level of sufficiency, or judged as not enough.
+         *
+         *     Questions of the same need are one. It is made of stored queries and verdicts, and gone with them.
+         *
+         *     Scope: `audit`.
+         */
+        get: operations["get_gaps"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/generations": {
         parameters: {
             query?: never;
@@ -5319,6 +5343,31 @@ export interface components {
             triple: string[] | null;
         };
         /**
+         * GapsOut
+         * @description Needs that a collection did not meet, open ones first, and of these the most frequent.
+         */
+        GapsOut: {
+            /** Collection */
+            collection: string;
+            /** Gaps */
+            gaps: components["schemas"]["UnmetNeedOut"][];
+            /**
+             * Level
+             * @description Sufficiency below which a question was not answered.
+             */
+            level: number;
+            /**
+             * Queries
+             * @description That were looked at, up to 1,000, the latest.
+             */
+            queries: number;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+        };
+        /**
          * GenerationOut
          * @description One evolution of a collection's keys.
          */
@@ -6068,6 +6117,32 @@ export interface components {
             id: string;
             /** Name */
             name: string;
+        };
+        /**
+         * LaterOut
+         * @description What happened after a need was last not met.
+         */
+        LaterOut: {
+            /**
+             * Answered At
+             * @description When it was asked again and answered; null: it was not.
+             */
+            answered_at: string | null;
+            /**
+             * Documents
+             * @description That came or changed in between, and that this answer shows passages of; of a passage without a document its id.
+             */
+            documents: string[];
+            /**
+             * Feedback Id
+             * @description The last verdict on a query of the need that names what helped; null if there is none.
+             */
+            feedback_id: number | null;
+            /**
+             * Query Id
+             * @description Of the query that was answered.
+             */
+            query_id: string | null;
         };
         /**
          * LearnedOut
@@ -9796,6 +9871,63 @@ export interface components {
             unit_id: number;
         };
         /**
+         * UnmetNeedOut
+         * @description A need that was not met.
+         */
+        UnmetNeedOut: {
+            /**
+             * Denials
+             * @description Verdicts that call their answers not enough, or thumbs down.
+             */
+            denials: number;
+            /**
+             * Documents
+             * @description Nearest to the last of them; those that you may read.
+             */
+            documents: string[];
+            /**
+             * First At
+             * Format: date-time
+             */
+            first_at: string;
+            /**
+             * Last At
+             * Format: date-time
+             */
+            last_at: string;
+            /**
+             * Last Query Id
+             * Format: uuid
+             */
+            last_query_id: string;
+            later: components["schemas"]["LaterOut"];
+            /**
+             * People
+             * @description Principals who asked them.
+             */
+            people: number;
+            /**
+             * Queries
+             * @description That were not answered.
+             */
+            queries: number;
+            /**
+             * Question
+             * @description Its most frequent wording.
+             */
+            question: string;
+            /**
+             * Sufficiency
+             * @description The mean of their answers; null where features did not rank.
+             */
+            sufficiency: number | null;
+            /**
+             * Wordings
+             * @description Up to four others.
+             */
+            wordings: string[];
+        };
+        /**
          * VectorStoreOut
          * @description A collection, as a vector store.
          */
@@ -11828,6 +11960,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EvolveOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_gaps: {
+        parameters: {
+            query?: {
+                /** @description Queries of so many days. */
+                days?: number;
+                /** @description Needs at most. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GapsOut"];
                 };
             };
             /** @description Unauthorized */

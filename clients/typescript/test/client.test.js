@@ -221,3 +221,34 @@ test("ask, judge, ask again", { skip: LIVE ? false : "ENGRAM_URL is not set" }, 
   await assert.rejects(engram.passage("rhea"), { status: 404, type: "urn:engram:problem:not-found" });
   await engram.deleteCollection(engram.collection);
 });
+
+test("a client asks for somebody", { skip: LIVE ? false : "ENGRAM_URL is not set" }, async () => {
+  const collection = `ts-${crypto.randomUUID()}`;
+  const engram = new Engram({ url: LIVE, collection });
+  await engram.wait(
+    await engram.ingest([
+      { id: "hours", text: "The office in Warsaw opens at eight." },
+      { id: "wage", text: "Marie Curie earns 7,000 crowns.", readers: ["user:ana"] },
+    ]),
+    { poll: 50 },
+  );
+  const [ana, bo, nobody] = [["user:ana"], ["user:bo"], []].map((as) => new Engram({ url: LIVE, collection, as }));
+  const question = "What does Marie Curie earn?";
+  const found = await ana.query(question, { context: { section: true } });
+  assert.deepEqual(found.passages.map((one) => one.passage_id).sort(), ["hours", "wage"]);
+  assert.deepEqual(found.passages[0].context, { before: [], after: [] });
+  for (const other of [bo, nobody]) {
+    assert.deepEqual((await other.query(question)).passages.map((one) => one.passage_id), ["hours"]);
+    assert.equal((await other.countPassages()).passages, 1);
+    await assert.rejects(other.passage("wage"), { status: 404 });
+  }
+  assert.equal((await ana.countPassages({ by: "topic" })).without, 2);
+  assert.equal((await ana.passage("wage")).id, "wage");
+  assert.equal((await ana.feedback(found.query_id, { supporting_passages: ["wage"], wait: true })).status, "applied");
+  assert.equal((await ana.thumb(found, { cited: [found.passages[0]], wait: true })).status, "applied");
+  await assert.rejects(bo.feedback(found.query_id, { supporting_passages: ["hours"] }), { status: 404 });
+  const begun = await ana.startSession(question, { budget: { rounds: 1 } });
+  for await (const one of ana.sessionRounds(begun.session_id)) assert.equal(one.number, 1);
+  for await (const one of nobody.sessions()) assert.fail(one.session_id);
+  await engram.deleteCollection(collection);
+});

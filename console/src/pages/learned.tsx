@@ -1,6 +1,7 @@
 /** What a collection learned, who taught it, and how to take it back. */
 
 import { Head } from "../parts/basic";
+import { GapsPart } from "../parts/gaps";
 import { JudgesPart } from "../parts/judges";
 import { KeysPart } from "../parts/keys";
 import { LiftPart } from "../parts/lift";
@@ -13,6 +14,7 @@ const VERDICTS = ["verdicts", "Verdicts", VerdictsPart] as const;
 const PARTS = [
   ["memories", "Memories", MemoriesPart, "why"],
   VERDICTS,
+  ["gaps", "Not answered", GapsPart, "why"],
   ["judges", "Judges", JudgesPart],
   ["keys", "Passage keys", KeysPart],
   ["lift", "Lift", LiftPart, "experiments"],

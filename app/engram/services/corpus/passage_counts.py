@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from engram.services.auth.scope import Scope
-from engram.storage.corpus import passage_counts
-from engram.storage.corpus.passage_counts import PassageCounts
 from engram.storage.database import Database
+from engram.storage.retrieval import passage_counts
+from engram.storage.retrieval.passage_counts import PassageCounts
 
 
 class PassageCountService:

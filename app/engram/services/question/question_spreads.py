@@ -17,6 +17,7 @@ from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.question_contrasts import CONTRASTS, QuestionMarks, compare_marks
 from engram.core.ranking.question_units import PassageSpread, QuestionUnits
 from engram.core.ranking.same_need import ComparedQuestions, JudgedPairs, QuestionSpread, Signals
+from engram.core.ranking.weight_beliefs import sigmoid
 from engram.core.ranking.wording_scatter import PlacedQuestions
 from engram.providers.language import Language, detect_language, question_terms, read_marks
 from engram.storage.corpus import lexical_index
@@ -123,6 +124,45 @@ class MeasuredQuestions:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ComparableQuestions:
+    """Questions that are compared with each other, judged or not.
+
+    Attributes:
+        spread: of the collection's questions; None if it has no passages: then only equal texts have the same need.
+        words: term -> idf, of each question.
+        vectors: of each question, of length 1, (n, d).
+    """
+
+    spread: QuestionSpread | None
+    read: Sequence[_ReadQuestion]
+    words: Sequence[Mapping[str, float]]
+    vectors: NDArray[np.float64]
+
+    def estimate_same_need(self, one: int, others: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Probability that a question has the need of each of the others by itself, (k,)."""
+        places = others.tolist()
+        own = self.read[one]
+        identical = np.array([self.read[other].key == own.key for other in places], dtype=np.bool_)
+        if self.spread is None:
+            return identical.astype(np.float64)
+        along = self.vectors @ self.spread.units.centre
+        signals = Signals(
+            self.spread.units.standardise(self.vectors[others] @ self.vectors[one], along[[one]], along[others]),
+            np.array(
+                [
+                    np.nan
+                    if own.is_foreign_to(self.read[other])
+                    else same_need.compare_words(self.words[one], self.words[other])
+                    for other in places
+                ]
+            ),
+            np.array([compare_marks(own.marks, self.read[other].marks) for other in places]),
+        )
+        log_odds = same_need.compute_log_odds(signals, self.spread.others, self.spread.shares)
+        return np.where(identical, 1.0, sigmoid(log_odds))
+
+
 def _key(collection: Collection) -> Hashable:
     """Return what is measured: a collection, or what some of its readers see of it."""
     return collection.id, tenancy.get_visibility().readers
@@ -217,6 +257,23 @@ class QuestionSpreads:
         """Return the spread of this version's questions; None if the collection has no passages."""
         return self._questions.find(
             _key(collection), current, lambda: self._measure_questions(reader, collection, current)
+        )
+
+    def read_questions(
+        self,
+        reader: Reader,
+        collection: Collection,
+        current: Current | None,
+        texts: Sequence[str],
+        vectors: NDArray[np.float32],
+    ) -> ComparableQuestions:
+        """Read questions so that each can be compared with each, by their vectors, (n, d)."""
+        measured = None if current is None else self.find(reader, collection, current)
+        languages = tuple(collection.languages.items())
+        read = [self._read(text, languages) for text in texts]
+        words = [] if measured is None else measured.rarity.weigh(reader, read)
+        return ComparableQuestions(
+            None if measured is None else measured.spread, read, words, vectors.astype(np.float64)
         )
 
     def _load_foreign(self, reader: Reader, collection: Collection, own: _ReadQuestion) -> NDArray[np.float32]:

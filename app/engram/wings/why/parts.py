@@ -7,6 +7,7 @@ from engram.composition.models import Models
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.composition.wings import WingHolder
 from engram.storage.database import Database
+from engram.wings.why.services.gaps import GapService
 from engram.wings.why.services.learning_overview import LearningOverviewService
 from engram.wings.why.services.sentence_explanations import ExplanationService
 from engram.wings.why.services.verdict_influence import Influences
@@ -29,6 +30,11 @@ class WhyServices:
     def explain(self) -> ExplanationService:
         """Explanations of sentences."""
         return ExplanationService(self.database, self.models.encoder)
+
+    @locked_property
+    def gaps(self) -> GapService:
+        """Needs that were not met."""
+        return GapService(self.database, self.models, self.retrieval.question_spreads)
 
     @locked_property
     def learned(self) -> LearningOverviewService:

@@ -14,12 +14,12 @@ def attach(application: Application) -> WhyServices:
 def load_routes() -> WingRoutes:
     """Import the wing's routes."""
     from engram.api.openapi_links import COLLECTION_LINK, IN_QUERY, LISTED_VERDICT, VERDICT_SOURCES
-    from engram.wings.why.api import memory_routes, overview_routes
+    from engram.wings.why.api import gap_routes, memory_routes, overview_routes
 
     sentence, memory = "sentence_id", ("get_sentence_memory",)
     preview = ("get_preview",)
     return WingRoutes(
-        routers=(memory_routes.router, overview_routes.router),
+        routers=(memory_routes.router, overview_routes.router, gap_routes.router),
         links=(
             Flow(
                 ("post_query", "get_query"),
@@ -30,7 +30,7 @@ def load_routes() -> WingRoutes:
             Flow(VERDICT_SOURCES, {"feedback_id": "/feedback_id", **COLLECTION_LINK}, preview),
             Flow(("list_feedback",), LISTED_VERDICT, preview),
         ),
-        takes_collection=("get_learned",),
+        takes_collection=("get_learned", "get_gaps"),
     )
 
 

@@ -50,6 +50,7 @@ class Engram:
         *,
         collection: str = "default",
         key: str | None = None,
+        asked: Sequence[str] | None = None,
         timeout_seconds: float = 60.0,
         retries: int = 3,
         transport: httpx.BaseTransport | None = None,
@@ -59,6 +60,8 @@ class Engram:
             url: where the service is; by default ``ENGRAM_URL``, else http://127.0.0.1:8000.
             collection: that is meant where a method is not told another.
             key: an access key; by default ``ENGRAM_ACCESS_KEY``. Give "" to send none.
+            asked: whom questions, reads and verdicts are for where a method is not told, as ``user:ana`` and
+                ``group:hr``; None: the key itself. It is ``as`` of the API, and takes the scope ``act-as``.
             timeout_seconds: of one try.
             retries: further tries of what may succeed then: no connection, 429, 502, 503, 504.
             transport: of httpx; for tests and proxies.
@@ -66,6 +69,7 @@ class Engram:
         self.url = service_url(url)
         secret = access_key(key)
         self.collection = collection
+        self.asked = None if asked is None else list(asked)
         self.retries = retries
         self._http = httpx.Client(
             base_url=self.url,
@@ -109,26 +113,26 @@ class Engram:
 
     def query(self, query: str, **options: Unpack[r.QueryIn]) -> m.QueryOut:
         """Passages for a question, the best first."""
-        return self.send(Call(m.QueryOut, "POST", "/query", json=self._body(options, query=query)))
+        return self.send(Call(m.QueryOut, "POST", "/query", json=self._build_question(options, query=query)))
 
     def answer(self, query: str, **options: Unpack[r.AnswerIn]) -> m.AnswerOut:
         """An answer in words, with the sentences it cites."""
-        return self.send(Call(m.AnswerOut, "POST", "/answer", json=self._body(options, query=query)))
+        return self.send(Call(m.AnswerOut, "POST", "/answer", json=self._build_question(options, query=query)))
 
     def compare(self, query: str, **options: Unpack[r.CompareIn]) -> m.CompareOut:
         """Compare the answers of two arms."""
-        body = self._body(options, query=query)
+        body = self._build_question(options, query=query)
         return self.send(Call(m.CompareOut, "POST", "/query/compare", json=body))
 
     def batch(self, queries: Iterable[str | r.QueryIn]) -> list[m.BatchedOut]:
         """Ask up to 50 questions in one request; an answer or a problem for each, in their order."""
-        bodies = [self._body({"query": one} if isinstance(one, str) else one) for one in queries]
+        bodies = [self._build_question({"query": one} if isinstance(one, str) else one) for one in queries]
         batch = self.send(Call(m.BatchOut, "POST", "/queries:batch", json={"queries": bodies}))
         return batch.answers
 
     def expand(self, query: str, **options: Unpack[r.ExpandIn]) -> m.ExpandOut:
         """Other wordings of a question, to ask with and to send with its verdict."""
-        return self.send(Call(m.ExpandOut, "POST", "/expand", json=self._body(options, query=query)))
+        return self.send(Call(m.ExpandOut, "POST", "/expand", json=self._build_question(options, query=query)))
 
     def episode(self, query_id: str | UUID, *, collection: str | None = None) -> m.EpisodeOut:
         """A query that was answered, with what became of it."""
@@ -167,7 +171,7 @@ class Engram:
         self, question: str, *, idempotency_key: str | None = None, **options: Unpack[r.SessionIn]
     ) -> m.AcceptedSession:
         """Take a question through rounds; ``session`` has what came of it, ``session_rounds`` each as it comes."""
-        body = self._body(options, question=question, wait=False)
+        body = self._build_question(options, question=question, wait=False)
         call = Call(
             m.AcceptedSession, "POST", "/sessions", json=body, headers=build_idempotency_header(idempotency_key)
         )
@@ -220,7 +224,7 @@ class Engram:
     def more_rounds(self, session_id: str | UUID, **wanted: Unpack[r.RoundIn]) -> m.AcceptedSession:
         """One more round of a session that stopped, with a sub-question or evidence of one's own, or as planned."""
         path = build_path("sessions", session_id, "rounds")
-        return self.send(Call(m.AcceptedSession, "POST", path, json=self._body(wanted, wait=False)))
+        return self.send(Call(m.AcceptedSession, "POST", path, json=self._build_question(wanted, wait=False)))
 
     def cancel_session(
         self, session_id: str | UUID, *, collection: str | None = None, asked: Sequence[str] | None = None
@@ -239,7 +243,7 @@ class Engram:
         **verdict: Unpack[r.FeedbackIn],
     ) -> m.FeedbackOut:
         """Say what of an answer helped."""
-        body = self._body(verdict, query_id=str(query_id))
+        body = self._build_question(verdict, query_id=str(query_id))
         return self.send(
             Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=build_idempotency_header(idempotency_key))
         )
@@ -252,7 +256,7 @@ class Engram:
         **verdict: Unpack[r.SessionFeedbackIn],
     ) -> m.SessionFeedbackOut:
         """Say what of a session helped: it reaches the queries of its rounds."""
-        body, header = self._body(verdict), build_idempotency_header(idempotency_key)
+        body, header = self._build_question(verdict), build_idempotency_header(idempotency_key)
         path = build_path("sessions", session_id, "feedback")
         return self.send(Call(m.SessionFeedbackOut, "POST", path, json=body, headers=header))
 
@@ -281,7 +285,7 @@ class Engram:
             asked: whom the answer was asked for, where that was somebody; the rating is your own all the same.
             wait: apply the rating before answering.
         """
-        body = build_rating(answer, up, cited, reason, judge, asked, wait)
+        body = build_rating(answer, up, cited, reason, judge, self.asked if asked is None else asked, wait)
         body["collection"] = self._name(collection or getattr(answer, "collection", None))
         return self.send(
             Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=build_idempotency_header(idempotency_key))
@@ -447,7 +451,7 @@ class Engram:
     ) -> m.PassageCountOut:
         """Count the passages that you see, by a filter and by the values of a metadata field."""
         path = f"{build_path('collections', self._name(collection), 'passages')}:count"
-        return self.send(Call(m.PassageCountOut, "POST", path, json=dict(what)))
+        return self.send(Call(m.PassageCountOut, "POST", path, json=self._name_person() | dict(what)))
 
     def passage_key(self, passage_id: str, *, collection: str | None = None) -> m.KeyOut:
         """Show the key of a passage, and what verdicts made of it."""
@@ -522,6 +526,11 @@ class Engram:
         return self._get(
             m.LearnedOut, build_path("collections", self._name(name), "learned"), until=until, limit=limit
         )
+
+    def gaps(self, name: str | None = None, *, days: int = 30, limit: int = 50) -> m.GapsOut:
+        """Needs that a collection did not meet in the last days, by the questions that were asked of it."""
+        path = build_path("collections", self._name(name), "gaps")
+        return self._get(m.GapsOut, path, days=days, limit=limit)
 
     def without(self, feedback_id: int, *, collection: str | None = None) -> m.PreviewOut:
         """Preview the revocation of a verdict; nothing changes."""
@@ -689,14 +698,14 @@ class Engram:
             m.FactsOut,
             "POST",
             "/facts/revise",
-            json=self._body(said),
+            json=self._build_question(said),
             headers=build_idempotency_header(idempotency_key),
         )
         return self.send(call)
 
     def search_facts(self, **what: Unpack[r.FactSearchIn]) -> m.FactSearchOut:
         """Facts that a question, entities or a pattern lead to, with their sources."""
-        return self.send(Call(m.FactSearchOut, "POST", "/facts/search", json=self._body(what)))
+        return self.send(Call(m.FactSearchOut, "POST", "/facts/search", json=self._build_question(what)))
 
     def fact(
         self, fact_id: int, *, collection: str | None = None, asked: Sequence[str] | None = None
@@ -845,8 +854,16 @@ class Engram:
     def _body(self, options: Any, **named: Any) -> dict[str, Any]:
         return {"collection": self.collection} | dict(options) | named
 
+    def _name_person(self) -> dict[str, Any]:
+        return {} if self.asked is None else {"as": self.asked}
+
+    def _build_question(self, options: Any, **named: Any) -> dict[str, Any]:
+        """Build a body that may say whom it is for; options say otherwise."""
+        return self._name_person() | self._body(options, **named)
+
     def _params(self, collection: str | None, asked: Sequence[str] | None) -> dict[str, Any]:
-        """Parameters of a request for somebody who is these among the readers; None: for oneself."""
+        """Parameters of a request for somebody who is these among the readers; None: for whom the client asks."""
+        asked = self.asked if asked is None else asked
         return {"collection": self._name(collection)} | ({} if asked is None else {"as": list(asked) or [""]})
 
     def _get(self, returns: type[T], path: str, **params: Any) -> T:

@@ -1138,6 +1138,29 @@ class KnowledgeOut(Struct):
     name: str
 
 
+class LaterOut(Struct):
+    """
+    What happened after a need was last not met.
+    """
+
+    answered_at: str | None
+    """
+    When it was asked again and answered; null: it was not.
+    """
+    documents: list[str]
+    """
+    That came or changed in between, and that this answer shows passages of; of a passage without a document its id.
+    """
+    feedback_id: int | None
+    """
+    The last verdict on a query of the need that names what helped; null if there is none.
+    """
+    query_id: str | None
+    """
+    Of the query that was answered.
+    """
+
+
 class LeftOut(Struct):
     """
     A state as it stands, and as it would stand without the verdict.
@@ -2378,6 +2401,45 @@ class UnitOut(Struct):
     unit_id: int
 
 
+class UnmetNeedOut(Struct):
+    """
+    A need that was not met.
+    """
+
+    denials: int
+    """
+    Verdicts that call their answers not enough, or thumbs down.
+    """
+    documents: list[str]
+    """
+    Nearest to the last of them; those that you may read.
+    """
+    first_at: str
+    last_at: str
+    last_query_id: str
+    later: LaterOut
+    people: int
+    """
+    Principals who asked them.
+    """
+    queries: int
+    """
+    That were not answered.
+    """
+    question: str
+    """
+    Its most frequent wording.
+    """
+    sufficiency: float | None
+    """
+    The mean of their answers; null where features did not rank.
+    """
+    wordings: list[str]
+    """
+    Up to four others.
+    """
+
+
 class VectorStoreOut(Struct):
     """
     A collection, as a vector store.
@@ -2922,6 +2984,24 @@ class FiguresOut(Struct):
     """
     Questions that share one.
     """
+
+
+class GapsOut(Struct):
+    """
+    Needs that a collection did not meet, open ones first, and of these the most frequent.
+    """
+
+    collection: str
+    gaps: list[UnmetNeedOut]
+    level: float
+    """
+    Sufficiency below which a question was not answered.
+    """
+    queries: int
+    """
+    That were looked at, up to 1,000, the latest.
+    """
+    since: str
 
 
 class HopOut(Struct):

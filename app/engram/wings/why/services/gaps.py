@@ -1,0 +1,209 @@
+"""Gaps: needs that a collection did not meet, by the questions that were asked of it.
+
+All of it is derived from stored queries and verdicts when somebody looks, so what is erased is gone from it.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engram.composition.models import Models
+from engram.services.auth.scope import Scope
+from engram.services.question.question_spreads import QuestionSpreads
+from engram.storage.corpus import current_vectors
+from engram.storage.corpus.collections import Collection
+from engram.storage.database import Database, Reader
+from engram.wings.why.storage import asked_questions
+from engram.wings.why.storage.asked_questions import AskedQuestion, PassageOrigin
+
+MOST_QUERIES = 1_000
+"""Queries that are looked at, the latest: bounds time."""
+MOST_WORDINGS = 200
+"""Wordings that are compared, the most frequent of those that were not answered: bounds time."""
+NEAREST_WORDINGS = 100
+"""Wordings that each of them is compared with, the nearest."""
+SHOWN_WORDINGS = 5
+SAME_NEED = 0.5
+"""Probability from which on two questions have the same need."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What happened after a need was last not met.
+
+    Attributes:
+        answered_at: when it was asked again and answered; ``query_id`` by which query. None: it was not.
+        documents: that came or changed in between, and that this answer shows passages of.
+        feedback_id: the last verdict on a query of the need that names what helped; None if there is none.
+    """
+
+    answered_at: datetime | None
+    query_id: UUID | None
+    documents: Sequence[str]
+    feedback_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A need that was not met.
+
+    Attributes:
+        question: the most frequent wording; ``wordings`` has further ones.
+        queries: that were not answered.
+        people: principals who asked them.
+        denials: verdicts that call their answers not enough, or thumbs down.
+        sufficiency: the mean of their answers, in [0, 1]; None where features did not rank.
+        last_query_id: the last of them.
+        documents: nearest to it, the nearest first; those that the caller sees.
+    """
+
+    question: str
+    wordings: Sequence[str]
+    queries: int
+    people: int
+    denials: int
+    sufficiency: float | None
+    first_at: datetime
+    last_at: datetime
+    last_query_id: UUID
+    documents: Sequence[str]
+    later: Later
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Gaps of a collection, open ones first and of these the most frequent.
+
+    Attributes:
+        level: sufficiency below which a question was not answered.
+        queries: that were looked at.
+    """
+
+    level: float
+    since: datetime
+    queries: int
+    gaps: Sequence[Gap]
+
+
+class GapService:
+    """Finds what could not be answered."""
+
+    def __init__(self, database: Database, models: Models, spreads: QuestionSpreads) -> None:
+        self._database = database
+        self._models = models
+        self._spreads = spreads
+
+    def find(self, scope: Scope, days: float, limit: int) -> Gaps:
+        """Find the needs that were not met in the last days, at most ``limit``.
+
+        A question was not answered if its sufficiency is below the collection's level, or if a verdict calls its
+        answer not enough or gives it a thumb down.
+        """
+        collection = scope.collection
+        level = self._find_level(collection)
+        since = datetime.now(UTC) - timedelta(days=days)
+        with self._database.snapshot() as reader:
+            asked, vectors = asked_questions.list_asked(
+                reader, collection.id, collection.space, since, MOST_QUERIES
+            )
+            groups = self._group(reader, collection, asked, vectors, level)
+            passages = {passage for one in asked for passage in one.nearest}
+            origins = asked_questions.load_origins(reader, collection.id, sorted(passages))
+        gaps = [_describe(group, level, origins) for group in groups]
+        gaps.sort(key=lambda gap: (gap.later.answered_at is not None, -gap.queries, -gap.last_at.timestamp()))
+        return Gaps(level, since, len(asked), gaps[:limit])
+
+    def _find_level(self, collection: Collection) -> float:
+        """Return the level that was measured on the collection's passages, else that of the shipped weights."""
+        prior = self._models.priors.select_kind(collection.corpus_kind)
+        measured = collection.level
+        if measured is None or measured.value is None or measured.prior != prior.sufficiency_name:
+            return prior.sufficiency_level
+        return measured.value
+
+    def _group(
+        self,
+        reader: Reader,
+        collection: Collection,
+        asked: Sequence[AskedQuestion],
+        vectors: NDArray[np.float32],
+        level: float,
+    ) -> list[list[AskedQuestion]]:
+        """Group queries by the same need: unanswered wordings, most frequent first, take in what is like them."""
+        by_wording: dict[str, list[int]] = {}
+        for place, one in enumerate(asked):
+            by_wording.setdefault(one.question, []).append(place)
+        unanswered = Counter(one.question for one in asked if _is_unanswered(one, level))
+        leading = [wording for wording, _ in unanswered.most_common(MOST_WORDINGS)]
+        if not leading:
+            return []
+        wordings = [*leading, *(wording for wording in by_wording if wording not in leading)]
+        current = current_vectors.find_current(reader, collection.id)
+        vectors = vectors[[by_wording[wording][0] for wording in wordings]]
+        compared = self._spreads.read_questions(reader, collection, current, wordings, vectors)
+        groups: list[list[AskedQuestion]] = []
+        free = np.ones(len(wordings), dtype=np.bool_)
+        for place in range(len(leading)):
+            if not free[place]:
+                continue
+            others = np.flatnonzero(free)
+            nearest = np.argsort(-(vectors[others] @ vectors[place]), kind="stable")[:NEAREST_WORDINGS]
+            others = others[nearest]
+            same = others[compared.estimate_same_need(place, others) >= SAME_NEED]
+            free[same] = False
+            groups.append([asked[one] for wording in same.tolist() for one in by_wording[wordings[wording]]])
+        return groups
+
+
+def _is_unanswered(one: AskedQuestion, level: float) -> bool:
+    return one.denials > 0 or (one.sufficiency is not None and one.sufficiency < level)
+
+
+def _describe(group: Sequence[AskedQuestion], level: float, origins: Mapping[int, PassageOrigin]) -> Gap:
+    """Describe a group of queries of one need, of which some were not answered."""
+    missed = sorted((one for one in group if _is_unanswered(one, level)), key=lambda one: one.created_at)
+    last = missed[-1]
+    wordings = [wording for wording, _ in Counter(one.question for one in missed).most_common(SHOWN_WORDINGS)]
+    values = [one.sufficiency for one in missed if one.sufficiency is not None]
+    nearest = [origins[passage].document for passage in last.nearest if passage in origins]
+    return Gap(
+        question=wordings[0],
+        wordings=wordings[1:],
+        queries=len(missed),
+        people=len({one.principal for one in missed}),
+        denials=sum(one.denials for one in missed),
+        sufficiency=float(np.mean(values)) if values else None,
+        first_at=missed[0].created_at,
+        last_at=last.created_at,
+        last_query_id=last.id,
+        documents=list(dict.fromkeys(nearest)),
+        later=_find_later(group, last, level, origins),
+    )
+
+
+def _find_later(
+    group: Sequence[AskedQuestion], last: AskedQuestion, level: float, origins: Mapping[int, PassageOrigin]
+) -> Later:
+    answered = min(
+        (one for one in group if one.created_at > last.created_at and not _is_unanswered(one, level)),
+        key=lambda one: one.created_at,
+        default=None,
+    )
+    events = [one.supporting_event for one in group if one.supporting_event is not None]
+    shown = () if answered is None else answered.nearest
+    new = [
+        origins[passage].document
+        for passage in shown
+        if passage in origins and origins[passage].text_since > last.created_at
+    ]
+    return Later(
+        None if answered is None else answered.created_at,
+        None if answered is None else answered.id,
+        list(dict.fromkeys(new)),
+        max(events, default=None),
+    )
