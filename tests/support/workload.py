@@ -9,6 +9,7 @@ from uuid import uuid4
 from engram.composition.container import Application
 from engram.core.budget import Budget
 from engram.core.filter.logged_verdict import Expansion
+from engram.services.answers.passage_context import ContextPart
 from engram.services.auth.scope import Scope
 from engram.services.question.query import ExplorationPart, Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
@@ -152,6 +153,15 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
     application.answers.episodes.read(scope, stored[0].event.query_id)
     sentences = state.list_sentence_ids(application, name)
     why_of(application).explain.memories(scope, sentences)
+    why_of(application).gaps.find(scope, 30, 10)
+    for by in (None, "topic"):
+        application.corpus.counts.count(scope, {"topic": "cities"}, by, 10)
+    around = Query(text=QUESTIONS[0], scope=scope, include=frozenset({"sentences"})).with_part(
+        ContextPart(1, 1, section=False, characters=1_000)
+    )
+    answer = application.answers.question.answer(around)
+    numbered = [replace(hit, passage_id=f"{hit.passage_id}#{at}") for at, hit in enumerate(answer.passages)]
+    application.answers.context.add(around, replace(answer, passages=numbered))
     for sentence in sentences[:3]:
         why_of(application).explain.sentence(scope, sentence, "Warsaw", after=0, limit=10)
     for passage in ("warsaw", "curie", "tokyo"):

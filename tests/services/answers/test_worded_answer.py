@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
+from tests.conftest import Ingest
 from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Reply, keyword_handler
 from tests.support.strict_client import TestClient
@@ -37,6 +38,26 @@ def test_an_answer_cites_sentences_of_its_retrieval(modelled: ModelApplications,
     episode = client.get(f"/queries/{answer['retrieval']['query_id']}", params={"collection": curie})
     assert episode.json()["query"] == QUESTION
     assert modelled.held == [0]
+
+
+def test_a_model_reads_what_stands_around_a_passage(
+    modelled: ModelApplications, ingest: Ingest, collection: str
+) -> None:
+    first, second = "A sick employee may stay at home for three days.", "After that a doctor has to be seen."
+    ingest(*({"id": f"leave#{n}", "document": "leave", "text": text} for n, text in enumerate((first, second))))
+    read: list[str] = []
+
+    def answer(request: dict[str, Any]) -> str:
+        read.append(request["messages"][-1]["content"])
+        return json.dumps({"answer": "Then see a doctor.", "cited": [2], "sufficient": True})
+
+    client = modelled(answer)
+    body = {"collection": collection, "query": "How long may a sick employee stay at home?", "top_k": 1}
+    assert client.post("/answer", json=body).json()["citations"] == []
+    answered = client.post("/answer", json=body | {"include": ["context"]}).json()
+    assert [second in text for text in read[-1:]] == [True]
+    assert second not in read[0]
+    assert [(cite["passage_id"], cite["text"]) for cite in answered["citations"]] == [("leave#1", second)]
 
 
 def test_no_evidence_is_no_answer_and_costs_no_call(
