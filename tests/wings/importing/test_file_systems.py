@@ -353,8 +353,16 @@ def test_a_folder_that_cannot_be_listed_is_named(memory: Any, monkeypatch: pytes
 
 def test_a_lost_connection_is_made_again(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     source, listed = list_memory(memory, {"a.md": b"A"})
-    lost = source._system
-    monkeypatch.setattr(lost, "ls", lambda *_where, **_how: (_ for _ in ()).throw(ConnectionError("lost")))
+    lost: list[Any] = []
+    listing = type(memory).ls
+
+    def lose(system: Any, path: str, **how: Any) -> Any:
+        lost.append(system)
+        if system is lost[0]:
+            raise ConnectionError("lost")
+        return listing(system, path, **how)
+
+    monkeypatch.setattr(type(memory), "ls", lose)
     with pytest.raises(InvalidRequestError, match="cannot be listed: lost"):
         source.list_files("docs", tuple)
     assert source.list_files("docs", tuple) == listed

@@ -340,6 +340,21 @@ def test_a_website_that_asks_to_wait_is_left_alone(site: Site) -> None:
     assert "/b.html" not in site.asked
 
 
+def test_a_website_without_answers_is_left_alone(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_client, "FAILURES", 2)
+    site.put("/a", "here")
+    with WebClient(site.url, allow_private=True) as client:
+        for _ in range(3):  # an answer between them begins anew
+            with pytest.raises(OSError, match="cannot be read"):
+                client.get(f"{site.url}/\x00", 100)
+            assert client.get(f"{site.url}/a", 100).status == 200
+        for _ in range(2):
+            with pytest.raises(OSError, match="cannot be read"):
+                client.get(f"{site.url}/\x00", 100)
+        with pytest.raises(OSError, match="2 requests had no answer"):
+            client.get(f"{site.url}/a", 100)
+
+
 def test_lists_of_pages(site: Site) -> None:
     for path in ("/a.html", "/b.html", "/c.html"):
         site.put(path, page(1))

@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from urllib.parse import urldefrag, urljoin
@@ -45,21 +46,21 @@ class PageList:
             self.failures.append(failure)
 
 
-def list_pages(client: WebClient, address: str) -> PageList:
-    """List the pages of a sitemap, an index of sitemaps, a feed, or a list of addresses in plain text.
+def list_pages(client: WebClient, addresses: Sequence[str]) -> PageList:
+    """List the pages of sitemaps, indexes of sitemaps, feeds, or lists of addresses in plain text.
 
     Raises:
-        OSError: the list cannot be read, or is none.
+        OSError: the only list cannot be read, or is none.
     """
     listed = PageList()
-    waiting = [(address, 0)]
-    known = {address}
+    waiting = [(address, 0) for address in addresses]
+    known = set(addresses)
     while waiting:
         url, depth = waiting.pop(0)
         try:
             sitemaps = _read_list(client, url, listed)
         except OSError as error:
-            if url == address:
+            if [url] == list(addresses):
                 raise
             listed.failures.append(f"{url}: {error}")
             continue

@@ -25,6 +25,8 @@ ANSWER_SECONDS = 300.0
 RUN_BYTES = 1 << 30
 """Bytes of all answers of a run together."""
 REDIRECTS = 5
+FAILURES = 10
+"""Requests one after the other without an answer, after which a run asks for nothing more."""
 _BUSY = {429, 503}
 _REDIRECT = {301, 302, 303, 307, 308}
 _FAILURES = (
@@ -67,6 +69,7 @@ class WebClient:
         self._robots: Any = None
         self._next_time = 0.0
         self._bytes_left = RUN_BYTES
+        self._failures = 0
         self._is_busy = False
         self._client = httpx.Client(
             transport=PinnedTransport(_is_any if allow_private else is_public),
@@ -127,9 +130,13 @@ class WebClient:
     def _ask(self, url: str, most_bytes: int, headers: Mapping[str, str]) -> Answer:
         if self._is_busy:
             raise OSError("not asked for, as the website asked to wait")
+        if self._failures >= FAILURES:
+            raise OSError(f"not asked for, as {FAILURES} requests had no answer")
         time.sleep(max(0.0, self._next_time - time.monotonic()))
+        self._failures += 1
         try:
             with self._client.stream("GET", url, headers=dict(headers)) as response:
+                self._failures = 0
                 data = self._receive(response, most_bytes) if response.status_code == 200 else b""
         except _FAILURES as error:
             raise OSError(f"cannot be read: {error or type(error).__name__}") from error

@@ -134,18 +134,11 @@ class Website(Source):
     def _list_pages(self, client: WebClient) -> PageList:
         try:
             client.read_robots()
-            if urlsplit(self._address).path != "/":
-                return list_pages(client, self._address)
-            lists = [list_pages(client, sitemap) for sitemap in client.list_sitemaps() if client.has(sitemap)]
+            is_home = urlsplit(self._address).path == "/"
+            lists = list(filter(client.has, client.list_sitemaps())) if is_home else [self._address]
+            return list_pages(client, lists)
         except OSError as error:
             raise InvalidRequestError(f"{self.name} cannot be listed: {error}.") from error
-        together = PageList()
-        for one in lists:
-            together.urls |= one.urls
-            together.is_feed |= one.is_feed
-            together.failures += one.failures
-            together.elsewhere += one.elsewhere
-        return together
 
     def _fetch(self, client: WebClient, url: str, known: str) -> _Page | None:
         """Read a page unless its version is the known one; None: it is not there."""
