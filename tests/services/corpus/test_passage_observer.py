@@ -11,7 +11,6 @@ from engram.services.corpus.graph_builder import IndexService
 from engram.services.corpus.passage_drafts import PassageDraft
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_observer import LostSentences, ObservedBatch, PlacedSentences, TextChange
-from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Writer
@@ -83,7 +82,6 @@ def put(application: Application, name: str, observers: Sequence[Recorder], *bod
         application.models.language,
         application.corpus.kinds,
         batch_size=3,
-        replay_memories=replay_memories,
         observers=observers,
     )
     state.stage_passages(application, name, *bodies)

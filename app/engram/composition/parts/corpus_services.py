@@ -16,7 +16,6 @@ from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_readers import PassageReadersService
 from engram.services.corpus.rekey import RekeyService
 from engram.services.maintenance.reembedding import ReembeddingService
-from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.database import Database, Writer
 
 BATCH_SIZE = 128
@@ -63,7 +62,7 @@ class CorpusServices:
             self.kinds,
             batch_size=BATCH_SIZE,
             time_llm=models.llm if settings.llm_time_extraction else None,
-            replay_memories=replay_memories,
+            revise=self._revise,
             rebase=self._rebase,
             observers=self.hooks.passage_observers,
         )
@@ -95,13 +94,16 @@ class CorpusServices:
             self.database,
             self.models.encoder,
             batch_size=BATCH_SIZE,
-            memories=replay_memories,
             follow=self._follow_encoder,
         )
 
     def _rebase(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
         for state in self.hooks.derived_states:
             state.rebase(writer, collection_id, passages)
+
+    def _revise(self, writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+        for state in self.hooks.derived_states:
+            state.revise(writer, collection_id, sentences)
 
     def _follow_encoder(self, writer: Writer, collection_id: int) -> None:
         for state in self.hooks.derived_states:

@@ -25,11 +25,11 @@ from engram.storage.corpus.lexical_index import TermCounts
 from engram.storage.corpus.passages import PassageRow, StoredSentence
 from engram.storage.corpus.reader_sets import Readers
 from engram.storage.database import Writer
-from engram.storage.learning import question_supports, sentence_memories
+from engram.storage.learning import question_supports
 from engram.storage.maintenance import staged_embeddings
 
-ReplayMemories = Callable[[Writer, int, Sequence[int]], None]
-"""Makes the memories of sentences anew from the log, under ``collections.lock_learning``."""
+Revise = Callable[[Writer, int, Sequence[int]], None]
+"""Computes anew what follows from the texts of sentences, under ``collections.lock_learning``."""
 
 
 class StaleBatchError(Exception):
@@ -41,12 +41,12 @@ class BatchWriter:
 
     Args:
         rebase: has what verdicts taught of passage keys follow keys that change.
-        replay_memories: has what verdicts taught of sentences follow texts that are revised.
+        revise: has what verdicts taught of sentences follow texts that are revised.
     """
 
-    def __init__(self, rebase: Rebase | None, replay_memories: ReplayMemories) -> None:
+    def __init__(self, rebase: Rebase | None, revise: Revise | None) -> None:
         self._rebase = rebase
-        self._replay_memories = replay_memories
+        self._revise = revise
 
     def write(self, writer: Writer, work: Work, plan: BatchPlan) -> None:
         """Write a batch.
@@ -160,8 +160,8 @@ class BatchWriter:
         graph_writer.revise_sentences(writer, collection_id, {one: matched.revised[one][0] for one in revised})
         staged_embeddings.forget_sentences(writer, collection_id, revised)
         question_supports.record_revisions(writer, collection_id, {one: matched.revised[one][1] for one in revised})
-        sentence_memories.follow_times(writer, collection_id, revised)
-        self._replay_memories(writer, collection_id, revised)
+        if self._revise is not None:
+            self._revise(writer, collection_id, revised)
 
 
 @dataclass(frozen=True, slots=True)

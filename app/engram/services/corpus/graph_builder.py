@@ -8,7 +8,7 @@ from engram.providers.language import Language
 from engram.providers.llm import Llm
 from engram.services.corpus import document_versions
 from engram.services.corpus.batch_planning import BatchPlan, BatchPlanner
-from engram.services.corpus.batch_writing import BatchWriter, ReplayMemories, StaleBatchError
+from engram.services.corpus.batch_writing import BatchWriter, Revise, StaleBatchError
 from engram.services.corpus.document_replacement import DocumentReplacement
 from engram.services.corpus.kind_measurement import CorpusKindService
 from engram.services.corpus.passage_observer import PassageObserver
@@ -36,7 +36,7 @@ class IndexService:
         batch_size: int,
         observers: Sequence[PassageObserver],
         time_llm: Llm | None = None,
-        replay_memories: ReplayMemories,
+        revise: Revise | None = None,
         rebase: Rebase | None = None,
     ) -> None:
         self._database = database
@@ -45,7 +45,7 @@ class IndexService:
         self._planner = BatchPlanner(
             database, encoder, language, batch_size=batch_size, observers=observers, time_llm=time_llm
         )
-        self._writer = BatchWriter(rebase, replay_memories)
+        self._writer = BatchWriter(rebase, revise)
 
     def run(self, work: Work) -> None:
         """Write batch after batch, the encoder working on the next one while Postgres takes this one.

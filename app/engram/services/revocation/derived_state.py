@@ -30,7 +30,7 @@ class DerivedState:
     def copy(self, writer: Writer, copy: Copy, restored: Sequence[int], report: Report) -> bool:
         """Complete a copy of a past moment, in its transaction.
 
-        The copy has the corpus, the log and the memories that the log leads to.
+        The copy has the corpus, the log and the question memory that the log leads to.
 
         Args:
             restored: verdicts that were revoked since, and whose effects on verdicts were repeated in the copy.
@@ -53,6 +53,12 @@ class DerivedState:
         """Compute anew what follows from the base keys of these passages, in the transaction that changed them.
 
         ``collections.lock_graph`` holds the collection.
+        """
+
+    def revise(self, writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+        """Compute anew what follows from the texts of these sentences, in the transaction that changed them.
+
+        The collection's graph and the right to learn are locked.
         """
 
     def follow_encoder(self, writer: Writer, collection_id: int) -> None:

@@ -13,7 +13,8 @@ import structlog
 from engram.context import tenancy
 from engram.context.errors import InvalidRequestError
 from engram.core.auth.access_keys import MODERATE
-from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.filter.state_rows import SupportRows
+from engram.core.filter.states import RECALL
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.services.jobs.idempotent_jobs import JobStart, open_job
@@ -23,10 +24,10 @@ from engram.services.revocation.derived_state import DerivedState
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import VERDICT
 from engram.storage.database import Database, Writer
-from engram.storage.feedback_log import feedback_events, replay_history
+from engram.storage.feedback_log import audit_rows, feedback_events, replay_history
 from engram.storage.feedback_log.feedback_events import VerdictEvent
 from engram.storage.jobs.jobs import Job
-from engram.storage.learning import learned_weights, question_supports, sentence_memories
+from engram.storage.learning import learned_weights, question_supports
 from engram.storage.learning.learned_weights import Days
 from engram.storage.revocation import revocations
 from engram.storage.revocation.revocations import VerdictFilter
@@ -36,7 +37,7 @@ log = structlog.get_logger(__name__)
 BATCH = 100
 """Events that one transaction revokes; learning in their collection waits for it, so it must end within seconds."""
 CHUNK = 200
-"""Sentences or questions whose states are computed and written together: bounds memory."""
+"""Questions whose states are computed and written together: bounds memory."""
 
 
 class RevocationService:
@@ -158,9 +159,8 @@ class RevocationService:
         applied = [event for event, status in status_by_event.items() if status == "applied"]
         if applied:
             questions = question_supports.find_questions(writer, collection_id, applied)
-            states = sentence_memories.withdraw(writer, collection_id, applied)
-            sentence_memories.hold(writer, collection_id, sorted({sentence for sentence, _ in states}))
-            replay_memories(writer, collection_id, sorted({sentence for sentence, _ in states}))
+            sentences = audit_rows.withdraw(writer, collection_id, applied, [RECALL])
+            question_supports.hold_sentences(writer, collection_id, sentences)
             days = _replay_questions(writer, collection_id, questions)
             for state in self._derived:
                 state.withdraw(writer, collection_id, applied)
@@ -170,24 +170,6 @@ class RevocationService:
                     writer, collection_id, believed, log_replay.belief(writer, collection_id, believed)
                 )
         return list(status_by_event)
-
-
-def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
-    """Make the memories of these sentences, in id order, what the events that are left make them.
-
-    All channels: what a judge said counts against others in each.
-    """
-    for at in range(0, len(sentences), CHUNK):
-        chunk = sentences[at : at + CHUNK]
-        replayed_memories = list(log_replay.memories(writer, collection_id, chunk))
-        sentence_memories.rewrite(
-            writer, collection_id, [row for replayed in replayed_memories for row in replayed.corrected]
-        )
-        sentence_memories.store(
-            writer, collection_id, MemoryRows.from_rows([replayed.state for replayed in replayed_memories])
-        )
-        states = {(replayed.state.sentence_id, replayed.state.channel) for replayed in replayed_memories}
-        sentence_memories.delete_all_but(writer, collection_id, chunk, sorted(states))
 
 
 def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, Sequence[int]]) -> Days:
@@ -215,7 +197,7 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
         ]
         against = log_replay.find_opposing_events(writer, collection_id, chunk)
         days |= learned_weights.contest(writer, collection_id, chunk, against)
-        sentence_memories.rewrite(
+        audit_rows.rewrite(
             writer, collection_id, [row for replayed in replayed_supports for row in replayed.corrected]
         )
         states = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in replayed_supports}

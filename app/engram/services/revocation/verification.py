@@ -16,7 +16,7 @@ import numpy as np
 
 from engram.context.errors import NotFoundError
 from engram.core.filter import caps
-from engram.core.filter.states import RECALL, TASK, SentenceMemory, Support, question_hash
+from engram.core.filter.states import RECALL, Support, question_hash
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
@@ -33,7 +33,7 @@ from engram.storage.feedback_log.stored_outcomes import StoredQuestion
 from engram.storage.learning import learned_weights, question_supports
 
 CHUNK = 200
-"""Sentences, questions, terms or passages that are compared at a time: bounds memory."""
+"""Questions or terms that are compared at a time: bounds memory."""
 COLLECTIONS = 1_000
 """Collections whose names are read at a time."""
 EVENTS = 50
@@ -87,7 +87,6 @@ class VerificationService:
         with self._database.snapshot() as reader:
             target = collections.load_by_id(reader, collection.id).id
             _check_events(reader, target, findings)
-            _check_memories(reader, target, findings)
             opposing_events = _check_questions(reader, target, findings)
             priors = self._priors.priors
             for believed in stored_outcomes.beliefs(reader, target):
@@ -120,28 +119,12 @@ def _check_events(reader: Reader, collection_id: int, findings: Findings) -> Non
                 if event.targets.get(row.sentence_id) != row.target:
                     text = name.format(row.sentence_id, row.channel)
                     findings.differs("memory_audit", text, "is not what the verdict says")
-            for channel in (TASK, RECALL):
-                sentences = {row.sentence_id for row in event.audit if row.channel == channel}
-                for sentence in sorted(event.targets.keys() & alive - sentences):
-                    findings.differs("memory_audit", name.format(sentence, channel), "is missing")
+            sentences = {row.sentence_id for row in event.audit if row.channel == RECALL}
+            for sentence in sorted(event.targets.keys() & alive - sentences):
+                findings.differs("memory_audit", name.format(sentence, RECALL), "is missing")
             question = questions.get(event.question_id)
             if question is None or question.text_hash != question_hash(event.question):
                 findings.differs("question", f"of event {event.id}", "is not the one that was asked")
-
-
-def _check_memories(reader: Reader, collection_id: int, findings: Findings) -> None:
-    """Compare stored sentence memories with a replay of the log."""
-    for chunk in _pages(lambda after: stored_outcomes.list_judged_sentences(reader, collection_id, after, CHUNK)):
-        stored = {
-            (m.sentence_id, m.channel): m for m in stored_outcomes.load_memories(reader, collection_id, chunk)
-        }
-        for memory in stored.values():
-            findings.add("sentence_memory", *values(memory))
-        replayed: dict[tuple[int, str], SentenceMemory] = {}
-        for done in log_replay.memories(reader, collection_id, chunk):
-            replayed[done.state.sentence_id, done.state.channel] = done.state
-            _report_corrections(findings, done.corrected)
-        findings.compare("sentence_memory", stored, replayed, "sentence {}, {}")
 
 
 def _check_questions(reader: Reader, collection_id: int, findings: Findings) -> set[int]:
@@ -168,16 +151,10 @@ def _check_questions(reader: Reader, collection_id: int, findings: Findings) -> 
         replayed: dict[tuple[int, int], Support] = {}
         for done in log_replay.supports(reader, collection_id, chunk):
             replayed[done.state.question_id, done.state.sentence_id] = done.state
-            _report_corrections(findings, done.corrected)
+            findings.report_corrections(done.corrected)
         opposing_events |= log_replay.find_opposing_events(reader, collection_id, chunk)
         findings.compare("question_support", stored_supports, replayed, "question {}, sentence {}")
     return opposing_events
-
-
-def _report_corrections(findings: Findings, corrected: Sequence[Any]) -> None:
-    for row in corrected:
-        name = f"event {row.event_id}, sentence {row.sentence_id}, {row.channel}"
-        findings.differs("memory_audit", name, "gain, residual or perplexities are not what a replay gives")
 
 
 def _check_weights(

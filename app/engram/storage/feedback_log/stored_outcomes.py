@@ -9,45 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.states import Audit, SentenceMemory
+from engram.core.filter.states import Audit
 from engram.core.ranking.weight_beliefs import PriorIdentity
 from engram.storage.database import Reader
 from engram.storage.feedback_log import audit_rows, logged_verdicts
-from engram.storage.learning.sentence_memories import read_memory
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 Vector = NDArray[np.float32]
-
-
-def list_judged_sentences(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
-    """The next sentences, in id order, that there are memories or audit rows of."""
-    rows = reader.rows(
-        """
-        SELECT id FROM (
-            (SELECT DISTINCT sentence_id AS id FROM memory_audit
-             WHERE collection_id = %(collection)s AND sentence_id > %(after)s ORDER BY 1 LIMIT %(limit)s)
-            UNION
-            (SELECT DISTINCT sentence_id FROM sentence_memory
-             WHERE collection_id = %(collection)s AND sentence_id > %(after)s ORDER BY 1 LIMIT %(limit)s)
-        ) AS judged ORDER BY id LIMIT %(limit)s
-        """,
-        {"collection": collection_id, "after": after, "limit": limit},
-    )
-    return [row.id for row in rows]
-
-
-def load_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[SentenceMemory]:
-    """The memories of these sentences as they stand, by sentence and channel."""
-    rows = reader.rows(
-        f"""
-        SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
-               memory.gain_budgets
-        FROM {WANTED_IDS} {join_by_index("sentence_memory memory", "memory.sentence_id = wanted.id")}
-        ORDER BY memory.sentence_id, memory.channel
-        """,
-        {"collection": collection_id, "ids": list(sentences)},
-    )
-    return [read_memory(row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

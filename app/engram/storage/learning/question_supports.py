@@ -13,7 +13,7 @@ from engram.core.ranking.same_need import SameNeed
 from engram.storage.column_parameters import Documents, Numbers, decode_column, integers, vectors
 from engram.storage.corpus.current_vectors import renew_question_version
 from engram.storage.database import Reader, Writer
-from engram.storage.learning.sentence_memories import gain_budgets_as_json, list_gain_budgets
+from engram.storage.learning.gain_budgets import gain_budgets_as_json, list_gain_budgets
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
@@ -287,6 +287,18 @@ def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) ->
             () if row.sentence_id is None else (row.sentence_id,)
         )
     return {question: sorted(sentences) for question, sentences in sorted(sentences_by_question.items())}
+
+
+def hold_sentences(writer: Writer, collection_id: int, sentences: Sequence[int]) -> list[int]:
+    """Keep these sentences from deletion until the transaction ends, locked in id order; those that exist."""
+    rows = writer.rows(
+        f"""
+        SELECT s.id FROM {WANTED_IDS} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
+        ORDER BY s.id FOR KEY SHARE OF s
+        """,
+        {"collection": collection_id, "ids": integers(sorted(sentences))},
+    )
+    return [row.id for row in rows]
 
 
 def put_questions(
