@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
-from engram.services.revocation.revocation_service import replay_sentences
 from engram.storage.corpus import collections
 from tests.conftest import Ingest
 from tests.support import state
@@ -34,7 +33,7 @@ def replay_sentences_in(application: Application, collection: str, *sentences: i
     target = state.collection_id(application, collection)
     with application.database.write() as writer:
         collections.lock_learning(writer, target, exclusive=True)
-        replay_sentences(writer, target, sentences)
+        application.corpus.replay_sentences(writer, target, sentences)
 
 
 def recall(http: TestClient, collection: str) -> Mapping[int, float]:
