@@ -102,7 +102,7 @@ CREATE TABLE collection (
     serving TEXT DEFAULT 'live' NOT NULL,
     languages JSONB DEFAULT '{}' NOT NULL,
     language TEXT,
-    passage_keys JSONB,
+    published JSONB,
     experiment JSONB,
     exploration JSONB,
     past JSONB,
@@ -138,7 +138,7 @@ COMMENT ON COLUMN collection.key_generation IS 'The generation that serves; 0: b
 COMMENT ON COLUMN collection.serving IS 'shadow: the collection learns, and answers without memory.';
 COMMENT ON COLUMN collection.languages IS 'How many of its passages have each language.';
 COMMENT ON COLUMN collection.language IS 'The language of passages that come without one; null: theirs is recognised.';
-COMMENT ON COLUMN collection.passage_keys IS 'Whether verdicts teach its passage keys; null: they do.';
+COMMENT ON COLUMN collection.published IS 'Whether verdicts teach its sentence memories and passage keys; null: they do.';
 COMMENT ON COLUMN collection.experiment IS 'Arms of the running experiment, each with its share of the queries.';
 COMMENT ON COLUMN collection.exploration IS 'Share of the queries that give positions to chance, and how many positions.';
 COMMENT ON COLUMN collection.past IS 'For a copy as of a past moment: its source, that moment, and the job.';
@@ -1256,7 +1256,7 @@ COMMENT ON COLUMN key_evolution.best_gain IS 'Highest batch_gain of a full batch
 COMMENT ON COLUMN key_evolution.stale_batches IS 'Full batches in a row without a better gain.';
 COMMENT ON COLUMN key_evolution.waiting IS 'Events that no generation has applied yet.';
 COMMENT ON COLUMN key_evolution.due IS 'Why an evolution is due; null if none is.';
-COMMENT ON COLUMN key_evolution.behind IS 'Whether expansions of applied verdicts may not be credited yet.';
+COMMENT ON COLUMN key_evolution.behind IS 'Whether applied verdicts may not have taught memories and keys yet.';
 
 CREATE TABLE session (
     collection_id BIGINT NOT NULL,

@@ -9,22 +9,34 @@ from hypothesis import strategies as st
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.state_rows import MemoryRows, SupportRows
 from engram.core.filter.states import AUDITED, RECALL, SentenceMemory
-from engram.core.filter.steps import LearningRule, MovedStates, apply_statements
-from engram_evaluation.learning_rules import PartialRule, WithoutValidation
+from engram_evaluation.learning_rules import PartialMemoryRule, PartialRule, WithoutValidation
+from tests.support.applied_rules import MovedStates, apply_rules
 from tests.support.logs import BASES, Verdict, bits, logs
 
 some = settings(deadline=None)
 
 
-def apply_rule(rule: LearningRule, log: Sequence[Verdict]) -> MovedStates:
-    bases = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in BASES.items()])
-    return rule([verdict.as_statement() for verdict in log], bases, SupportRows.from_rows([]))
+BEGUN = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in BASES.items()])
+
+
+def apply_whole(log: Sequence[Verdict]) -> MovedStates:
+    return apply_rules([verdict.label() for verdict in log], BEGUN, SupportRows.from_rows([]))
+
+
+def apply_partial(log: Sequence[Verdict], frozen: set[str], gain: float | None = None) -> MovedStates:
+    return apply_rules(
+        [verdict.label() for verdict in log],
+        BEGUN,
+        SupportRows.from_rows([]),
+        rule=PartialRule(RECALL in frozen, gain),
+        memory_rule=PartialMemoryRule(frozen, gain),
+    )
 
 
 @some
 @given(logs())
 def test_with_nothing_left_out_events_move_states_as_in_the_service(log: list[Verdict]) -> None:
-    partial, whole = apply_rule(PartialRule(frozenset(), None), log), apply_rule(apply_statements, log)
+    partial, whole = apply_partial(log, set()), apply_whole(log)
     assert bits([*partial.memories]) == bits([*whole.memories])
     assert bits([*partial.supports]) == bits([*whole.supports])
     assert sorted(map(bits, partial.audit)) == sorted(map(bits, whole.audit))
@@ -34,7 +46,7 @@ def test_with_nothing_left_out_events_move_states_as_in_the_service(log: list[Ve
 @some
 @given(logs(), st.sampled_from(AUDITED))
 def test_a_frozen_channel_stays(log: list[Verdict], channel: str) -> None:
-    partial, whole = apply_rule(PartialRule({channel}, None), log), apply_rule(apply_statements, log)
+    partial, whole = apply_partial(log, {channel}), apply_whole(log)
     channels = {row.channel for row in whole.audit}
     assert {row.channel for row in partial.audit} == channels - {channel}
     assert {memory.channel for memory in partial.memories} == channels - {channel, RECALL}
@@ -49,7 +61,7 @@ def test_a_fixed_gain_ignores_perplexity_where_no_cap_holds_it(log: list[Verdict
         for verdict in log
         for sentence in verdict.targets
     }
-    for row in apply_rule(PartialRule(frozenset(), gain), log).audit:
+    for row in apply_partial(log, set(), gain).audit:
         seen = examined[row.event_id, row.sentence_id]
         if not row.capped:
             assert row.gain == pytest.approx(gain / (gain + (1.0 - gain) / seen))

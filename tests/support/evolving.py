@@ -112,8 +112,8 @@ def services(
         validation or published_of(application).expansion_validation,
     )
     evolve = KeyEvolutionService(application.database, learning.rules)
-    memories, _, weights = application.learning.learner.effects
-    effects = [memories, KeyCreditEffect(lambda: attribution, lambda: evolve), weights]
+    questions, memories, _, weights = application.learning.learner.effects
+    effects = [questions, memories, KeyCreditEffect(lambda: attribution, lambda: evolve), weights]
     return replace(application.learning.learner, effects=effects), evolve
 
 

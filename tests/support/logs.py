@@ -76,8 +76,9 @@ class Verdict:
     def noise(self) -> tuple[float, float]:
         return 1.0 / self.confidence, 0.5 / self.confidence
 
-    def as_statement(self) -> LabelledEvent:
-        return LabelledEvent(self.event, self.targets, self.directions, self.noise, self.examined, self.texts)
+    def label(self) -> tuple[LabelledEvent, dict[str, Vector]]:
+        """Return the event as the filter takes it, and the directions of memories."""
+        return LabelledEvent(self.event, self.targets, self.noise, self.examined, self.texts), self.directions
 
 
 @st.composite
@@ -113,7 +114,7 @@ def logs(draw: st.DrawFn, most: int = 10) -> list[Verdict]:
 
 def replay_by_rows(log: Sequence[Verdict]) -> RowEngine:
     """What the row-wise engine makes of a log, verdict by verdict."""
-    return apply_by_rows([one.as_statement() for one in log], BASES)
+    return apply_by_rows([one.label() for one in log], BASES)
 
 
 def memory_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[ReplayStep]:

@@ -75,8 +75,12 @@ class RowEngine:
         """Begin with memories that no event moved."""
         return cls({key: SentenceMemory(*key, vector) for key, vector in bases.items()}, {}, [], set())
 
-    def apply(self, statement: LabelledEvent) -> None:
-        """Apply one event to all states that it names."""
+    def apply(self, statement: LabelledEvent, directions: Mapping[str, Vector]) -> None:
+        """Apply one event to all states that it names.
+
+        Args:
+            directions: channel -> vector that its memories move along.
+        """
         event = statement.event
         for sentence in sorted(statement.targets):
             if (sentence, TASK) not in self.memories:
@@ -89,12 +93,12 @@ class RowEngine:
             if is_contested(said, event.judge, target):
                 self.contested.add(event.id)
             for channel in CHANNELS:
-                if (sentence, channel) in self.memories and channel in statement.directions:
+                if (sentence, channel) in self.memories and channel in directions:
                     memory, row = move_memory(
                         self.memories[sentence, channel],
                         said,
                         observation,
-                        statement.directions[channel],
+                        directions[channel],
                     )
                     self.memories[sentence, channel] = memory
                     self.audit.append(row)
@@ -106,11 +110,13 @@ class RowEngine:
         return {key: memory for key, memory in self.memories.items() if memory.update_count}
 
 
-def apply_by_rows(statements: Sequence[LabelledEvent], bases: Mapping[tuple[int, str], Vector]) -> RowEngine:
-    """Apply events in their order, from nothing."""
+def apply_by_rows(
+    events: Sequence[tuple[LabelledEvent, Mapping[str, Vector]]], bases: Mapping[tuple[int, str], Vector]
+) -> RowEngine:
+    """Apply events, each with its directions, in their order, from nothing."""
     engine = RowEngine.begun(bases)
-    for statement in statements:
-        engine.apply(statement)
+    for event, directions in events:
+        engine.apply(event, directions)
     return engine
 
 

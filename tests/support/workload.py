@@ -103,7 +103,7 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
         accepted.result()
     application.learning.learner.apply_overdue(0.0, 100)
     for learns in (False, True):
-        application.corpus.collection_settings.configure(scope, {"passage_keys": {"learn": learns}})
+        application.corpus.collection_settings.configure(scope, {"published": {"learn": learns}})
         application.learning.verdicts.accept(by_words, f"{name} keys {learns}", wait=True)
         published_of(application).sweep()
 

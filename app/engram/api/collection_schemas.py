@@ -65,8 +65,8 @@ class IndexRecallOut(ResponseModel):
     measured_at: datetime
 
 
-class PassageKeysOut(BaseModel):
-    """Whether verdicts teach passage keys."""
+class PublishedOut(BaseModel):
+    """Whether verdicts teach sentence memories and passage keys."""
 
     learn: bool
 
@@ -116,7 +116,7 @@ class CollectionOut(ResponseModel):
     serving: Serving = Field(description="'shadow': it learns, and serves without memory.")
     experiment: ExperimentOut | None
     exploration: ExplorationOut | None
-    passage_keys: PassageKeysOut | None = Field(description="Null: verdicts teach passage keys.")
+    published: PublishedOut | None = Field(description="Null: verdicts teach sentence memories and passage keys.")
     indexed: list[str] = Field(
         description="Its tables that are searched by a vector index (passage, entity, question); the others are "
         "searched exactly."

@@ -42,9 +42,12 @@ def set_collection(
     ] = None,
     slots: Annotated[int | None, typer.Option(help="Last positions of an answer that it may take.")] = None,
     seed: Annotated[int | None, typer.Option(help="Make its draws repeatable.")] = None,
-    learn_keys: Annotated[
+    learn_published: Annotated[
         bool | None,
-        typer.Option("--learn-keys/--no-learn-keys", help="Have verdicts teach passage keys, or leave them alone."),
+        typer.Option(
+            "--learn-published/--no-learn-published",
+            help="Have verdicts teach sentence memories and passage keys, or leave them alone.",
+        ),
     ] = None,
     no_exploration: Annotated[bool, typer.Option("--no-exploration", help="End the exploration.")] = False,
     corpus_kind: Annotated[
@@ -81,8 +84,8 @@ def set_collection(
         patch["experiment"] = None if experiment is None else _document(experiment)
     if exploring or no_exploration:
         patch["exploration"] = exploring or None
-    if learn_keys is not None:
-        patch["passage_keys"] = None if learn_keys else {"learn": False}
+    if learn_published is not None:
+        patch["published"] = None if learn_published else {"learn": False}
     if corpus_kind is not None:
         patch["corpus_kind"] = None if corpus_kind == "auto" else corpus_kind
     if passage_facts is not None:

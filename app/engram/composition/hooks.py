@@ -23,7 +23,7 @@ class Hooks:
         collection_settings: name -> function that completes a value of the setting; None where its wing is off.
         passage_observers: called one after another when passages are written or removed.
         derived_states: copied, verified, cleared and retired one after another.
-        verdict_effects: take part in the transactions of verdicts, after memories and before weights.
+        verdict_effects: take part in the transactions of verdicts, after the question memory and before weights.
         weight_models: taught by verdicts.
         explainer: finds the verdicts behind answers.
         key_explainer: explains evolved passage keys.

@@ -8,7 +8,7 @@ from engram.composition.locked_property import locked_property
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.core.filter.constants import FilterConstants
-from engram.core.filter.steps import LearningRule, apply_statements
+from engram.core.filter.steps import LearningRule, apply_events
 from engram.providers.embedder import Embedder, load_precisions
 from engram.providers.embedder.encoder_choices import EncoderChoice, choose_prefixes, read_choices
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder, EndpointSettings, Register, probe_digest
@@ -239,8 +239,8 @@ class Models:
 
     @locked_property
     def learning_rule(self) -> LearningRule:
-        """Rule by which verdicts move memories and supports."""
-        return apply_statements
+        """Rule by which verdicts move supports."""
+        return apply_events
 
     @locked_property
     def weight_effect(self) -> WeightEffect:

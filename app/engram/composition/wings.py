@@ -85,6 +85,10 @@ class WingRoutes:
     bodies: Sequence[type["BaseModel"]] = ()
 
 
+def _make_nothing(_: object) -> Sequence[Any]:
+    return ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wing:
     """An optional feature, as it declares itself.
@@ -97,10 +101,10 @@ class Wing:
         question_rule: changes questions and their answers.
         make_passage_observer: makes the ``PassageObserver``. It runs before models and services exist: pass a
             function that reads them on use, as ``wings/facts/wing.py`` does.
-        make_derived_state: makes what copies, verifies, withdraws, clears and retires the wing's rows with those of
-            a collection; called as early as ``make_passage_observer``.
-        make_verdict_effect: makes what takes part in the transactions of verdicts, after memories and before
-            weights; called as early as ``make_passage_observer``.
+        make_derived_states: makes what copies, verifies, withdraws, clears and retires the wing's rows with those
+            of a collection; called as early as ``make_passage_observer``.
+        make_verdict_effects: makes what takes part in the transactions of verdicts, after the question memory and
+            before weights; called as early as ``make_passage_observer``.
         make_weight_model: makes a model that verdicts teach; called as early as ``make_passage_observer``.
         make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
         key_explainer: explains evolved passage keys. Of several wings the first one's is asked.
@@ -123,8 +127,8 @@ class Wing:
     load_routes: Callable[[], WingRoutes] = WingRoutes
     question_rule: QuestionRule | None = None
     make_passage_observer: Callable[[Any], PassageObserver] | None = None
-    make_derived_state: Callable[[Any], DerivedState] | None = None
-    make_verdict_effect: Callable[[Any], VerdictEffect] | None = None
+    make_derived_states: Callable[[Any], Sequence[DerivedState]] = _make_nothing
+    make_verdict_effects: Callable[[Any], Sequence[VerdictEffect]] = _make_nothing
     make_weight_model: Callable[[Any], WeightModel] | None = None
     make_explainer: Callable[[Any], Explainer] | None = None
     key_explainer: KeyExplainer | None = None
@@ -234,8 +238,8 @@ def collect_hooks(wings: Sequence[Wing], installed: Sequence[Wing], application:
             for name, complete in wing.collection_settings.items()
         },
         passage_observers=[wing.make_passage_observer(application) for wing in wings if wing.make_passage_observer],
-        derived_states=[wing.make_derived_state(application) for wing in wings if wing.make_derived_state],
-        verdict_effects=[wing.make_verdict_effect(application) for wing in wings if wing.make_verdict_effect],
+        derived_states=[state for wing in wings for state in wing.make_derived_states(application)],
+        verdict_effects=[effect for wing in wings for effect in wing.make_verdict_effects(application)],
         weight_models=[wing.make_weight_model(application) for wing in wings if wing.make_weight_model],
         explainer=next((wing.make_explainer(application) for wing in wings if wing.make_explainer), None),
         key_explainer=next((wing.key_explainer for wing in wings if wing.key_explainer is not None), None),

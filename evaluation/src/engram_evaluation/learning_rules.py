@@ -7,98 +7,119 @@ import numpy as np
 
 from engram.core.filter.kalman import Floats
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.filter.observations import Observations
+from engram.core.filter.observations import Observations, move_memories, move_supports
 from engram.core.filter.state_rows import MemoryRows, SupportRows
-from engram.core.filter.states import RECALL, AuditRows, Support
-from engram.core.filter.steps import (
-    BatchObservations,
-    LabelledEvent,
-    MovedStates,
-    apply_observations,
-    build_observations,
-)
+from engram.core.filter.states import AuditRows
+from engram.core.filter.steps import BatchObservations, LabelledEvent, MovedSupports, observe_supports
+from engram.wings.published.core.memory_moves import ChannelDirections, observe_memories
 from engram.wings.published.services.expansion_validation import ExpansionValidation, Gate
 from engram.wings.tuning.core.acceptance import AcceptanceRule
 
 
 @dataclass(frozen=True, slots=True)
 class PartialRule:
-    """Rule of learning that leaves channels alone, or has another gain.
+    """Rule of learning that leaves supports alone, or has another gain.
 
     Attributes:
-        frozen: channels that events leave alone, ``RECALL`` among them.
+        is_frozen: events leave supports alone.
         fixed_gain: share by which every event moves a state, whatever its perplexity, in (0, 1); None: Kalman gain.
+    """
+
+    is_frozen: bool
+    fixed_gain: float | None
+
+    def __call__(
+        self, events: Sequence[LabelledEvent], sentences: Collection[int], supports: SupportRows
+    ) -> MovedSupports:
+        """Apply events one after the other: see ``steps.apply_events``."""
+        held = {(row.question_id, row.sentence_id): row for row in supports}
+        moved_keys = set[tuple[int, int]]()
+        audits: list[AuditRows] = []
+        opposed = [np.zeros(0, dtype=np.bool_)]
+        contested: set[int] = set()
+        for event in events:
+            moved, audit, observed = self._apply(event, sentences, SupportRows.from_rows([*held.values()]))
+            for support in moved:
+                held[support.question_id, support.sentence_id] = support
+                moved_keys.add((support.question_id, support.sentence_id))
+            audits.append(audit)
+            opposed.append(observed.observations.opposed)
+            contested |= observed.contested
+        observed = observe_supports(events, sentences, supports)
+        observations = replace(observed.observations, opposed=np.concatenate(opposed))
+        return MovedSupports(
+            SupportRows.from_rows([held[key] for key in sorted(moved_keys)]),
+            AuditRows.concatenate(audits),
+            replace(observed, observations=observations, contested=frozenset(contested)),
+        )
+
+    def _apply(
+        self, event: LabelledEvent, sentences: Collection[int], supports: SupportRows
+    ) -> tuple[SupportRows, AuditRows, BatchObservations]:
+        """Apply one event, as this rule has it."""
+        observed = observe_supports([event], sentences, supports)
+        observations = observed.observations
+        if self.fixed_gain is not None:
+            observations = _set_proportional_noise(
+                observations, self.fixed_gain, observed.supports.perplexities, event.probabilities
+            )
+        if self.is_frozen:
+            observations = observations.select(np.zeros(0, dtype=np.int64))
+        return *move_supports(observed.supports, observations, observed.statements), observed
+
+
+@dataclass(frozen=True, slots=True)
+class PartialMemoryRule:
+    """Rule of learning that leaves channels of sentence memories alone, or has another gain.
+
+    Attributes:
+        frozen: channels that events leave alone.
+        fixed_gain: see ``PartialRule``.
     """
 
     frozen: Collection[str]
     fixed_gain: float | None
 
     def __call__(
-        self, statements: Sequence[LabelledEvent], memories: MemoryRows, supports: SupportRows
-    ) -> MovedStates:
-        """Apply events one after the other: see ``steps.apply_statements``."""
-        held_memories = {(row.sentence_id, row.channel): row for row in memories}
-        held_supports = {(row.question_id, row.sentence_id): row for row in supports}
-        moved_memories, moved_supports = set[tuple[int, str]](), set[tuple[int, int]]()
+        self, judged: BatchObservations, directions: Sequence[ChannelDirections], memories: MemoryRows
+    ) -> tuple[MemoryRows, AuditRows]:
+        """Apply events one after the other: see ``memory_moves.move_along_questions``."""
+        held = {(row.sentence_id, row.channel): row for row in memories}
+        moved_keys = set[tuple[int, str]]()
         audits: list[AuditRows] = []
-        contested: set[int] = set()
-        for statement in statements:
-            before = MemoryRows.from_rows([*held_memories.values()])
-            effect = apply_observations(
-                self._build_observations(statement, before, [*held_supports.values()]), before
-            )
-            for memory in effect.memories:
-                held_memories[memory.sentence_id, memory.channel] = memory
-                moved_memories.add((memory.sentence_id, memory.channel))
-            for support in effect.supports:
-                held_supports[support.question_id, support.sentence_id] = support
-                moved_supports.add((support.question_id, support.sentence_id))
-            audits.append(effect.audit)
-            contested |= effect.contested
-        return MovedStates(
-            MemoryRows.from_rows([row for key, row in held_memories.items() if key in moved_memories]),
-            SupportRows.from_rows([held_supports[key] for key in sorted(moved_supports)]),
+        moving = [
+            {channel: vector for channel, vector in own.items() if channel not in self.frozen} for own in directions
+        ]
+        for place, event in enumerate(judged.events):
+            before = MemoryRows.from_rows([*held.values()])
+            of_event = judged.observations.select(np.flatnonzero(judged.observations.event_places == place))
+            observations, along = observe_memories(of_event, moving, before)
+            if self.fixed_gain is not None:
+                observations = _set_proportional_noise(
+                    observations, self.fixed_gain, before.perplexities, event.probabilities
+                )
+            moved, audit = move_memories(before, observations, along)
+            for memory in moved:
+                held[memory.sentence_id, memory.channel] = memory
+                moved_keys.add((memory.sentence_id, memory.channel))
+            audits.append(audit)
+        return (
+            MemoryRows.from_rows([row for key, row in held.items() if key in moved_keys]),
             AuditRows.concatenate(audits),
-            frozenset(contested),
         )
-
-    def _build_observations(
-        self, statement: LabelledEvent, memories: MemoryRows, supports: Sequence[Support]
-    ) -> BatchObservations:
-        """Observations of one event, as this rule has them."""
-        directions = {
-            channel: vector for channel, vector in statement.directions.items() if channel not in self.frozen
-        }
-        partial_statement = replace(statement, directions=directions)
-        observed = build_observations([partial_statement], memories, SupportRows.from_rows(supports))
-        if self.fixed_gain is not None:
-            ratio, probabilities = (1.0 - self.fixed_gain) / self.fixed_gain, statement.probabilities
-            memory_observations = _set_proportional_noise(
-                observed.memory_observations, ratio, memories.perplexities, probabilities
-            )
-            support_observations = _set_proportional_noise(
-                observed.support_observations, ratio, observed.supports.perplexities, probabilities
-            )
-            observed = replace(
-                observed, memory_observations=memory_observations, support_observations=support_observations
-            )
-        if RECALL in self.frozen:
-            observed = replace(
-                observed, support_observations=observed.support_observations.select(np.zeros(0, dtype=np.int64))
-            )
-        return observed
 
 
 def _set_proportional_noise(
-    observations: Observations, ratio: float, perplexities: Floats, probabilities: Mapping[int, float]
+    observations: Observations, gain: float, perplexities: Floats, probabilities: Mapping[int, float]
 ) -> Observations:
-    """Set the noise R to so many times the perplexity of the state, so that the gain π / (π + R) is fixed.
+    """Set the noise R to so many times the perplexity of the state that the gain π / (π + R) is fixed.
 
     Args:
         perplexities: of all states, (m,).
         probabilities: see ``LabelledEvent``.
     """
     divisors = [probabilities.get(sentence, 1.0) for sentence in observations.sentence_ids.tolist()]
+    ratio = (1.0 - gain) / gain
     noise = ratio * perplexities[observations.states] / np.array(divisors, dtype=np.float64)
     return replace(observations, noise=noise)
 

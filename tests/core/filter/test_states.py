@@ -21,7 +21,8 @@ from engram.core.filter.states import (
     Vector,
     question_hash,
 )
-from engram.core.filter.steps import LabelledEvent, MovedStates, apply_statements
+from engram.core.filter.steps import LabelledEvent
+from tests.support.applied_rules import MovedStates, apply_rules
 from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, logs, replay_by_rows, unit
 from tests.support.row_engine import RowEngine, apply_by_rows
 
@@ -38,8 +39,10 @@ def apply_event(
     **more: Any,
 ) -> MovedStates:
     """What ``EVENT`` moves where no support is known."""
-    saying = LabelledEvent(EVENT, targets, directions, **({"noise": NOISE} | more))
-    return apply_statements([saying], MemoryRows.from_rows([*memories.values()]), SupportRows.from_rows([]))
+    labelled = LabelledEvent(EVENT, targets, **({"noise": NOISE} | more))
+    return apply_rules(
+        [(labelled, directions)], MemoryRows.from_rows([*memories.values()]), SupportRows.from_rows([])
+    )
 
 
 def assert_same(batch: MovedStates, engine: RowEngine) -> None:
@@ -219,7 +222,7 @@ class TestProperties:
             SupportRows.from_rows([*before.supports.values()]),
         )
         given = bits((memories, supports))
-        apply_statements([last.as_statement()], memories, supports)
+        apply_rules([last.label()], memories, supports)
         assert bits((memories, supports)) == given
         assert bits((before.memories, before.supports)) == kept
 
@@ -232,7 +235,7 @@ class TestBatchedUpdates:
     def test_a_batch(self, log: list[Verdict]) -> None:
         bases = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in BASES.items()])
         assert_same(
-            apply_statements([one.as_statement() for one in log], bases, SupportRows.from_rows([])),
+            apply_rules([one.label() for one in log], bases, SupportRows.from_rows([])),
             replay_by_rows(log),
         )
 
@@ -240,16 +243,18 @@ class TestBatchedUpdates:
     def test_vectors_of_any_length(self, dimension: int) -> None:
         bases = {(s, TASK): unit(s, dimension) for s in SENTENCES}
         log = [
-            LabelledEvent(
-                replace(EVENT, id=number, judge=f"judge {number % 3}", process_noise=number / 100, share=0.9),
-                {sentence: (sentence + number) % 2 for sentence in SENTENCES},
+            (
+                LabelledEvent(
+                    replace(EVENT, id=number, judge=f"judge {number % 3}", process_noise=number / 100, share=0.9),
+                    {sentence: (sentence + number) % 2 for sentence in SENTENCES},
+                    NOISE,
+                ),
                 {TASK: unit(50 + number, dimension)},
-                NOISE,
             )
             for number in range(1, 6)
         ]
         memories = MemoryRows.from_rows([SentenceMemory(*key, vector) for key, vector in bases.items()])
-        assert_same(apply_statements(log, memories, SupportRows.from_rows([])), apply_by_rows(log, bases))
+        assert_same(apply_rules(log, memories, SupportRows.from_rows([])), apply_by_rows(log, bases))
 
     @some
     @given(logs(most=12), st.integers(0, 12))
@@ -258,8 +263,8 @@ class TestBatchedUpdates:
         memories = {key: SentenceMemory(*key, vector) for key, vector in BASES.items()}
         supports: dict[tuple[int, int], Support] = {}
         for part in (log[:first], log[first:]):
-            moved = apply_statements(
-                [one.as_statement() for one in part],
+            moved = apply_rules(
+                [one.label() for one in part],
                 MemoryRows.from_rows([*memories.values()]),
                 SupportRows.from_rows([*supports.values()]),
             )

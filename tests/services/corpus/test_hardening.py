@@ -14,7 +14,7 @@ from engram.services.question.query import Query
 from engram.services.verdict.learn import VerdictLearner
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import Database, Writer
-from engram.storage.learning import sentence_memories
+from engram.storage.feedback_log import audit_rows
 from engram.storage.retrieval import passage_candidates
 from tests.support import state
 from tests.support.databases import application_on
@@ -203,14 +203,14 @@ class TestTimeouts:
             for question in ("Where was Marie Curie born?", "What is the capital of Japan?")
         ]
         target = state.collection_id(application, curie)
-        record = sentence_memories.record
+        record = audit_rows.record
 
         def record_slowly(writer: Writer, collection_id: int, rows: AuditRows) -> None:
             record(writer, collection_id, rows)
             if any(row.event_id == events[0] for row in rows):
                 writer.row("SELECT pg_sleep(5)")
 
-        monkeypatch.setattr(sentence_memories, "record", record_slowly)
+        monkeypatch.setattr(audit_rows, "record", record_slowly)
         assert hasty.apply(target, events) == 1
         assert state.event_statuses(application, curie) == {events[0]: "pending", events[1]: "applied"}
         assert hasty.apply(target, events[:1]) == 0

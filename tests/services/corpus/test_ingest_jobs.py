@@ -14,7 +14,6 @@ from engram.context.errors import ConflictError, NotFoundError
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
-from engram.services.revocation.revocation_service import replay_sentences, restore_states
 from tests.support import state, threads
 from tests.support.jobs import run_again, runner
 
@@ -51,8 +50,7 @@ def indexer(application: Application, embedder: Any, batch_size: int = 3) -> Run
         application.models.language,
         application.corpus.kinds,
         batch_size=batch_size,
-        replay_sentences=replay_sentences,
-        restore_states=restore_states,
+        replay_sentences=application.corpus.replay_sentences,
         observers=application.hooks.passage_observers,
     )
     return runner(application, ingest=ingest)

@@ -15,7 +15,6 @@ from engram.core.ranking.profiles import ProfileName
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.encoders.encoder import Encoder
 from engram.services.question.query import Query
-from engram.services.revocation.revocation_service import replay_sentences, restore_states
 from engram.storage.corpus import collections
 from tests.support import state, undo
 from tests.support.encoder import CountingEncoder
@@ -231,8 +230,7 @@ def test_a_first_ingest_is_measured_before_its_first_passage_is_stored(
         application.models.language,
         application.corpus.kinds,
         batch_size=1,
-        replay_sentences=replay_sentences,
-        restore_states=restore_states,
+        replay_sentences=application.corpus.replay_sentences,
         observers=application.hooks.passage_observers,
     )
     assert runner(application, ingest=index).run_ready() == 1

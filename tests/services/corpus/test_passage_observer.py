@@ -11,7 +11,6 @@ from engram.services.corpus.graph_builder import IndexService
 from engram.services.corpus.passage_drafts import PassageDraft
 from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_observer import LostSentences, ObservedBatch, PlacedSentences, TextChange
-from engram.services.revocation.revocation_service import replay_sentences, restore_states
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Writer
@@ -83,8 +82,7 @@ def put(application: Application, name: str, observers: Sequence[Recorder], *bod
         application.models.language,
         application.corpus.kinds,
         batch_size=3,
-        replay_sentences=replay_sentences,
-        restore_states=restore_states,
+        replay_sentences=application.corpus.replay_sentences,
         observers=observers,
     )
     state.stage_passages(application, name, *bodies)

@@ -14,7 +14,7 @@ from tests.support.undo import assert_verified
 QUESTION = "How much may I spend on food when I am away?"
 TEXT = "The daily travel allowance is 32 EUR. Receipts are kept for two years."
 TRAVEL = {"id": "travel#1", "title": "Travel", "text": TEXT, "document": "travel.md"}
-DESK = {"id": "desk", "title": "Desk", "text": "Visitors sign in at the front desk in 2019. Ask Ana."}
+DESK = {"id": "desk", "title": "Desk", "text": "Visitors sign in at the front desk. Ask Ana."}
 LEARNED = ("sentence_memory", "question_support", "memory_audit")
 
 
@@ -72,19 +72,12 @@ def test_a_passage_without_a_document_returns_too(
     application: Application, ingest: Ingest, http: TestClient, collection: str
 ) -> None:
     ingest(DESK)
-    first = next(iter(state.sentences(application, collection, "desk").values()))
-    episode = state.add_episode(application, collection, "Where was it in 2019?", [first], "in 2019")
-    state.judge(application, collection, episode, [first], wait=True)
-    before = list_learned(application, collection)
-    assert {one["channel"] for one in before["sentence_memory"]} == {"task", "time"}
+    support(application, collection, next(iter(state.sentences(application, collection, "desk").values())))
+    before = list_learned(application, collection)["question_support"]
     http.delete("/passages/desk", params={"collection": collection}).raise_for_status()
     ingest(DESK)
-    after = list_learned(application, collection)
-    # Its time expression is another row now.
-    assert [one | {"time_expression_id": None} for one in after["sentence_memory"]] == [
-        one | {"time_expression_id": None} for one in before["sentence_memory"]
-    ]
-    assert after["question_support"] == before["question_support"]
+    assert list_learned(application, collection)["question_support"] == before
+    assert len(before) == 1
     assert_verified(application, collection)
 
 

@@ -19,7 +19,6 @@ from engram.services.corpus.graph_builder import IndexService
 from engram.services.corpus.rekey import Rebase, RekeyService
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
-from engram.services.revocation.revocation_service import replay_sentences
 from engram.storage.corpus import collections
 from engram.storage.corpus import lexical_index as storage
 from engram.storage.database import Writer
@@ -71,7 +70,7 @@ def worker(
             encoder,
             application.models.language,
             application.corpus.kinds,
-            replay_sentences=replay_sentences,
+            replay_sentences=application.corpus.replay_sentences,
             observers=application.hooks.passage_observers,
             **how,
         ),

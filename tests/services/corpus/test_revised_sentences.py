@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
-from engram.services.revocation.revocation_service import replay_sentences
 from engram.storage.corpus import collections
 from tests.conftest import Ingest
 from tests.support import state
@@ -34,7 +33,7 @@ def replay_sentences_in(application: Application, collection: str, *sentences: i
     target = state.collection_id(application, collection)
     with application.database.write() as writer:
         collections.lock_learning(writer, target, exclusive=True)
-        replay_sentences(writer, target, sentences)
+        application.corpus.replay_sentences(writer, target, sentences)
 
 
 def recall(http: TestClient, collection: str) -> Mapping[int, float]:
@@ -170,21 +169,6 @@ def test_an_answer_of_before_teaches_nothing_of_the_revised_text(
         409,
         f"Sentence {sentence} has another text now than this answer showed",
     )
-
-
-def test_a_time_memory_begins_as_the_revised_time(
-    application: Application, ingest: Ingest, collection: str
-) -> None:
-    ingest({"id": "move", "title": "Move", "text": "The company moved to the new house in 2019. It is big."})
-    sentence = next(iter(state.sentences(application, collection, "move").values()))
-    episode = state.add_episode(application, collection, "Where was it in 2019?", [sentence], "in 2019")
-    state.judge(application, collection, episode, [sentence], wait=True)
-    ingest({"id": "move", "title": "Move", "text": "The company moved to the new house in 2021. It is big."})
-    (row,) = [one for one in state.rows(application, collection, "sentence") if one["id"] == sentence]
-    memories = {one["channel"]: one for one in state.rows(application, collection, "sentence_memory")}
-    assert memories["time"]["time_expression_id"] == row["time_expression_id"]
-    assert "2021" in row["text"]
-    assert_verified(application, collection)
 
 
 def test_verdicts_on_revised_and_on_lost_texts_are_listed(

@@ -16,6 +16,7 @@ from engram.services.feedback_log import log_replay
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history, stored_outcomes
 from engram.storage.learning import learned_weights, question_supports
+from engram.wings.published.storage import sentence_memories
 from tests.support import state, undo
 from tests.support.logs import bits
 
@@ -126,10 +127,10 @@ def assert_replayed(application: Application, collection: str) -> None:
     """Hold every learned row against a replay of the log that knows none of them."""
     target = state.collection_id(application, collection)
     with application.database.snapshot() as reader:
-        sentences = stored_outcomes.list_judged_sentences(reader, target, 0, WHOLE_PAGE)
+        sentences = sentence_memories.list_judged_sentences(reader, target, 0, WHOLE_PAGE)
         steps = drop_recorded_moves(log_replay.memory_steps(reader, target, sentences))
         memories = list(core.replay_memories(replay_history.bases(reader, target, sentences), steps))
-        stored = stored_outcomes.load_memories(reader, target, sentences)
+        stored = sentence_memories.load_memories(reader, target, sentences)
         assert [bits(done.state) for done in memories] == [bits(memory) for memory in stored]
 
         questions = stored_outcomes.question_ids(reader, target, 0, WHOLE_PAGE)

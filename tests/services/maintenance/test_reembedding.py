@@ -14,7 +14,6 @@ from engram.context.errors import ConflictError, InvalidRequestError, Unavailabl
 from engram.providers.embedder import Embedder
 from engram.services.maintenance.reembedding import ReembeddingService
 from engram.services.question.query import Query
-from engram.services.revocation.revocation_service import replay_memories
 from engram.storage.jobs.jobs import Job
 from tests.conftest import CURIE
 from tests.support import evolving, state, threads, undo
@@ -219,7 +218,6 @@ def _build_small_service(application: Application) -> ReembeddingService:
         application.database,
         application.models.encoder,
         batch_size=4,
-        memories=replay_memories,
         follow=lambda writer, collection_id: [
             state.follow_encoder(writer, collection_id) for state in application.hooks.derived_states
         ],

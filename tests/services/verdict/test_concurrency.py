@@ -12,7 +12,7 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.storage.feedback_log import feedback_events
-from engram.storage.learning import sentence_memories
+from engram.storage.learning import question_supports
 from tests.conftest import CURIE, Ingest
 from tests.support import lexical, state
 from tests.support.threads import ThreadPoolExecutor
@@ -227,13 +227,13 @@ class TestBesideIngest:
         )
         with ThreadPoolExecutor(1) as pool:
             with application.database.write() as writer, application.database.read() as reader:
-                sentence_memories.lock(writer, target, [first], [])
+                question_supports.hold_sentences(writer, target, [first])
                 deletion = pool.submit(
                     application.corpus.ingest.delete_passage, application.auth.access.scope(curie), "warsaw"
                 )
                 while not (reader.scalar(waiting) or deletion.done()):
                     time.sleep(0.01)
-                assert len(sentence_memories.lock(writer, target, [second], [])) == 1
+                assert question_supports.hold_sentences(writer, target, [second]) == [second]
             deletion.result()
 
         assert {first, second}.isdisjoint(state.list_sentence_ids(application, curie))

@@ -70,11 +70,11 @@ class ExplorationIn(Model):
     )
 
 
-class PassageKeysIn(Model):
-    """Whether verdicts teach passage keys."""
+class PublishedIn(Model):
+    """Whether verdicts teach sentence memories and passage keys."""
 
     learn: StrictBool = Field(
-        description="False: verdicts leave keys as they are, and their expansions wait in the log until it is true."
+        description="False: verdicts leave memories and keys as they are, and wait in the log until it is true."
     )
 
 
@@ -89,7 +89,9 @@ class CollectionPatch(Model):
     )
     experiment: ExperimentIn | None = Field(default=None, description="Replaces the arms as a whole. Null: none.")
     exploration: ExplorationIn | None = Field(default=None, description="Null: none.")
-    passage_keys: PassageKeysIn | None = Field(default=None, description="Null: verdicts teach passage keys.")
+    published: PublishedIn | None = Field(
+        default=None, description="Null: verdicts teach sentence memories and passage keys."
+    )
     corpus_kind: CorpusKind | None = Field(
         default=None,
         description="Which ranking weights it has, if you know better than its titles and questions tell. "

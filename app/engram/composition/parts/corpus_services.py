@@ -17,7 +17,7 @@ from engram.services.corpus.passage_intake import IngestService
 from engram.services.corpus.passage_readers import PassageReadersService
 from engram.services.corpus.rekey import RekeyService
 from engram.services.maintenance.reembedding import ReembeddingService
-from engram.services.revocation.revocation_service import replay_memories, replay_sentences, restore_states
+from engram.services.revocation.revocation_service import replay_sentence_supports
 from engram.storage.database import Database, Writer
 
 BATCH_SIZE = 128
@@ -69,8 +69,7 @@ class CorpusServices:
             self.kinds,
             batch_size=BATCH_SIZE,
             time_llm=models.llm if settings.llm_time_extraction else None,
-            replay_sentences=replay_sentences,
-            restore_states=restore_states,
+            replay_sentences=self.replay_sentences,
             rebase=self._rebase,
             observers=self.hooks.passage_observers,
         )
@@ -102,9 +101,17 @@ class CorpusServices:
             self.database,
             self.models.encoder,
             batch_size=BATCH_SIZE,
-            memories=replay_memories,
             follow=self._follow_encoder,
         )
+
+    def replay_sentences(self, writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+        """Make all that verdicts taught of these sentences, in id order, what the log makes of their texts now.
+
+        The collection's graph and the right to learn are locked.
+        """
+        replay_sentence_supports(writer, collection_id, sentences)
+        for state in self.hooks.derived_states:
+            state.replay_sentences(writer, collection_id, sentences)
 
     def _rebase(self, writer: Writer, collection_id: int, passages: Sequence[int]) -> None:
         for state in self.hooks.derived_states:

@@ -8,7 +8,7 @@ from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
-from engram.services.effects.memory_effect import MemoryEffect
+from engram.services.effects.question_memory_effect import QuestionMemoryEffect
 from engram.services.judges.judge_exam import ModelExam
 from engram.services.judges.judge_noise import JudgeNoise
 from engram.services.judges.judge_settings import JudgesService
@@ -72,7 +72,11 @@ class LearningServices:
             self.database,
             self.models.encoder,
             JudgeNoise(self.models.noise, self.retrieval.question_spreads).choose,
-            [MemoryEffect(self.models.learning_rule), *self.hooks.verdict_effects, self.models.weight_effect],
+            [
+                QuestionMemoryEffect(self.models.learning_rule),
+                *self.hooks.verdict_effects,
+                self.models.weight_effect,
+            ],
             APPLY_ATTEMPTS,
         )
 

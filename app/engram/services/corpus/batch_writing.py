@@ -28,11 +28,10 @@ from engram.storage.corpus.passages import PassageRow, StoredSentence
 from engram.storage.corpus.reader_sets import Readers
 from engram.storage.corpus.removed_passages import ReturningPassage
 from engram.storage.database import Writer
-from engram.storage.learning import sentence_memories
 from engram.storage.maintenance import staged_embeddings
 
 Replay = Callable[[Writer, int, Sequence[int]], None]
-"""Makes learned states of sentences anew from the log, under ``collections.lock_learning``."""
+"""Makes learned states of sentences, in id order, anew from the log, under ``collections.lock_learning``."""
 
 
 class StaleBatchError(Exception):
@@ -44,14 +43,13 @@ class BatchWriter:
 
     Args:
         rebase: has what verdicts taught of passage keys follow keys that change.
-        replay_sentences: has what verdicts taught of sentences follow texts that are revised.
-        restore_states: gives sentences of passages that return what verdicts taught of them.
+        replay_sentences: has what verdicts taught of sentences follow texts that are revised, and gives it to those
+            of passages that return.
     """
 
-    def __init__(self, rebase: Rebase | None, replay_sentences: Replay, restore_states: Replay) -> None:
+    def __init__(self, rebase: Rebase | None, replay_sentences: Replay) -> None:
         self._rebase = rebase
         self._replay_sentences = replay_sentences
-        self._restore_states = restore_states
 
     def write(self, writer: Writer, work: Work, plan: BatchPlan) -> None:
         """Write a batch.
@@ -159,7 +157,7 @@ class BatchWriter:
         returned = sorted(one.row.id for one in matched.fresh if one.row.id is not None)
         if returned:
             removed_passages.mark_returned(writer, collection_id, returned)
-            self._restore_states(writer, collection_id, returned)
+            self._replay_sentences(writer, collection_id, returned)
         links = matched.links | {
             sentence: normalise_names(one.names) for sentence, one in zip(inserted, matched.fresh, strict=True)
         }
@@ -175,7 +173,6 @@ class BatchWriter:
         revised = sorted(matched.revised)
         graph_writer.revise_sentences(writer, collection_id, {one: matched.revised[one] for one in revised})
         staged_embeddings.forget_sentences(writer, collection_id, revised)
-        sentence_memories.follow_times(writer, collection_id, revised)
         self._replay_sentences(writer, collection_id, revised)
 
 

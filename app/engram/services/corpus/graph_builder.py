@@ -37,7 +37,6 @@ class IndexService:
         observers: Sequence[PassageObserver],
         time_llm: Llm | None = None,
         replay_sentences: Replay,
-        restore_states: Replay,
         rebase: Rebase | None = None,
     ) -> None:
         self._database = database
@@ -46,7 +45,7 @@ class IndexService:
         self._planner = BatchPlanner(
             database, encoder, language, batch_size=batch_size, observers=observers, time_llm=time_llm
         )
-        self._writer = BatchWriter(rebase, replay_sentences, restore_states)
+        self._writer = BatchWriter(rebase, replay_sentences)
 
     def run(self, work: Work) -> None:
         """Write batch after batch, the encoder working on the next one while Postgres takes this one.

@@ -95,13 +95,15 @@ class _AddedTerms(BatchEffect):
 
     def load(self, reader: Reader, batch: VerdictBatch) -> None:
         """Read the passages of the judged sentences."""
-        self._placed = self._effect.place(reader, batch.collection_id, batch.events, batch.constants)
+        self._placed = self._effect.place(reader, batch.collection.id, batch.events, batch.constants)
 
     def apply(self, writer: Writer, batch: VerdictBatch) -> None:
         """Compute the terms."""
-        self._terms = self._effect.compute_terms(batch.kind, self._placed, batch.constants, batch.contested)
+        self._terms = self._effect.compute_terms(
+            batch.collection.corpus_kind, self._placed, batch.constants, batch.contested
+        )
 
     def record(self, writer: Writer, batch: VerdictBatch) -> None:
         """Add the terms to the sums of weights."""
         for model_prior, terms in self._terms.items():
-            learned_weights.add(writer, batch.collection_id, model_prior, terms)
+            learned_weights.add(writer, batch.collection.id, model_prior, terms)

@@ -2,8 +2,8 @@
 
 The new vectors are made from the stored texts and kept beside the old ones, batch by batch, so a job that was
 killed goes on where it was, and passages and verdicts that arrive meanwhile are come to in another round. One
-transaction then has the collection be of the new encoder: its vectors change, memories are replayed from the log
-along the new questions, gains and evolved keys are made anew from the new ones. Queries see all of the old vectors
+transaction then has the collection be of the new encoder: its vectors change, and what wings made of the old ones
+is made anew. Queries see all of the old vectors
 or all of the new ones, and are held up by neither.
 
 What is learned without vectors stays to the bit: supports, terms of weights (features of answers as they were
@@ -14,7 +14,7 @@ since; ``drop`` gives them up.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -34,7 +34,6 @@ from engram.services.jobs.work import Work
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection, EncoderId
 from engram.storage.database import Database, Reader, Writer
-from engram.storage.feedback_log import stored_outcomes
 from engram.storage.jobs.jobs import Job
 from engram.storage.maintenance import staged_embeddings, vector_indexes
 from engram.storage.maintenance.staged_embeddings import TEXT_COLUMNS
@@ -70,10 +69,8 @@ class _UnembeddedRows(Protocol[Row]):
     ) -> list[Row]: ...
 
 
-ReplayMemories = Callable[[Writer, int, Sequence[int]], None]
-"""Replays the memories of these sentences of a collection, in that transaction."""
 FollowEncoder = Callable[[Writer, int], None]
-"""Computes anew what else follows from the vectors of a collection, in that transaction."""
+"""Computes anew what follows from the vectors of a collection, in that transaction."""
 
 
 class _ReembedStoppedError(Exception):
@@ -93,13 +90,11 @@ class ReembeddingService:
         encoder: Encoder,
         *,
         batch_size: int,
-        memories: ReplayMemories,
         follow: FollowEncoder,
     ) -> None:
         self._database = database
         self._encoder = encoder
         self._batch_size = batch_size
-        self._memories = memories
         self._follow = follow
 
     def request(self, scope: Scope, model: str | None = None, key: str | None = None) -> UUID:
@@ -282,8 +277,6 @@ class ReembeddingService:
                 changed += swapped_count
         if staged_embeddings.count_taught_questions(writer, collection.id, collection.space + 1):
             raise _UnstagedError
-        for ids in _chunks(partial(stored_outcomes.list_judged_sentences, writer, collection.id), 0):
-            self._memories(writer, collection.id, ids)
         self._follow(writer, collection.id)
         staged_embeddings.enter(writer, collection.id, target)
         work.report(writer, received=changed, updated=changed, stage="in place")

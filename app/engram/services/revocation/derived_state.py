@@ -30,7 +30,7 @@ class DerivedState:
     def copy(self, writer: Writer, copy: Copy, restored: Sequence[int], report: Report) -> bool:
         """Complete a copy of a past moment, in its transaction.
 
-        The copy has the corpus, the log and the memories that the log leads to.
+        The copy has the corpus, the log and the question memory that the log leads to.
 
         Args:
             restored: verdicts that were revoked since, and whose effects on verdicts were repeated in the copy.
@@ -53,6 +53,16 @@ class DerivedState:
         """Compute anew what follows from the base keys of these passages, in the transaction that changed them.
 
         ``collections.lock_graph`` holds the collection.
+        """
+
+    def replay_sentences(self, writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+        """Compute anew what follows from these sentences, in the transaction that changed them.
+
+        Their texts were revised, or they are there again after a removal. The collection's graph and the right to
+        learn are locked.
+
+        Args:
+            sentences: in id order.
         """
 
     def follow_encoder(self, writer: Writer, collection_id: int) -> None:

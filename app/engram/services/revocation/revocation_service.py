@@ -13,7 +13,8 @@ import structlog
 from engram.context import tenancy
 from engram.context.errors import InvalidRequestError
 from engram.core.auth.access_keys import MODERATE
-from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.filter.state_rows import SupportRows
+from engram.core.filter.states import RECALL
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.services.jobs.idempotent_jobs import JobStart, open_job
@@ -23,10 +24,10 @@ from engram.services.revocation.derived_state import DerivedState
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import VERDICT
 from engram.storage.database import Database, Writer
-from engram.storage.feedback_log import feedback_events, replay_history
+from engram.storage.feedback_log import audit_rows, feedback_events, replay_history
 from engram.storage.feedback_log.feedback_events import VerdictEvent
 from engram.storage.jobs.jobs import Job
-from engram.storage.learning import learned_weights, question_supports, sentence_memories
+from engram.storage.learning import learned_weights, question_supports
 from engram.storage.learning.learned_weights import Days
 from engram.storage.revocation import revocations
 from engram.storage.revocation.revocations import VerdictFilter
@@ -36,7 +37,7 @@ log = structlog.get_logger(__name__)
 BATCH = 100
 """Events that one transaction revokes; learning in their collection waits for it, so it must end within seconds."""
 CHUNK = 200
-"""Sentences or questions whose states are computed and written together: bounds memory."""
+"""Questions whose states are computed and written together: bounds memory."""
 
 
 class RevocationService:
@@ -158,9 +159,8 @@ class RevocationService:
         applied = [event for event, status in status_by_event.items() if status == "applied"]
         if applied:
             questions = question_supports.find_questions(writer, collection_id, applied)
-            states = sentence_memories.withdraw(writer, collection_id, applied)
-            sentence_memories.hold(writer, collection_id, sorted({sentence for sentence, _ in states}))
-            replay_memories(writer, collection_id, sorted({sentence for sentence, _ in states}))
+            sentences = audit_rows.withdraw(writer, collection_id, applied, [RECALL])
+            question_supports.hold_sentences(writer, collection_id, sentences)
             days = _replay_questions(writer, collection_id, questions)
             for state in self._derived:
                 state.withdraw(writer, collection_id, applied)
@@ -172,46 +172,16 @@ class RevocationService:
         return list(status_by_event)
 
 
-def replay_sentences(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
-    """Make all that verdicts taught of these sentences, in id order, what the log makes of their texts now."""
-    replay_memories(writer, collection_id, sentences)
-    touched = question_supports.list_of_sentences(writer, collection_id, sentences)
-    questions = list(touched)
-    for at in range(0, len(questions), CHUNK):
-        chunk = questions[at : at + CHUNK]
-        _replay_supports(writer, collection_id, {question: touched[question] for question in chunk})
+def replay_sentence_supports(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+    """Make what these sentences support what the events that count make of their texts now.
 
-
-def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
-    """Make the memories of these sentences, in id order, what the events that are left make them.
-
-    All channels: what a judge said counts against others in each.
+    Sentences that are there again need it too: verdicts applied in their absence taught nothing of them.
     """
-    for at in range(0, len(sentences), CHUNK):
-        chunk = sentences[at : at + CHUNK]
-        replayed_memories = list(log_replay.memories(writer, collection_id, chunk))
-        sentence_memories.rewrite(
-            writer, collection_id, [row for replayed in replayed_memories for row in replayed.corrected]
-        )
-        sentence_memories.store(
-            writer, collection_id, MemoryRows.from_rows([replayed.state for replayed in replayed_memories])
-        )
-        states = {(replayed.state.sentence_id, replayed.state.channel) for replayed in replayed_memories}
-        sentence_memories.delete_all_but(writer, collection_id, chunk, sorted(states))
-
-
-def restore_states(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
-    """Make memories and supports of sentences that are there again, in id order, what the events lead to.
-
-    Verdicts that were applied in their absence taught nothing of them.
-    """
-    sentence_memories.lock(writer, collection_id, sentences, sentences)
-    replay_memories(writer, collection_id, sentences)
     questions = replay_history.find_questions_about(writer, collection_id, sentences)
     for at in range(0, len(questions), CHUNK):
         chunk = questions[at : at + CHUNK]
         replayed_supports = list(log_replay.supports(writer, collection_id, chunk, sentences))
-        sentence_memories.rewrite(
+        audit_rows.rewrite(
             writer, collection_id, [row for replayed in replayed_supports for row in replayed.corrected]
         )
         question_supports.store_supports(
@@ -235,33 +205,23 @@ def _replay_questions(writer: Writer, collection_id: int, touched: Mapping[int, 
             {question: (first.text, first.embedding) for question, first in first_questions.items()},
             [question for question in chunk if question not in first_questions],
         )
-        _replay_supports(writer, collection_id, {question: touched[question] for question in first_questions})
+        concerned = {(question, sentence) for question in first_questions for sentence in touched[question]}
+        sentences = sorted({sentence for _, sentence in concerned})
+        replayed_supports = [
+            replayed
+            for replayed in log_replay.supports(writer, collection_id, list(first_questions), sentences)
+            if (replayed.state.question_id, replayed.state.sentence_id) in concerned
+        ]
         against = log_replay.find_opposing_events(writer, collection_id, chunk)
         days |= learned_weights.contest(writer, collection_id, chunk, against)
-    return days
-
-
-def _replay_supports(writer: Writer, collection_id: int, touched: Mapping[int, Sequence[int]]) -> None:
-    """Make what these questions recall of these sentences what the events that are left make it.
-
-    Args:
-        touched: question -> sentences; few questions.
-    """
-    concerned = {(question, sentence) for question, sentences in touched.items() for sentence in sentences}
-    replayed_supports = [
-        replayed
-        for replayed in log_replay.supports(
-            writer, collection_id, list(touched), sorted({sentence for _, sentence in concerned})
+        audit_rows.rewrite(
+            writer, collection_id, [row for replayed in replayed_supports for row in replayed.corrected]
         )
-        if (replayed.state.question_id, replayed.state.sentence_id) in concerned
-    ]
-    sentence_memories.rewrite(
-        writer, collection_id, [row for replayed in replayed_supports for row in replayed.corrected]
-    )
-    states = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in replayed_supports}
-    question_supports.replace_supports(
-        writer,
-        collection_id,
-        SupportRows.from_rows([replayed.state for replayed in replayed_supports]),
-        sorted(concerned - states),
-    )
+        states = {(replayed.state.question_id, replayed.state.sentence_id) for replayed in replayed_supports}
+        question_supports.replace_supports(
+            writer,
+            collection_id,
+            SupportRows.from_rows([replayed.state for replayed in replayed_supports]),
+            sorted(concerned - states),
+        )
+    return days

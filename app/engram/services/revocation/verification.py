@@ -17,7 +17,7 @@ import numpy as np
 from engram.context.errors import NotFoundError
 from engram.core.filter import caps
 from engram.core.filter.judged_text import JudgedText
-from engram.core.filter.states import RECALL, TASK, SentenceMemory, Support, question_hash
+from engram.core.filter.states import RECALL, Support, question_hash
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
@@ -25,16 +25,16 @@ from engram.services.feedback_log import log_replay
 from engram.services.feedback_log.weight_terms import WeightModel, observe_verdicts
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.verification_findings import TABLES, TOLERANCE, Findings, VerificationReport, values
-from engram.storage.corpus import collections, passages
+from engram.storage.corpus import collections, passages, sentence_revisions
 from engram.storage.corpus.collections import LOCAL_TENANT
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import replay_history, stored_outcomes
 from engram.storage.feedback_log.replay_history import Term
 from engram.storage.feedback_log.stored_outcomes import StoredQuestion
-from engram.storage.learning import learned_weights, question_supports, sentence_memories
+from engram.storage.learning import learned_weights, question_supports
 
 CHUNK = 200
-"""Sentences, questions, terms or passages that are compared at a time: bounds memory."""
+"""Questions or terms that are compared at a time: bounds memory."""
 COLLECTIONS = 1_000
 """Collections whose names are read at a time."""
 EVENTS = 50
@@ -88,7 +88,6 @@ class VerificationService:
         with self._database.snapshot() as reader:
             target = collections.load_by_id(reader, collection.id).id
             _check_events(reader, target, findings)
-            _check_memories(reader, target, findings)
             opposing_events = _check_questions(reader, target, findings)
             priors = self._priors.priors
             for believed in stored_outcomes.beliefs(reader, target):
@@ -112,7 +111,7 @@ def _check_events(reader: Reader, collection_id: int, findings: Findings) -> Non
         targets = sorted({sentence for event in page for sentence in event.targets})
         alive = stored_outcomes.find_existing(reader, collection_id, targets)
         returned = stored_outcomes.find_returned(reader, collection_id, targets)
-        revisions = sentence_memories.load_revisions(reader, collection_id, sorted(alive))
+        revisions = sentence_revisions.load(reader, collection_id, sorted(alive))
         taught = {event.question_id for event in page}
         questions = stored_outcomes.load_questions(reader, collection_id, sorted(taught))
         for event in page:
@@ -127,30 +126,11 @@ def _check_events(reader: Reader, collection_id: int, findings: Findings) -> Non
                 if row.sentence_id in alive and row.revision != judged.revision:
                     text = name.format(row.sentence_id, row.channel)
                     findings.differs("memory_audit", text, "is of another text of the sentence")
-            for channel in (TASK, RECALL):
-                sentences = {row.sentence_id for row in event.audit if row.channel == channel}
-                for sentence in sorted(event.targets.keys() & alive - sentences):
-                    if sentence in returned and event.applied_at < returned[sentence]:
-                        continue  # the verdict may have been applied in the sentence's absence
-                    findings.differs("memory_audit", name.format(sentence, channel), "is missing")
+            for sentence in event.list_unaudited(RECALL, alive, returned):
+                findings.differs("memory_audit", name.format(sentence, RECALL), "is missing")
             question = questions.get(event.question_id)
             if question is None or question.text_hash != question_hash(event.question):
                 findings.differs("question", f"of event {event.id}", "is not the one that was asked")
-
-
-def _check_memories(reader: Reader, collection_id: int, findings: Findings) -> None:
-    """Compare stored sentence memories with a replay of the log."""
-    for chunk in _pages(lambda after: stored_outcomes.list_judged_sentences(reader, collection_id, after, CHUNK)):
-        stored = {
-            (m.sentence_id, m.channel): m for m in stored_outcomes.load_memories(reader, collection_id, chunk)
-        }
-        for memory in stored.values():
-            findings.add("sentence_memory", *values(memory))
-        replayed: dict[tuple[int, str], SentenceMemory] = {}
-        for done in log_replay.memories(reader, collection_id, chunk):
-            replayed[done.state.sentence_id, done.state.channel] = done.state
-            _report_corrections(findings, done.corrected)
-        findings.compare("sentence_memory", stored, replayed, "sentence {}, {}")
 
 
 def _check_questions(reader: Reader, collection_id: int, findings: Findings) -> set[int]:
@@ -177,16 +157,10 @@ def _check_questions(reader: Reader, collection_id: int, findings: Findings) -> 
         replayed: dict[tuple[int, int], Support] = {}
         for done in log_replay.supports(reader, collection_id, chunk):
             replayed[done.state.question_id, done.state.sentence_id] = done.state
-            _report_corrections(findings, done.corrected)
+            findings.report_corrections(done.corrected)
         opposing_events |= log_replay.find_opposing_events(reader, collection_id, chunk)
         findings.compare("question_support", stored_supports, replayed, "question {}, sentence {}")
     return opposing_events
-
-
-def _report_corrections(findings: Findings, corrected: Sequence[Any]) -> None:
-    for row in corrected:
-        name = f"event {row.event_id}, sentence {row.sentence_id}, {row.channel}"
-        findings.differs("memory_audit", name, "gain, residual or perplexities are not what a replay gives")
 
 
 def _check_weights(

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from engram.core.filter.caps import GainBudget
+from engram.core.filter.states import Audit
 
 TOLERANCE = 1e-9
 """Of what goes through exponentials and matrix products."""
 TABLES = (
-    "sentence_memory",
     "question",
     "question_support",
     "memory_audit",
@@ -101,6 +101,12 @@ class Findings:
                 wrong = columns(stored[key], replayed[key])
                 if wrong:
                     self.differs(table, row, wrong)
+
+    def report_corrections(self, corrected: Sequence[Audit]) -> None:
+        """Note audit rows that a replay corrects."""
+        for row in corrected:
+            name = f"event {row.event_id}, sentence {row.sentence_id}, {row.channel}"
+            self.differs("memory_audit", name, "gain, residual or perplexities are not what a replay gives")
 
     def report(self, collection: str) -> VerificationReport:
         """All of it."""

@@ -17,9 +17,10 @@ from engram.context.errors import (
     is_out_of_reach,
 )
 from engram.core.filter.constants import FilterConstants
-from engram.core.ranking.corpus_kind import CorpusKind
+from engram.core.filter.steps import BatchObservations
 from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import collections
+from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
 from engram.storage.feedback_log import feedback_events, judged_queries
 from engram.storage.feedback_log.feedback_events import PendingEvent
@@ -47,19 +48,23 @@ class VerdictBatch:
     """Locked events of a collection that are applied together.
 
     Attributes:
-        kind: of the collection's corpus.
+        collection: locked against deletion.
         events: in the order of application.
         constants: event -> constants by which it is applied.
-        questions: event -> the question that it teaches, in the order of the events; once memories are locked.
-        contested: events that contradict what other judges said; once memories are applied.
+        questions: event -> the question that it teaches, in the order of the events; once these are locked.
+        judged: what the events say of sentences; once the question memory is applied.
     """
 
-    collection_id: int
-    kind: CorpusKind
+    collection: Collection
     events: Sequence[PendingEvent]
     constants: Mapping[int, FilterConstants]
     questions: Mapping[int, int] = field(default_factory=dict)
-    contested: frozenset[int] = frozenset()
+    judged: BatchObservations | None = None
+
+    @property
+    def contested(self) -> frozenset[int]:
+        """Events that contradict what other judges said."""
+        return frozenset() if self.judged is None else self.judged.contested
 
 
 class BatchEffect:
@@ -67,9 +72,11 @@ class BatchEffect:
 
     Attributes:
         space: vector space of what the effect embedded; None if it embedded nothing.
+        follows_log: whether ``DerivedState.copy`` makes all that the effect would do of the log.
     """
 
     space: int | None = None
+    follows_log: bool = False
 
     def lock(self, writer: Writer, batch: VerdictBatch) -> None:
         """Lock the rows that the effect changes, in one order for everybody."""
@@ -191,16 +198,14 @@ class VerdictLearner:
         with stage("attribute"):
             effects = [effect.begin(collection_id, events) for effect in self.effects]
         with stage("learn"), self.database.write() as writer:
-            kind = collections.lock_and_load_kind(writer, collection_id)
-            pending = [] if kind is None else _lock_pending(writer, collection_id, events, wait=wait)
-            if kind is None or not pending:
+            collection = collections.lock_and_load(writer, collection_id)
+            pending = [] if collection is None else _lock_pending(writer, collection_id, events, wait=wait)
+            if collection is None or not pending:
                 return 0
             spaces = {effect.space for effect in effects} - {None}
             if any(event.space != event.served or spaces - {event.served} for event in pending):
                 raise VectorSpaceChangedError
-            batch = VerdictBatch(
-                collection_id, kind, pending, self.choose_constants(writer, collection_id, pending)
-            )
+            batch = VerdictBatch(collection, pending, self.choose_constants(writer, collection_id, pending))
             for effect in effects:
                 effect.lock(writer, batch)
             for effect in effects:

@@ -49,9 +49,15 @@ def hold(writer: Writer, collection_id: int, strength: LockStrength, *, wait: bo
 
 
 def lock_row(
-    writer: Writer, collection_id: int, strength: LockStrength, *, condition: str = NOT_DELETED, wait: bool = True
+    writer: Writer,
+    collection_id: int,
+    strength: LockStrength,
+    *,
+    condition: str = NOT_DELETED,
+    columns: str = "id, space",
+    wait: bool = True,
 ) -> Any:
-    """Hold the row of a collection that meets the condition; its id, space and what its kind goes by, or None.
+    """Hold the row of a collection that meets the condition; these columns of it, or None.
 
     Args:
         wait: for whoever holds it; else that is None too.
@@ -59,7 +65,6 @@ def lock_row(
     if writer.distributed and not hold(writer, collection_id, strength, wait=wait):
         return None
     lock = row_lock(writer, strength, wait=wait)
-    columns = "id, space, title_share, question_share, fixed_kind"
     return writer.row(
         f"SELECT {columns} FROM collection WHERE id = %(id)s AND {condition} {lock}", {"id": collection_id}
     )

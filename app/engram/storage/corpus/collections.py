@@ -98,7 +98,7 @@ class Collection:
         key_generation: the evolution that its passage keys stand at; 0: base keys serve.
         key_building: what base keys are made of: full, title, abstract or keywords.
         serving: live, or shadow: it learns, and serves without memory.
-        passage_keys: as the wing ``published`` keeps it; None: verdicts teach passage keys.
+        published: as the wing ``published`` keeps it; None: verdicts teach sentence memories and passage keys.
         experiment, exploration: as the wing ``experiments`` keeps them; None for none.
         past: of a copy that a replay made: ``of`` which collection, as of when (``until``), by which ``job``, and
             its ``report``; None: it is none.
@@ -133,7 +133,7 @@ class Collection:
     serving: str = "live"
     experiment: Mapping[str, Any] | None = None
     exploration: Mapping[str, Any] | None = None
-    passage_keys: Mapping[str, Any] | None = None
+    published: Mapping[str, Any] | None = None
     past: Mapping[str, Any] | None = None
     indexed: Sequence[str] = ()
     tenant: str = LOCAL_TENANT
@@ -178,7 +178,7 @@ class OpenedCollection:
 
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
-    "key_generation, key_building, serving, experiment, exploration, passage_keys, past, indexed, tenant, space, "
+    "key_generation, key_building, serving, experiment, exploration, published, past, indexed, tenant, space, "
     "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, languages, language, "
     "link_template, has_versions, level, created_at"
 )
@@ -268,10 +268,10 @@ def lock_against_deletion(writer: Writer, collection_id: int) -> bool:
     return lock_row(writer, collection_id, SHARED_LOCK) is not None
 
 
-def lock_and_load_kind(writer: Writer, collection_id: int) -> CorpusKind | None:
-    """Like ``lock_against_deletion``, but return the kind of the corpus; None if the collection is gone already."""
-    row = lock_row(writer, collection_id, SHARED_LOCK)
-    return None if row is None else row.fixed_kind or CorpusKindMeasure(row.title_share, row.question_share).kind
+def lock_and_load(writer: Writer, collection_id: int) -> Collection | None:
+    """Like ``lock_against_deletion``, but return the collection; None if it is gone already."""
+    row = lock_row(writer, collection_id, SHARED_LOCK, columns=COLUMNS)
+    return None if row is None else build_from_row(row)
 
 
 def lock_learning(writer: Writer, collection_id: int, *, exclusive: bool) -> None:

@@ -289,10 +289,8 @@ def find_taught(reader: Reader, collection_id: int, sentences: Sequence[int]) ->
     """Select the sentences that verdicts taught something about."""
     rows = reader.rows(
         f"""
-        SELECT m.sentence_id AS id FROM {WANTED_IDS}
-        {join_by_index("sentence_memory m", "m.sentence_id = wanted.id")}
-        UNION
-        SELECT q.sentence_id FROM {WANTED_IDS} {join_by_index("question_support q", "q.sentence_id = wanted.id")}
+        SELECT q.sentence_id AS id FROM {WANTED_IDS}
+        {join_by_index("question_support q", "q.sentence_id = wanted.id")}
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )

@@ -59,13 +59,17 @@ def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[
 def memory_steps(
     reader: Reader, collection_id: int, sentences: Sequence[int], after: tuple[int, int, str]
 ) -> list[ReplayStep]:
-    """The next steps of these sentences' memories, by sentence, sequence and channel, those after ``after``."""
+    """The next steps of these sentences' memories, by sentence, sequence and channel, those after ``after``.
+
+    Steps of channel "recall" move no memory: they say what judges said of the sentence.
+    """
     rows = reader.rows(
         f"""
         SELECT {AUDIT_COLUMNS}, {_EVENT},
-               CASE audit.channel WHEN 'task' THEN judged.embedding ELSE judged.time_embedding END AS direction
+               CASE audit.channel WHEN 'task' THEN judged.embedding
+                                  WHEN 'time' THEN judged.time_embedding END AS direction
         FROM {WANTED_IDS}
-        {join_by_index("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel IN ('task', 'time')")}
+        {join_by_index("memory_audit audit", "audit.sentence_id = wanted.id")}
         {join_by_index("feedback_event event", _EVENT_OF_AUDIT)}
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
         {join_by_index("sentence s", "s.id = audit.sentence_id")}
@@ -81,7 +85,15 @@ def memory_steps(
             "limit": PAGE,
         },
     )
-    return [ReplayStep(row.applied_sequence, _event(row), audit_of(row), row.direction.to_numpy()) for row in rows]
+    return [
+        ReplayStep(
+            row.applied_sequence,
+            _event(row),
+            audit_of(row),
+            None if row.direction is None else row.direction.to_numpy(),
+        )
+        for row in rows
+    ]
 
 
 def support_steps(

@@ -3,52 +3,20 @@
 Read in pages, as ``history`` is, so that nobody holds much at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.filter.states import Audit, SentenceMemory
+from engram.core.filter.states import Audit
 from engram.core.ranking.weight_beliefs import PriorIdentity
 from engram.storage.database import Reader
 from engram.storage.feedback_log import audit_rows, logged_verdicts
-from engram.storage.learning.sentence_memories import read_memory
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 Vector = NDArray[np.float32]
-
-
-def list_judged_sentences(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
-    """The next sentences, in id order, that there are memories or audit rows of."""
-    rows = reader.rows(
-        """
-        SELECT id FROM (
-            (SELECT DISTINCT sentence_id AS id FROM memory_audit
-             WHERE collection_id = %(collection)s AND sentence_id > %(after)s ORDER BY 1 LIMIT %(limit)s)
-            UNION
-            (SELECT DISTINCT sentence_id FROM sentence_memory
-             WHERE collection_id = %(collection)s AND sentence_id > %(after)s ORDER BY 1 LIMIT %(limit)s)
-        ) AS judged ORDER BY id LIMIT %(limit)s
-        """,
-        {"collection": collection_id, "after": after, "limit": limit},
-    )
-    return [row.id for row in rows]
-
-
-def load_memories(reader: Reader, collection_id: int, sentences: Sequence[int]) -> list[SentenceMemory]:
-    """The memories of these sentences as they stand, by sentence and channel."""
-    rows = reader.rows(
-        f"""
-        SELECT memory.sentence_id, memory.channel, memory.vector, memory.perplexity, memory.update_count,
-               memory.gain_budgets
-        FROM {WANTED_IDS} {join_by_index("sentence_memory memory", "memory.sentence_id = wanted.id")}
-        ORDER BY memory.sentence_id, memory.channel
-        """,
-        {"collection": collection_id, "ids": list(sentences)},
-    )
-    return [read_memory(row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +75,20 @@ class LoggedEvent:
     targets: dict[int, int]
     audit: list[Audit]
     answered_at: datetime
+
+    def list_unaudited(self, channel: str, alive: Set[int], returned: Mapping[int, datetime]) -> list[int]:
+        """List the sentences that it judged and that lack its audit row of a channel, in id order.
+
+        Args:
+            alive: sentences that exist.
+            returned: see ``find_returned``. One that returned later may have been absent, and needs no row.
+        """
+        audited = {row.sentence_id for row in self.audit if row.channel == channel}
+        return [
+            sentence
+            for sentence in sorted(self.targets.keys() & alive - audited)
+            if sentence not in returned or returned[sentence] <= self.applied_at
+        ]
 
 
 def events(reader: Reader, collection_id: int, after: int, limit: int) -> list[LoggedEvent]:

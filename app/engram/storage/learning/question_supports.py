@@ -13,7 +13,7 @@ from engram.core.ranking.same_need import SameNeed
 from engram.storage.column_parameters import Documents, Numbers, decode_column, integers, vectors
 from engram.storage.corpus.current_vectors import renew_question_version
 from engram.storage.database import Reader, Writer
-from engram.storage.learning.sentence_memories import gain_budgets_as_json, list_gain_budgets
+from engram.storage.learning.gain_budgets import gain_budgets_as_json, list_gain_budgets
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
@@ -256,19 +256,6 @@ def replace_supports(
     )
 
 
-def list_of_sentences(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[int, list[int]]:
-    """Question -> those of the sentences that verdicts said something of for it."""
-    rows = reader.rows(
-        f"""
-        SELECT known.question_id, array_agg(known.sentence_id ORDER BY known.sentence_id) AS sentences
-        FROM {WANTED_IDS} {join_by_index("question_support known", "known.sentence_id = wanted.id")}
-        GROUP BY known.question_id ORDER BY known.question_id
-        """,
-        {"collection": collection_id, "ids": integers(sentences)},
-    )
-    return {row.question_id: list(row.sentences) for row in rows}
-
-
 def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int, list[int]]:
     """Question -> sentences that the events' verdicts said something of for it, by the audit."""
     rows = reader.rows(
@@ -286,6 +273,18 @@ def find_questions(reader: Reader, collection_id: int, events: Sequence[int]) ->
             () if row.sentence_id is None else (row.sentence_id,)
         )
     return {question: sorted(sentences) for question, sentences in sorted(sentences_by_question.items())}
+
+
+def hold_sentences(writer: Writer, collection_id: int, sentences: Sequence[int]) -> list[int]:
+    """Keep these sentences from deletion until the transaction ends, locked in id order; those that exist."""
+    rows = writer.rows(
+        f"""
+        SELECT s.id FROM {WANTED_IDS} JOIN sentence s ON s.collection_id = wanted.collection_id AND s.id = wanted.id
+        ORDER BY s.id FOR KEY SHARE OF s
+        """,
+        {"collection": collection_id, "ids": integers(sorted(sentences))},
+    )
+    return [row.id for row in rows]
 
 
 def put_questions(

@@ -75,7 +75,9 @@ collection = Table(
     ),
     require("languages", JSONB, default="'{}'", comment="How many of its passages have each language."),
     Column("language", Text, comment="The language of passages that come without one; null: theirs is recognised."),
-    Column("passage_keys", JSONB, comment="Whether verdicts teach its passage keys; null: they do."),
+    Column(
+        "published", JSONB, comment="Whether verdicts teach its sentence memories and passage keys; null: they do."
+    ),
     Column("experiment", JSONB, comment="Arms of the running experiment, each with its share of the queries."),
     Column(
         "exploration", JSONB, comment="Share of the queries that give positions to chance, and how many positions."

@@ -34,6 +34,6 @@ WING = Wing(
     attach=attach,
     load_routes=load_routes,
     make_passage_observer=make_passage_observer,
-    make_derived_state=lambda _: DerivedFacts(),
+    make_derived_states=lambda _: [DerivedFacts()],
     tables=TABLES,
 )

@@ -38,5 +38,5 @@ WING = Wing(
     attach=attach,
     load_routes=load_routes,
     tables=(pulled_score,),
-    make_derived_state=lambda _: DerivedPulls(),
+    make_derived_states=lambda _: [DerivedPulls()],
 )

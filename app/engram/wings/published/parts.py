@@ -8,9 +8,10 @@ from engram.composition.wings import WingHolder
 from engram.services.question.caches import VisibleLanguages
 from engram.storage.database import Database
 from engram.wings.published.core.evolution import KeyRules
+from engram.wings.published.core.memory_moves import MemoryRule, move_along_questions
 from engram.wings.published.services.attribution import Attribution, KeyLearning
+from engram.wings.published.services.catch_up import CatchUpService
 from engram.wings.published.services.expansion_validation import GATE_TOP_K, ExpansionValidation
-from engram.wings.published.services.key_catch_up import KeyCatchUpService
 from engram.wings.published.services.key_evolution import KeyEvolutionService
 from engram.wings.published.services.key_view import KeyViewService
 from engram.wings.published.services.query_expansion import ExpansionService
@@ -22,7 +23,7 @@ WAITING_KEY_EVENTS = 64
 
 @dataclass(eq=False)
 class PublishedServices:
-    """Services that widen questions, and that move passage keys and show them.
+    """Services that widen questions, move sentence memories and passage keys, and show these.
 
     Each is made when first used. Assign a constant before its first use to replace it.
     """
@@ -30,6 +31,11 @@ class PublishedServices:
     database: Database
     models: Models
     languages: VisibleLanguages
+
+    @locked_property
+    def memory_rule(self) -> MemoryRule:
+        """Rule by which verdicts move sentence memories."""
+        return move_along_questions
 
     @locked_property
     def key_learning(self) -> KeyLearning:
@@ -55,12 +61,12 @@ class PublishedServices:
         return KeyEvolutionService(self.database, self.key_learning.rules)
 
     @locked_property
-    def catch_up(self) -> KeyCatchUpService:
-        """Credit of verdicts that came while keys did not learn."""
-        return KeyCatchUpService(self.database, self.attribution)
+    def catch_up(self) -> CatchUpService:
+        """Learning of verdicts that came while their collection did not learn."""
+        return CatchUpService(self.database, self.attribution)
 
     def sweep(self) -> None:
-        """Credit verdicts of collections whose keys learn again, and evolve what is due."""
+        """Learn from verdicts of collections that learn again, and evolve what is due."""
         self.catch_up.run()
         self.evolve.run_due()
 

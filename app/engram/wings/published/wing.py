@@ -2,11 +2,16 @@
 
 from engram.composition.container import Application
 from engram.composition.wings import Flow, Wing, WingRoutes
+from engram.services.revocation.derived_state import DerivedState
+from engram.services.verdict.learn import VerdictEffect
 from engram.wings.published.parts import PublishedServices, published_of
 from engram.wings.published.services.derived_keys import DerivedKeys
+from engram.wings.published.services.derived_memories import DerivedMemories
 from engram.wings.published.services.key_causes import PassageKeyExplainer
 from engram.wings.published.services.key_credit_effect import KeyCreditEffect
-from engram.wings.published.services.key_settings import complete_passage_keys
+from engram.wings.published.services.learning_setting import complete_setting
+from engram.wings.published.services.sentence_memory_effect import SentenceMemoryEffect
+from engram.wings.published.storage import memory_log
 from engram.wings.published.storage.key_tables import TABLES
 
 
@@ -15,14 +20,20 @@ def attach(application: Application) -> PublishedServices:
     return PublishedServices(application.database, application.models, application.retrieval.languages)
 
 
-def make_derived_state(application: Application) -> DerivedKeys:
-    """Make what has keys follow revocations, base keys and encoders."""
-    return DerivedKeys(lambda: published_of(application).attribution, lambda: published_of(application).evolve)
+def make_derived_states(application: Application) -> list[DerivedState]:
+    """Make what has memories and keys follow revocations, texts and encoders."""
+    return [
+        DerivedMemories(),
+        DerivedKeys(lambda: published_of(application).attribution, lambda: published_of(application).evolve),
+    ]
 
 
-def make_verdict_effect(application: Application) -> KeyCreditEffect:
-    """Make what credits the expansions of verdicts."""
-    return KeyCreditEffect(lambda: published_of(application).attribution, lambda: published_of(application).evolve)
+def make_verdict_effects(application: Application) -> list[VerdictEffect]:
+    """Make what moves sentence memories and credits the expansions of verdicts."""
+    return [
+        SentenceMemoryEffect(lambda: published_of(application).memory_rule),
+        KeyCreditEffect(lambda: published_of(application).attribution, lambda: published_of(application).evolve),
+    ]
 
 
 def load_routes() -> WingRoutes:
@@ -51,10 +62,11 @@ WING = Wing(
     name="published",
     attach=attach,
     load_routes=load_routes,
-    make_derived_state=make_derived_state,
-    make_verdict_effect=make_verdict_effect,
+    make_derived_states=make_derived_states,
+    make_verdict_effects=make_verdict_effects,
     key_explainer=PassageKeyExplainer(),
     sweep=lambda services, _: services.sweep(),
-    collection_settings={"passage_keys": complete_passage_keys},
+    collection_settings={"published": complete_setting},
+    forget=memory_log.forget,
     tables=TABLES,
 )

@@ -32,7 +32,7 @@ WING = Wing(
     name="tuning",
     attach=attach,
     load_routes=load_routes,
-    make_derived_state=lambda _: DerivedTuning(),
+    make_derived_states=lambda _: [DerivedTuning()],
     make_question_encoder=lambda application: TunedQuestions(
         application.database, lambda: application.models.encoder
     ),

@@ -229,26 +229,28 @@ def _show_tables(report: "TableReport", folder: Path, slug: str) -> None:
 def build_variation(services: "Application", addresses: "Servers", variation: "Variation") -> "Application":
     """Make an application on the same encoder and servers, with a part of learning left out or changed."""
     from engram.composition.container import Application
-    from engram.core.filter.states import AUDITED
+    from engram.core.filter.states import CHANNELS, RECALL
     from engram.services.effects.weight_effect import WeightEffect
     from engram.wings.published.parts import published_of
     from engram.wings.tuning.parts import tuning_of
     from engram.wings.tuning.services.tuning_job import TuningJob
-    from engram_evaluation.learning_rules import WITHOUT_GATE, PartialRule, WithoutValidation
+    from engram_evaluation.learning_rules import WITHOUT_GATE, PartialMemoryRule, PartialRule, WithoutValidation
 
     other = Application(services.settings, addresses)
     other.models.embedder, other.models.language = services.models.embedder, services.models.language
     other.models.noise = services.models.noise
     if variation.uncapped:
         other.models.noise = replace(services.models.noise, share=1.0, contested=1.0, weight_verdicts=None)
-    channels = variation.frozen.intersection(AUDITED)
-    if variation.fixed_gain is not None or channels:
-        other.models.learning_rule = PartialRule(channels, variation.fixed_gain)
+    gain, channels = variation.fixed_gain, variation.frozen.intersection(CHANNELS)
+    if gain is not None or RECALL in variation.frozen:
+        other.models.learning_rule = PartialRule(RECALL in variation.frozen, gain)
     if "weights" in variation.frozen:
         other.models.weight_effect = WeightEffect(lambda kind: {}, {})
-    keys, plain_keys = published_of(other), published_of(services)
-    keys.key_learning = plain_keys.key_learning
+    published, plain = published_of(other), published_of(services)
+    if gain is not None or channels:
+        published.memory_rule = PartialMemoryRule(channels, gain)
+    published.key_learning = plain.key_learning
     if variation.ungated_tuning:
         tuning_of(other).job = TuningJob(other.database, lambda: other.models.encoder, rule=WITHOUT_GATE)
-    keys.expansion_validation = WithoutValidation() if variation.ungated_keys else plain_keys.expansion_validation
+    published.expansion_validation = WithoutValidation() if variation.ungated_keys else plain.expansion_validation
     return other

@@ -19,13 +19,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.filter.state_rows import SupportRows
 from engram.services.feedback_log import log_replay
 from engram.services.revocation.derived_state import DerivedState, Report
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
-from engram.storage.feedback_log import replay_history, stored_outcomes
-from engram.storage.learning import learned_weights, question_supports, sentence_memories
+from engram.storage.feedback_log import audit_rows, replay_history, stored_outcomes
+from engram.storage.learning import learned_weights, question_supports
 from engram.storage.learning.learned_weights import Days
 from engram.storage.revocation.copied_rows import Copy
 from engram.wings.history.services.restored_verdicts import PreparedEffects, VerdictRestorer
@@ -45,7 +45,7 @@ LOG = (
     "judged_query", "feedback_event", "verdict_sentence", "verdict_passage", "verdict_expansion", "memory_audit",
     "weight_audit",
 )  # fmt: skip
-STATES = ("sentence_memory", "question", "question_support")
+STATES = ("question", "question_support")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,6 @@ class PastCopyBuilder:
         derived_tables = [table for state in self._derived for table in state.verified_tables]
         self._analyse("statistics", (*CORPUS, *LOG, *derived_tables))
         restored = restore.run(writer, copy, prepared)
-        removed_questions = self._memories()
         days = self._questions(restored.questions_gone)
         self._beliefs(days | restored.days)
         certainties = [state.copy(writer, copy, restored.events, self._report) for state in self._derived]
@@ -131,7 +130,7 @@ class PastCopyBuilder:
             passages_updated=census.updated,
             events=census.events,
             events_restored=len(restored.events),
-            sentences_gone=removed_questions,
+            sentences_gone=copied_log.count_removed_sentences(writer, copy),
             key_generation=collections.load_by_id(writer, copy.target).key_generation,
             key_generation_certain=all(certainties),
             learned=copied_log.count_learned_rows(
@@ -167,22 +166,6 @@ class PastCopyBuilder:
             collection_copies.analyse(self._writer, table)
         self._report(stage, len(tables), len(tables))
 
-    def _memories(self) -> int:
-        """Replay all memories; return how many sentences that verdicts speak of do not exist any more."""
-        removed = 0
-
-        def write(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
-            nonlocal removed
-            removed += len(sentences) - len(stored_outcomes.find_existing(writer, copy.target, sentences))
-            copied_log.begin_memories(writer, copy, sentences)
-            replays = list(log_replay.memories(writer, copy.target, sentences))
-            sentence_memories.rewrite(writer, copy.target, [row for replay in replays for row in replay.corrected])
-            sentence_memories.store(writer, copy.target, MemoryRows.from_rows([replay.state for replay in replays]))
-
-        total = copied_log.count_judged(self._writer, self._copy)
-        self._pages("memories", total, _read_from_target(stored_outcomes.list_judged_sentences), write, CHUNK)
-        return removed
-
     def _questions(self, removed: Mapping[int, bytes]) -> Days:
         """Replay all questions; the days of which terms of weights became contested, or no more so."""
         days = Days()
@@ -198,7 +181,7 @@ class PastCopyBuilder:
             put = {question: (first.text, first.embedding) for question, first in first_questions.items()}
             question_supports.put_questions(writer, copy.target, put, [])
             replays = list(log_replay.supports(writer, copy.target, questions))
-            sentence_memories.rewrite(writer, copy.target, [row for replay in replays for row in replay.corrected])
+            audit_rows.rewrite(writer, copy.target, [row for replay in replays for row in replay.corrected])
             question_supports.replace_supports(
                 writer, copy.target, SupportRows.from_rows([replay.state for replay in replays]), []
             )

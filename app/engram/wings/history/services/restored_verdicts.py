@@ -10,22 +10,16 @@ from datetime import datetime
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.judged_text import JudgedText
-from engram.core.filter.states import (
-    RECALL,
-    TIME,
-    Audit,
-    AuditRows,
-    question_hash,
-)
-from engram.services.effects.memory_effect import build_statement
+from engram.core.filter.states import RECALL, Audit, AuditRows, question_hash
+from engram.services.effects.question_memory_effect import label_event
 from engram.services.effects.weight_effect import WeightEffect
 from engram.services.verdict.learn import BatchEffect, VerdictBatch, VerdictEffect
-from engram.storage.corpus import collections
+from engram.storage.corpus import collections, sentence_revisions
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
-from engram.storage.feedback_log import feedback_events, stored_outcomes
+from engram.storage.feedback_log import audit_rows, feedback_events, stored_outcomes
 from engram.storage.feedback_log.feedback_events import PendingEvent
-from engram.storage.learning import learned_weights, sentence_memories
+from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import Days
 from engram.storage.revocation.copied_rows import Copy
 from engram.wings.history.storage import copied_log
@@ -88,7 +82,8 @@ class VerdictRestorer:
         """
         with self._database.read() as reader:
             events = [event.id for event in copied_log.list_revoked_since(reader, source, until)]
-        return PreparedEffects(events, [effect.begin(source, events) for effect in self._effects] if events else [])
+        effects = [effect.begin(source, events) for effect in self._effects] if events else []
+        return PreparedEffects(events, [effect for effect in effects if not effect.follows_log])
 
     def run(self, writer: Writer, copy: Copy, prepared: PreparedEffects) -> RestoredVerdicts:
         """Have the verdicts that wait in the copy count, with all that they did but gains and perplexities."""
@@ -99,16 +94,15 @@ class VerdictRestorer:
             some = events[at : at + BATCH]
             constants = {event.id: event.constants for event in some}
             pending = feedback_events.lock_pending(writer, copy.target, list(constants))
-            sentence_memories.record(writer, copy.target, _audit(writer, copy, pending, constants, questions))
-            kind = collections.load_by_id(writer, copy.target).corpus_kind
-            batch = VerdictBatch(copy.target, kind, pending, constants)
+            audit_rows.record(writer, copy.target, _audit(writer, copy, pending, constants, questions))
+            batch = VerdictBatch(collections.load_by_id(writer, copy.target), pending, constants)
             for effect in prepared.effects:
                 effect.lock(writer, batch)
                 effect.load(writer, batch)
                 effect.apply(writer, batch)
                 effect.record(writer, batch)
             placed = self._weights.place(writer, copy.target, pending, constants)
-            taught = self._weights.compute_terms(kind, placed, constants)
+            taught = self._weights.compute_terms(batch.collection.corpus_kind, placed, constants)
             for believed, terms in taught.items():
                 learned_weights.add(writer, copy.target, believed, terms)
                 days.update((believed, term.judge, term.day) for term in terms)
@@ -142,29 +136,25 @@ def _audit(
     """Return the events' audits of existing sentences, with gains left for the replay."""
     named = sorted({sentence for event in events for sentence in event.targets})
     alive = stored_outcomes.find_existing(reader, copy.target, named)
-    revisions = sentence_memories.load_revisions(reader, copy.target, sorted(alive))
-    dated = copied_log.find_dated_sentences(reader, copy, sorted(alive))
+    revisions = sentence_revisions.load(reader, copy.target, sorted(alive))
     rows: list[Audit] = []
     for event in events:
-        statement = build_statement(event, questions[event.id], constants[event.id], revisions)
-        for sentence, target in sorted(statement.targets.items()):
-            if sentence in alive:
-                noise = statement.observation_noise(sentence)
-                channels = [channel for channel in statement.directions if channel != TIME or sentence in dated]
-                rows += [
-                    Audit(
-                        event_id=event.id,
-                        sentence_id=sentence,
-                        channel=channel,
-                        target=target,
-                        observation_noise=noise,
-                        gain=0.0,
-                        residual=0.0,
-                        perplexity_before=1.0,
-                        perplexity_after=1.0,
-                        process_noise=statement.event.process_noise,
-                        revision=statement.texts.get(sentence, JudgedText()).revision,
-                    )
-                    for channel in (RECALL, *channels)
-                ]
+        labelled = label_event(event, questions[event.id], constants[event.id], revisions)
+        rows += [
+            Audit(
+                event_id=event.id,
+                sentence_id=sentence,
+                channel=RECALL,
+                target=target,
+                observation_noise=labelled.observation_noise(sentence),
+                gain=0.0,
+                residual=0.0,
+                perplexity_before=1.0,
+                perplexity_after=1.0,
+                process_noise=labelled.event.process_noise,
+                revision=labelled.texts.get(sentence, JudgedText()).revision,
+            )
+            for sentence, target in sorted(labelled.targets.items())
+            if sentence in alive
+        ]
     return AuditRows.from_rows(rows)

@@ -10,10 +10,9 @@ from datetime import datetime
 
 from engram.core.filter.constants import FilterConstants
 from engram.storage.database import Reader, Writer
-from engram.storage.half_vectors import unhalve
 from engram.storage.revocation.copied_rows import Copy, build_copy_statement, build_source_join
 from engram.storage.row_lookups import alias_rows, id_rows, join_by_index
-from engram.wings.history.storage.collection_copies import IDS, PASSAGE, build_counting_condition
+from engram.wings.history.storage.collection_copies import IDS, build_counting_condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +87,6 @@ def events(reader: Reader, copy: Copy, after: int, limit: int) -> list[int]:
     return [row.id for row in rows]
 
 
-_TIME_MEMORY = build_source_join(
-    "sentence_memory memory", "memory.sentence_id = s.id AND memory.channel = 'time'", outer=True
-)
-
-
 def copy_events(writer: Writer, copy: Copy, ids: Sequence[int]) -> None:
     """Copy these verdicts with the queries they judge, and all that the source still has of their effects."""
     parameters = copy.parameters(ids=list(ids))
@@ -124,18 +118,6 @@ def _build_event_source(table: str) -> str:
     return f"FROM {IDS} {build_source_join(f'{table} held', 'held.event_id = wanted.id')}"
 
 
-def find_dated_sentences(reader: Reader, copy: Copy, sentences: Sequence[int]) -> set[int]:
-    """Return those sentences that have a time channel, by an expression now or at first."""
-    rows = reader.rows(
-        f"""
-        SELECT s.id FROM {IDS} {build_source_join("sentence s", "s.id = wanted.id")} {_TIME_MEMORY}
-        WHERE coalesce(memory.time_expression_id, s.time_expression_id) IS NOT NULL
-        """,
-        copy.parameters(ids=list(sentences)),
-    )
-    return {row.id for row in rows}
-
-
 def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) -> None:
     """Make restored verdicts count.
 
@@ -150,48 +132,6 @@ def settle_restored(writer: Writer, copy: Copy, questions: Mapping[int, int]) ->
         UPDATE feedback_event event SET status = 'applied', question_id = new.question_id
         FROM {alias_rows(taught)}
         WHERE event.collection_id = new.collection_id AND event.id = new.id
-        """,
-        parameters,
-    )
-
-
-def begin_memories(writer: Writer, copy: Copy, sentences: Sequence[int]) -> None:
-    """Give these sentences the memories that verdicts touched, each as it began."""
-    touched = writer.rows(
-        f"""
-        SELECT DISTINCT audit.sentence_id, audit.channel FROM {id_rows("ids", collection="%(target)s")}
-        {join_by_index("memory_audit audit", "audit.sentence_id = wanted.id", collection="%(target)s")}
-        WHERE audit.channel IN ('task', 'time')
-        """,
-        copy.parameters(ids=list(sentences)),
-    )
-    parameters = copy.parameters(
-        touched=[row.sentence_id for row in touched], channels=[row.channel for row in touched]
-    )
-    rows = "unnest(%(touched)s::bigint[], %(channels)s::text[]) AS touched(sentence_id, channel)"
-    expression = "began.id = coalesce(memory.time_expression_id, s.time_expression_id) AND new.channel = 'time'"
-    began = f"""
-        FROM {alias_rows(rows, collection="%(source)s")}
-        {build_source_join("sentence s", "s.id = new.sentence_id")} {PASSAGE.format(row="s")} {_TIME_MEMORY}
-        {build_source_join("time_expression began", expression, outer=True)}
-    """
-    writer.execute(
-        build_copy_statement(
-            "time_expression",
-            f"""
-            FROM (SELECT DISTINCT began.id {began}) AS begun
-            {build_source_join("time_expression held", "held.id = begun.id")} ON CONFLICT DO NOTHING
-            """,
-        ),
-        parameters,
-    )
-    writer.execute(
-        f"""
-        INSERT INTO sentence_memory
-            (collection_id, sentence_id, channel, vector, perplexity, update_count, time_expression_id)
-        SELECT %(target)s, s.id, new.channel, {unhalve("coalesce(began.embedding, s.embedding)")}, 1, 0, began.id
-        {began}
-        WHERE new.channel = 'task' OR began.id IS NOT NULL
         """,
         parameters,
     )
@@ -235,26 +175,31 @@ def begin_questions(writer: Writer, copy: Copy, questions: Sequence[int], remove
     )
 
 
-def count_judged(reader: Reader, copy: Copy) -> int:
-    """Sentences that the copy's verdicts speak of."""
-    return _count(reader, copy, "DISTINCT sentence_id", "memory_audit")
+def count_removed_sentences(reader: Reader, copy: Copy) -> int:
+    """Count the sentences that the copy's verdicts speak of and that do not exist any more."""
+    judged = "SELECT DISTINCT sentence_id AS id FROM memory_audit WHERE collection_id = %(target)s"
+    removed: int = reader.scalar(
+        f"""
+        SELECT count(*) FROM ({judged}) AS judged
+        {join_by_index("sentence s", "s.id = judged.id", outer=True, collection="%(target)s")}
+        WHERE s.id IS NULL
+        """,
+        copy.parameters(),
+    )
+    return removed
 
 
 def count_questions(reader: Reader, copy: Copy) -> int:
     """Questions that the copy's verdicts taught."""
-    return _count(reader, copy, "DISTINCT question_id", "feedback_event")
-
-
-def _count(reader: Reader, copy: Copy, description: str, table: str) -> int:
-    row_count: int = reader.scalar(
-        f"SELECT count({description}) FROM {table} WHERE collection_id = %(target)s", copy.parameters()
+    question_count: int = reader.scalar(
+        "SELECT count(DISTINCT question_id) FROM feedback_event WHERE collection_id = %(target)s", copy.parameters()
     )
-    return row_count
+    return question_count
 
 
 def count_learned_rows(reader: Reader, copy: Copy, further: Sequence[str]) -> dict[str, int]:
     """Count the copy's learned rows by table, those of ``further`` tables last."""
-    tables = ("sentence_memory", "question", "question_support", "weight_audit", *further)
+    tables = ("question", "question_support", "weight_audit", *further)
     counts = ", ".join(
         f"(SELECT count(*) FROM {table} WHERE collection_id = %(target)s) AS {table}" for table in tables
     )

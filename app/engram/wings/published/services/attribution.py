@@ -20,7 +20,7 @@ from engram.storage.retrieval.query_focus import GraphLimits, Vector
 from engram.wings.published.core import evolution as core
 from engram.wings.published.core.evolution import KeyRules, Saturation
 from engram.wings.published.services.expansion_validation import ExpansionValidation
-from engram.wings.published.services.key_settings import do_keys_learn
+from engram.wings.published.services.learning_setting import is_taught
 from engram.wings.published.storage import evolved_keys, key_credits, key_evidence_log
 from engram.wings.published.storage.evolved_keys import EvolutionProgress
 from engram.wings.published.storage.key_credits import Credit, ExpansionEvidence, Unit
@@ -111,7 +111,7 @@ class Attribution:
             if not wanted:
                 return PreparedUnits({}, None)
             collection = collections.load_by_id(reader, collection_id)
-            if not do_keys_learn(collection):
+            if not is_taught(collection):
                 return PreparedUnits({}, None, is_taught=False)
             stored_units = key_credits.load_units(reader, collection_id, list(wanted))
         new = {digest: wanted[digest] for digest in wanted.keys() - stored_units.keys()}

@@ -11,7 +11,6 @@ from engram.storage.database import Writer
 from engram.telemetry.stages import stage
 from engram.wings.published.services.attribution import Attribution, Units
 from engram.wings.published.services.key_evolution import KeyEvolutionService
-from engram.wings.published.storage import evolved_keys
 
 log = structlog.get_logger(__name__)
 
@@ -36,17 +35,7 @@ class KeyCreditEffect:
             EmbeddingSpaceMismatchError: there are new expansions, and its vectors are of another encoder.
         """
         prepared = self.attribution().prepare(collection_id, events)
-        if not prepared.is_taught:
-            return _PassedVerdicts()
         return _CreditedUnits(self, prepared.units, prepared.space) if prepared.units else BatchEffect()
-
-
-class _PassedVerdicts(BatchEffect):
-    """Verdicts that teach no key, because the collection says so."""
-
-    def record(self, writer: Writer, batch: VerdictBatch) -> None:
-        """Note that there is something to credit once keys learn again."""
-        evolved_keys.note_behind(writer, batch.collection_id)
 
 
 class _CreditedUnits(BatchEffect):
@@ -58,14 +47,14 @@ class _CreditedUnits(BatchEffect):
     def record(self, writer: Writer, batch: VerdictBatch) -> None:
         """Credit the units. Those of new judges get nothing."""
         credited_events = [event for event in batch.events if not batch.constants[event.id].is_new]
-        self._effect.attribution().credit(writer, batch.collection_id, credited_events, self._units)
+        self._effect.attribution().credit(writer, batch.collection.id, credited_events, self._units)
 
     def finish(self, batch: VerdictBatch) -> None:
         """Evolve the passage keys if that is due. A failure is logged, and the evolution stays due."""
         try:
             with stage("evolve"):
-                self._effect.evolution().evolve_if_due(batch.collection_id)
+                self._effect.evolution().evolve_if_due(batch.collection.id)
         except UnavailableError as error:
-            log.warning("keys not evolved", collection_id=batch.collection_id, error=error.detail)
+            log.warning("keys not evolved", collection_id=batch.collection.id, error=error.detail)
         except Exception:
-            log.exception("keys not evolved", collection_id=batch.collection_id)
+            log.exception("keys not evolved", collection_id=batch.collection.id)

@@ -142,7 +142,7 @@ def list_due(reader: Reader) -> list[int]:
 
 
 def note_behind(writer: Writer, collection_id: int) -> None:
-    """Note that a verdict was applied whose expansions are not credited."""
+    """Note that a verdict was applied that taught nothing."""
     writer.execute(
         """
         INSERT INTO key_evolution AS held (collection_id, behind) VALUES (%(collection)s, true)
@@ -153,7 +153,7 @@ def note_behind(writer: Writer, collection_id: int) -> None:
 
 
 def clear_behind(writer: Writer, collection_id: int) -> None:
-    """Note that the expansions of all applied verdicts are credited, under ``lock``."""
+    """Note that all applied verdicts taught memories and keys, under ``lock``."""
     writer.execute(
         "UPDATE key_evolution SET behind = false WHERE collection_id = %(collection)s",
         {"collection": collection_id},
@@ -161,11 +161,11 @@ def clear_behind(writer: Writer, collection_id: int) -> None:
 
 
 def list_behind(reader: Reader) -> list[int]:
-    """Collections whose keys learn, and have not learned of all verdicts."""
+    """Collections that learn, and have not learned of all verdicts."""
     rows = reader.rows(
         """
         SELECT key.collection_id FROM key_evolution key JOIN collection ON collection.id = key.collection_id
-        WHERE key.behind AND coalesce((collection.passage_keys->>'learn')::boolean, true)
+        WHERE key.behind AND coalesce((collection.published->>'learn')::boolean, true)
         """
     )
     return [row.collection_id for row in rows]

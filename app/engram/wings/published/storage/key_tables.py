@@ -18,6 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from engram.storage.tables.learning_tables import sentence_memory
 from engram.storage.tables.passage_key_tables import evolved_key_version, evolved_posting, passage_key
 from engram.storage.tables.table_base import (
     SENT_TEXT,
@@ -134,7 +135,7 @@ key_evolution = Table(
         "behind",
         Boolean,
         default="false",
-        comment="Whether expansions of applied verdicts may not be credited yet.",
+        comment="Whether applied verdicts may not have taught memories and keys yet.",
     ),
     PrimaryKeyConstraint("collection_id"),
     CheckConstraint("due IN ('saturated', 'pending')", name="due"),
@@ -151,5 +152,6 @@ TABLES = (
     passage_key,
     evolved_posting,
     evolved_key_version,
+    sentence_memory,
 )
-"""What the wing writes; the last three are the core's, which reads them for each query."""
+"""What the wing writes; the last four are the core's, which reads them for each query."""

@@ -12,11 +12,10 @@ from engram.services.auth.scope import Scope
 from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Database
-from engram.storage.learning import sentence_memories
-from engram.storage.learning.sentence_memories import StoredMemory
 from engram.wings.why.core.influence import compute_similarity_after
-from engram.wings.why.storage import sentence_history
+from engram.wings.why.storage import sentence_history, standing_memories
 from engram.wings.why.storage.sentence_history import FoundSentence, MemoryMoveRow, QuestionSupport
+from engram.wings.why.storage.standing_memories import StoredMemory
 
 SUPPORTS = 100
 """Questions that are shown of a sentence, those it supports most surely."""
@@ -101,7 +100,7 @@ class ExplanationService:
     def memories(self, scope: Scope, sentences: Sequence[int]) -> dict[int, dict[str, StoredMemory]]:
         """Sentence -> channel ("task", "time") -> its memory; sentences that do not exist are left out."""
         with self._database.read() as reader:
-            memories = sentence_memories.load_standing(reader, scope.collection.id, sentences)
+            memories = standing_memories.load_standing(reader, scope.collection.id, sentences)
         states: dict[int, dict[str, StoredMemory]] = {}
         for state in memories:
             states.setdefault(state.sentence_id, {})[state.channel] = state
@@ -128,7 +127,7 @@ class ExplanationService:
             sentence_row = sentence_history.load_sentence(reader, target.id, sentence)
             if sentence_row is None:
                 raise NotFoundError(f"There is no sentence {sentence} in collection {target.name!r}.")
-            standing = sentence_memories.load_standing(reader, target.id, [sentence])
+            standing = standing_memories.load_standing(reader, target.id, [sentence])
             supports, support_count = sentence_history.supports(reader, target.id, sentence, SUPPORTS)
             rows = sentence_history.moves(reader, target.id, sentence, after, limit)
         events = [_event(list(group)) for _, group in groupby(rows, key=lambda row: row.sequence)]

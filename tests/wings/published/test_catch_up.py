@@ -4,7 +4,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.wings.published.parts import published_of
-from engram.wings.published.services.key_catch_up import KeyCatchUpService
+from engram.wings.published.services.catch_up import CatchUpService
 from tests.support import evolving, state
 
 LEFT_ALONE = ("key_evidence", "key_credit", "expansion_unit", "expansion_memory", "key_generation", "passage_key")
@@ -13,7 +13,7 @@ LEFT_ALONE = ("key_evidence", "key_credit", "expansion_unit", "expansion_memory"
 def set_learning(application: Application, name: str, learns: bool) -> None:
     scope = application.auth.access.scope(name)
     setting = None if learns else {"learn": False}
-    application.corpus.collection_settings.configure(scope, {"passage_keys": setting})
+    application.corpus.collection_settings.configure(scope, {"published": setting})
 
 
 def apply(application: Application, name: str, events: list[int]) -> None:
@@ -55,7 +55,7 @@ def test_keys_that_learn_later_are_as_if_they_always_had(
     apply(application, curie, events)
     assert not any(evolving.list_learned(application, curie).values())
     set_learning(application, curie, True)
-    monkeypatch.setattr("engram.wings.published.services.key_catch_up.BATCH", 3)
+    monkeypatch.setattr("engram.wings.published.services.catch_up.BATCH", 3)
     catch_up(application)
     assert published_of(application).evolve.load_standing(scope).progress == progress
     evolving.evolve(application, scope)
@@ -76,6 +76,6 @@ def test_revoked_verdicts_are_not_credited(application: Application, curie: str)
 def test_a_collection_that_never_learned_has_nothing_to_credit(application: Application, curie: str) -> None:
     evolving.verdict(application, curie)
     learned = evolving.list_learned(application, curie)
-    service: KeyCatchUpService = published_of(application).catch_up
-    assert service.credit_batch(state.collection_id(application, curie)) == 0
+    service: CatchUpService = published_of(application).catch_up
+    assert service.learn_batch(state.collection_id(application, curie)) == 0
     assert evolving.list_learned(application, curie) == learned

@@ -1,4 +1,4 @@
-"""Effect on memories: of sentences, and of which sentences answer a question."""
+"""Effect on the question memory: which sentences answer a question."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,23 +9,25 @@ import structlog
 from engram.core.filter import states
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.judged_text import SentenceRevisions
-from engram.core.filter.state_rows import MemoryRows, SupportRows
-from engram.core.filter.states import AUDITED, TASK, TIME, AuditRows, Event, Vector
+from engram.core.filter.state_rows import SupportRows
+from engram.core.filter.states import AuditRows, Event, Vector
 from engram.core.filter.steps import LabelledEvent, LearningRule
+from engram.services.effects.audit_metrics import observe_moves
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
+from engram.storage.corpus import sentence_revisions
 from engram.storage.database import Reader, Writer
+from engram.storage.feedback_log import audit_rows
 from engram.storage.feedback_log.feedback_events import PendingEvent
-from engram.storage.learning import question_supports, sentence_memories
-from engram.telemetry import metrics
+from engram.storage.learning import question_supports
 
 log = structlog.get_logger(__name__)
 
 
-class MemoryEffect:
-    """Moves the memories of judged sentences, and how surely each supports the question.
+class QuestionMemoryEffect:
+    """Moves how surely each judged sentence supports the question.
 
     Args:
-        rule: computes how they move.
+        rule: computes how supports move.
     """
 
     def __init__(self, rule: LearningRule) -> None:
@@ -33,11 +35,11 @@ class MemoryEffect:
 
     def begin(self, collection_id: int, events: Sequence[int]) -> BatchEffect:
         """Prepare nothing."""
-        return _MovedMemories(self._rule)
+        return _MovedSupports(self._rule)
 
 
-class _MovedMemories(BatchEffect):
-    _memories: MemoryRows
+class _MovedSupports(BatchEffect):
+    _sentences: Sequence[int]
     _supports: SupportRows
     _audit: AuditRows
     _revisions: Mapping[int, SentenceRevisions]
@@ -51,42 +53,34 @@ class _MovedMemories(BatchEffect):
         Locks are taken in the same order by everyone, questions by hash and then sentences by id, so two batches
         that share state wait for each other instead of deadlocking.
         """
-        batch.questions = _lock_questions(writer, batch.collection_id, batch.events)
+        batch.questions = _lock_questions(writer, batch.collection.id, batch.events)
         judged = {sentence for event in batch.events for sentence in event.targets}
-        timed = {
-            sentence for event in batch.events if event.time_embedding is not None for sentence in event.targets
-        }
-        self._memories = sentence_memories.lock(writer, batch.collection_id, sorted(judged), sorted(timed))
-        self._revisions = sentence_memories.load_revisions(writer, batch.collection_id, sorted(judged))
+        self._sentences = question_supports.hold_sentences(writer, batch.collection.id, sorted(judged))
+        self._revisions = sentence_revisions.load(writer, batch.collection.id, self._sentences)
 
     def load(self, reader: Reader, batch: VerdictBatch) -> None:
         """Read how surely each sentence supports each of the questions."""
         questions = sorted(set(batch.questions.values()))
         self._supports = question_supports.load_supports(
-            reader, batch.collection_id, questions, np.unique(self._memories.sentence_ids)
+            reader, batch.collection.id, questions, np.array(self._sentences, dtype=np.int64)
         )
 
     def apply(self, writer: Writer, batch: VerdictBatch) -> None:
         """Move the locked states by the rule, and write them with their audit rows."""
-        statements = [
-            build_statement(event, batch.questions[event.id], batch.constants[event.id], self._revisions)
+        labelled = [
+            label_event(event, batch.questions[event.id], batch.constants[event.id], self._revisions)
             for event in batch.events
         ]
-        moved_states = self._rule(statements, self._memories, self._supports)
-        batch.contested = moved_states.contested
-        self._audit = moved_states.audit
-        sentence_memories.store(writer, batch.collection_id, moved_states.memories)
-        question_supports.store_supports(writer, batch.collection_id, moved_states.supports)
-        sentence_memories.record(writer, batch.collection_id, moved_states.audit)
+        moved = self._rule(labelled, self._sentences, self._supports)
+        batch.judged = moved.observed
+        self._audit = moved.audit
+        question_supports.store_supports(writer, batch.collection.id, moved.supports)
+        audit_rows.record(writer, batch.collection.id, moved.audit)
 
     def finish(self, batch: VerdictBatch) -> None:
         """Count the moves in the metrics, and log the events."""
-        audit = self._audit
-        for channel in np.unique(audit.channels).tolist():
-            is_channel = audit.channels == channel
-            metrics.GAIN.labels(AUDITED[channel]).observe_all(audit.gains[is_channel])
-            metrics.PERPLEXITY.labels(AUDITED[channel]).observe_all(audit.perplexities_after[is_channel])
-        moved_rows = Counter(audit.event_ids.tolist())
+        observe_moves(self._audit)
+        moved_rows = Counter(self._audit.event_ids.tolist())
         for event in batch.events:
             log.info("feedback applied", event_id=event.id, rows=moved_rows[event.id])
 
@@ -101,18 +95,15 @@ def _lock_questions(writer: Writer, collection_id: int, events: Sequence[Pending
     return {event: locked[key] for event, key in hashed.items()}
 
 
-def build_statement(
+def label_event(
     event: PendingEvent, question: int, constants: FilterConstants, revisions: Mapping[int, SentenceRevisions]
 ) -> LabelledEvent:
-    """Build the statement of an event on a question, with the noises and caps of these constants.
-
-    Only a question about a time moves time memories.
+    """Label the sentences of an event on a question, with the noises and caps of these constants.
 
     Args:
         revisions: of those sentences that were revised.
     """
     confidence = event.verdict.confidence
-    timed = {} if event.time_embedding is None else {TIME: event.time_embedding}
     return LabelledEvent(
         Event(
             id=event.id,
@@ -126,7 +117,6 @@ def build_statement(
             sufficiency=event.sufficiency,
         ),
         targets=event.targets,
-        directions={TASK: event.embedding} | timed,
         noise=(constants.observation_noise(0, confidence), constants.observation_noise(1, confidence)),
         probabilities=event.verdict.probabilities,
         texts={
