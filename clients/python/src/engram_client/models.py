@@ -1380,14 +1380,6 @@ class PassageInfluenceOut(Struct):
     """
 
 
-class PassageKeysOut(Struct):
-    """
-    Whether verdicts teach passage keys.
-    """
-
-    learn: bool
-
-
 class PassageSourceOut(Struct):
     """
     Where a passage comes from.
@@ -1537,6 +1529,14 @@ class ProposedOut(Struct):
     name: str
     similarity: float
     way: Literal["alias", "similarity"]
+
+
+class PublishedOut(Struct):
+    """
+    Whether verdicts teach sentence memories and passage keys.
+    """
+
+    learn: bool
 
 
 class PulledScoreOut(Struct):
@@ -2550,13 +2550,13 @@ class CollectionOut(Struct):
     """
     Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off': none.
     """
-    passage_keys: PassageKeysOut | None
-    """
-    Null: verdicts teach passage keys.
-    """
     past: PastOut | None
     """
     Of a copy that `engram replay` made: of what, and as of when.
+    """
+    published: PublishedOut | None
+    """
+    Null: verdicts teach sentence memories and passage keys.
     """
     question_count: int
     """

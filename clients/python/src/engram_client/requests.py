@@ -694,17 +694,6 @@ class PassageIn(TypedDict):
     title: NotRequired[str | None]
 
 
-class PassageKeysIn(TypedDict):
-    """
-    Whether verdicts teach passage keys.
-    """
-
-    learn: bool
-    """
-    False: verdicts leave keys as they are, and their expansions wait in the log until it is true.
-    """
-
-
 class PassagesIn(TypedDict):
     """
     Up to 1,000 passages in one JSON document.
@@ -734,6 +723,17 @@ class PredicateIn(TypedDict):
     graph: NotRequired[str | None]
     """
     A graph of its own; null: the collection's.
+    """
+
+
+class PublishedIn(TypedDict):
+    """
+    Whether verdicts teach sentence memories and passage keys.
+    """
+
+    learn: bool
+    """
+    False: verdicts leave memories and keys as they are, and wait in the log until it is true.
     """
 
 
@@ -1150,9 +1150,9 @@ class CollectionPatch(TypedDict):
     """
     Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
     """
-    passage_keys: NotRequired[PassageKeysIn | None]
+    published: NotRequired[PublishedIn | None]
     """
-    Null: verdicts teach passage keys.
+    Null: verdicts teach sentence memories and passage keys.
     """
     serving: NotRequired[Literal["live", "shadow"] | None]
     """
