@@ -9,14 +9,14 @@ import structlog
 from engram.core.filter import states
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.state_rows import SupportRows
-from engram.core.filter.states import AuditRows, Event, Vector
+from engram.core.filter.states import AUDITED, AuditRows, Event, Vector
 from engram.core.filter.steps import LabelledEvent, LearningRule
-from engram.services.effects.audit_metrics import observe_moves
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import audit_rows
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.learning import question_supports
+from engram.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +67,8 @@ class _MovedSupports(BatchEffect):
             label_event(event, batch.questions[event.id], batch.constants[event.id]) for event in batch.events
         ]
         moved = self._rule(labelled, self._sentences, self._supports)
-        batch.judged = moved.observed
+        batch.contested = moved.observed.contested
+        batch.leave(moved.observed)
         self._audit = moved.audit
         question_supports.store_supports(writer, batch.collection.id, moved.supports)
         audit_rows.record(writer, batch.collection.id, moved.audit)
@@ -109,3 +110,11 @@ def label_event(event: PendingEvent, question: int, constants: FilterConstants) 
         noise=(constants.observation_noise(0, confidence), constants.observation_noise(1, confidence)),
         probabilities=event.verdict.probabilities,
     )
+
+
+def observe_moves(audit: AuditRows) -> None:
+    """Count gains and perplexities of these moves, by channel."""
+    for channel in np.unique(audit.channels).tolist():
+        is_channel = audit.channels == channel
+        metrics.GAIN.labels(AUDITED[channel]).observe_all(audit.gains[is_channel])
+        metrics.PERPLEXITY.labels(AUDITED[channel]).observe_all(audit.perplexities_after[is_channel])
