@@ -3046,10 +3046,10 @@ export interface components {
              * @enum {string}
              */
             passage_facts: "on" | "off";
-            /** @description Null: verdicts teach passage keys. */
-            passage_keys: components["schemas"]["PassageKeysOut"] | null;
             /** @description Of a copy that `engram replay` made: of what, and as of when. */
             past: components["schemas"]["PastOut"] | null;
+            /** @description Null: verdicts teach sentence memories and passage keys. */
+            published: components["schemas"]["PublishedOut"] | null;
             /**
              * Question Count
              * @description Different questions that were looked at for that, of the latest 300.
@@ -3143,8 +3143,8 @@ export interface components {
              * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
              */
             passage_facts?: ("on" | "off") | null;
-            /** @description Null: verdicts teach passage keys. */
-            passage_keys?: components["schemas"]["PassageKeysIn"] | null;
+            /** @description Null: verdicts teach sentence memories and passage keys. */
+            published?: components["schemas"]["PublishedIn"] | null;
             /**
              * Serving
              * @description 'live'; 'shadow': it learns, and serves without memory whatever a query says. Null: 'live'.
@@ -6844,25 +6844,6 @@ export interface components {
             score: number;
         };
         /**
-         * PassageKeysIn
-         * @description Whether verdicts teach passage keys.
-         */
-        PassageKeysIn: {
-            /**
-             * Learn
-             * @description False: verdicts leave keys as they are, and their expansions wait in the log until it is true.
-             */
-            learn: boolean;
-        };
-        /**
-         * PassageKeysOut
-         * @description Whether verdicts teach passage keys.
-         */
-        PassageKeysOut: {
-            /** Learn */
-            learn: boolean;
-        };
-        /**
          * PassageOut
          * @description A passage as it is stored.
          */
@@ -7204,6 +7185,25 @@ export interface components {
              * @enum {string}
              */
             way: "alias" | "similarity";
+        };
+        /**
+         * PublishedIn
+         * @description Whether verdicts teach sentence memories and passage keys.
+         */
+        PublishedIn: {
+            /**
+             * Learn
+             * @description False: verdicts leave memories and keys as they are, and wait in the log until it is true.
+             */
+            learn: boolean;
+        };
+        /**
+         * PublishedOut
+         * @description Whether verdicts teach sentence memories and passage keys.
+         */
+        PublishedOut: {
+            /** Learn */
+            learn: boolean;
         };
         /**
          * PulledScoreIn

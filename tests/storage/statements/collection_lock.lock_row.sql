@@ -1,1 +1,1 @@
-SELECT id, space, title_share, question_share, fixed_kind FROM collection WHERE id = %(id)s AND deleted_at IS NULL FOR KEY SHARE
+SELECT id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, key_generation, key_building, serving, experiment, exploration, published, past, indexed, tenant, space, index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, languages, language, link_template, has_versions, level, created_at FROM collection WHERE id = %(id)s AND deleted_at IS NULL FOR KEY SHARE
