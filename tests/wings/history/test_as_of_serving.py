@@ -135,7 +135,7 @@ class TestCopying:
             application.auth.access.scope(taught).collection, until, name, change_meanwhile
         )
         assert stages == [
-            "passages", "entities", "terms", "verdicts", "statistics", "memories", "questions", "keys",
+            "passages", "entities", "terms", "verdicts", "statistics", "questions", "memories", "keys",
             "statistics of states",
         ]  # fmt: skip
         undo.assert_verified(application, name)

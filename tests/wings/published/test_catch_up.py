@@ -1,11 +1,13 @@
-"""Keys that a collection does not let learn, and their credit from the log once it does."""
+"""Memories and keys that a collection does not let learn, and what the log teaches them once it does."""
+
+from typing import Any
 
 import pytest
 
 from engram.composition.container import Application
 from engram.wings.published.parts import published_of
 from engram.wings.published.services.catch_up import CatchUpService
-from tests.support import evolving, state
+from tests.support import evolving, state, undo
 
 LEFT_ALONE = ("key_evidence", "key_credit", "expansion_unit", "expansion_memory", "key_generation", "passage_key")
 
@@ -62,6 +64,40 @@ def test_keys_that_learn_later_are_as_if_they_always_had(
     assert evolving.list_learned(application, curie) == always
     (standing,) = state.rows(application, curie, "key_evolution")
     assert standing["behind"] is False
+
+
+def list_moves(application: Application, name: str) -> list[dict[str, Any]]:
+    return [row for row in state.rows(application, name, "memory_audit") if row["channel"] != "recall"]
+
+
+def list_memories(application: Application, name: str) -> list[dict[str, Any]]:
+    rows = state.rows(application, name, "sentence_memory")
+    return [{column: value for column, value in row.items() if column != "updated_at"} for row in rows]
+
+
+def test_memories_that_learn_later_are_as_if_they_always_had(
+    application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where verdicts of before and after move the same sentences, and contradict each other."""
+    events = undo.stream(application, curie, 20, seed=5)
+    apply(application, curie, events)
+    always = list_moves(application, curie), list_memories(application, curie)
+    assert {row["channel"] for row in list_moves(application, curie)} == {"task", "time"}
+
+    undo.forgotten(application, curie)
+    apply(application, curie, events[:5])
+    set_learning(application, curie, False)
+    moved = list_moves(application, curie)
+    apply(application, curie, events[5:12])
+    assert list_moves(application, curie) == moved
+    undo.assert_verified(application, curie)
+    set_learning(application, curie, True)
+    apply(application, curie, events[12:])
+    undo.assert_verified(application, curie)
+    monkeypatch.setattr("engram.wings.published.services.catch_up.BATCH", 3)
+    catch_up(application)
+    assert (list_moves(application, curie), list_memories(application, curie)) == always
+    undo.assert_verified(application, curie)
 
 
 def test_revoked_verdicts_are_not_credited(application: Application, curie: str) -> None:

@@ -10,15 +10,15 @@ from engram.core.filter import states
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.judged_text import SentenceRevisions
 from engram.core.filter.state_rows import SupportRows
-from engram.core.filter.states import AuditRows, Event, Vector
+from engram.core.filter.states import AUDITED, AuditRows, Event, Vector
 from engram.core.filter.steps import LabelledEvent, LearningRule
-from engram.services.effects.audit_metrics import observe_moves
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.corpus import sentence_revisions
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import audit_rows
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.storage.learning import question_supports
+from engram.telemetry import metrics
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +72,8 @@ class _MovedSupports(BatchEffect):
             for event in batch.events
         ]
         moved = self._rule(labelled, self._sentences, self._supports)
-        batch.judged = moved.observed
+        batch.contested = moved.observed.contested
+        batch.leave(moved.observed)
         self._audit = moved.audit
         question_supports.store_supports(writer, batch.collection.id, moved.supports)
         audit_rows.record(writer, batch.collection.id, moved.audit)
@@ -125,3 +126,11 @@ def label_event(
             if sentence in revisions
         },
     )
+
+
+def observe_moves(audit: AuditRows) -> None:
+    """Count gains and perplexities of these moves, by channel."""
+    for channel in np.unique(audit.channels).tolist():
+        is_channel = audit.channels == channel
+        metrics.GAIN.labels(AUDITED[channel]).observe_all(audit.gains[is_channel])
+        metrics.PERPLEXITY.labels(AUDITED[channel]).observe_all(audit.perplexities_after[is_channel])

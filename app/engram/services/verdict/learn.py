@@ -5,7 +5,7 @@ What verdicts change are effects (``services/effects``). A batch takes all of th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import structlog
 
@@ -17,7 +17,6 @@ from engram.context.errors import (
     is_out_of_reach,
 )
 from engram.core.filter.constants import FilterConstants
-from engram.core.filter.steps import BatchObservations
 from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import Collection
@@ -31,6 +30,7 @@ log = structlog.get_logger(__name__)
 
 MAX_SPACE_CHANGES = 5
 """Times that a batch embeds its questions again because the collection was given other vectors meanwhile."""
+Result = TypeVar("Result")
 ConstantsChoice = Callable[[Reader, int, Sequence[PendingEvent]], Mapping[int, FilterConstants]]
 """Chooses event -> the constants by which it is applied, for locked events of a collection."""
 
@@ -52,19 +52,31 @@ class VerdictBatch:
         events: in the order of application.
         constants: event -> constants by which it is applied.
         questions: event -> the question that it teaches, in the order of the events; once these are locked.
-        judged: what the events say of sentences; once the question memory is applied.
+        contested: events that contradict what other judges said; once the question memory is applied.
+        results: what effects left for those that come later.
     """
 
     collection: Collection
     events: Sequence[PendingEvent]
     constants: Mapping[int, FilterConstants]
     questions: Mapping[int, int] = field(default_factory=dict)
-    judged: BatchObservations | None = None
+    contested: frozenset[int] = frozenset()
+    results: list[object] = field(default_factory=list)
 
-    @property
-    def contested(self) -> frozenset[int]:
-        """Events that contradict what other judges said."""
-        return frozenset() if self.judged is None else self.judged.contested
+    def leave(self, result: object) -> None:
+        """Leave a result for the effects that come later, which find it by its type."""
+        self.results.append(result)
+
+    def find(self, kind: type[Result]) -> Result:
+        """Find what an earlier effect left.
+
+        Raises:
+            LookupError: none left such a result.
+        """
+        for result in self.results:
+            if isinstance(result, kind):
+                return result
+        raise LookupError(f"no effect left a {kind.__name__}")
 
 
 class BatchEffect:

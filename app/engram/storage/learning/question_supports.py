@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context import tenancy
-from engram.core.filter.state_rows import SupportRows
+from engram.core.filter.state_rows import NO_SHARES, RemainingShares, SupportRows
 from engram.core.ranking.same_need import SameNeed
 from engram.storage.column_parameters import Documents, Numbers, decode_column, integers, vectors
 from engram.storage.corpus.current_vectors import renew_question_version
 from engram.storage.database import Reader, Writer
-from engram.storage.learning.gain_budgets import gain_budgets_as_json, list_gain_budgets
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import Focus
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
@@ -322,3 +321,13 @@ def load_question_texts(reader: Reader, collection_id: int, questions: Sequence[
         {"collection": collection_id, "ids": list(questions)},
     )
     return {row.id: row.text for row in rows}
+
+
+def list_gain_budgets(values: Sequence[Any]) -> tuple[list[str], list[RemainingShares]]:
+    """Read the days and remaining shares of gain budgets, as ``gain_budgets_as_json`` writes them."""
+    return [value.get("day", "") for value in values], [value.get("kept", NO_SHARES) for value in values]
+
+
+def gain_budgets_as_json(days: Sequence[str], shares: Sequence[RemainingShares]) -> Documents:
+    """Make the JSON of column ``gain_budgets``; PostgreSQL keeps every bit of a float."""
+    return Documents([{"day": day, "kept": own} if own else {} for day, own in zip(days, shares, strict=True)])

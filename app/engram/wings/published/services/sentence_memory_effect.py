@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from engram.core.filter.state_rows import MemoryRows
 from engram.core.filter.states import TASK, TIME, AuditRows
-from engram.services.effects.audit_metrics import observe_moves
+from engram.core.filter.steps import BatchObservations
+from engram.services.effects.question_memory_effect import observe_moves
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.database import Writer
 from engram.storage.feedback_log import audit_rows
@@ -50,10 +51,10 @@ class _MovedMemories(BatchEffect):
 
     def apply(self, writer: Writer, batch: VerdictBatch) -> None:
         """Move the locked memories by the rule, and write them with their audit rows."""
-        if self._memories is None or batch.judged is None:
+        if self._memories is None:
             return
         directions = [_find_directions(event) for event in batch.events]
-        moved, self._audit = self._rule(batch.judged, directions, self._memories)
+        moved, self._audit = self._rule(batch.find(BatchObservations), directions, self._memories)
         sentence_memories.store(writer, batch.collection.id, moved)
         audit_rows.record(writer, batch.collection.id, self._audit)
 

@@ -12,7 +12,7 @@ from engram.storage.column_parameters import Numbers, Vectors, decode_column, de
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.audit_rows import CHANNEL_NAME
 from engram.storage.half_vectors import unhalve
-from engram.storage.learning.gain_budgets import gain_budgets_as_json, list_gain_budgets
+from engram.storage.learning.question_supports import gain_budgets_as_json, list_gain_budgets
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 
 # What the task channel of the sentences ``ids`` and the time channel of the sentences ``timed`` begin as.
