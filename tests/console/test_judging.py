@@ -121,6 +121,8 @@ def test_keys_move_between_passages_and_press_thumbs(opened: Opened, service: st
     assert page.get_by_label("Question", exact=True).input_value() == f"jud{QUESTION}"
     assert page.locator('[aria-pressed="true"]').count() == 0
     page.locator("h1").click()
+    page.keyboard.press("d")  # meant for a field
+    assert page.locator('[aria-pressed="true"]').count() == 0
     for key in "jjj":
         page.keyboard.press(key)
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == f"Passage 2: {names[1]}"

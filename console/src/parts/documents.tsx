@@ -10,21 +10,49 @@ import { Table } from "./table";
 export function Documents({ turn, onDeleted }: { turn: number; onDeleted: () => void }) {
   const { engram, collection, may } = useShared();
   const [after, setAfter] = useState<string | undefined>();
+  const [prefix, setPrefix] = useState("");
   const [asking, setAsking] = useState<Schemas["DocumentOut"] | null>(null);
+  const [reading, setReading] = useState<string | null>(null);
   const page = useLoaded(() => {
-    const params = { query: { collection, after, limit: 25 } };
+    const params = { query: { collection, after, prefix, limit: 25 } };
     return read<Schemas["DocumentsOut"]>(engram.api.GET("/documents", { params }));
-  }, [collection, after, turn]);
+  }, [collection, after, prefix, turn]);
   return (
     <Await of={page}>
       {(data) =>
-        data.documents.length === 0 && !after ? null : (
+        data.documents.length === 0 && !after && !prefix ? null : (
           <Panel title="Documents" note="In the order of their names">
+            <form
+              class="row"
+              role="search"
+              onSubmit={(event) => {
+                event.preventDefault();
+                setAfter(undefined);
+                setPrefix(String(new FormData(event.currentTarget).get("prefix") ?? ""));
+              }}
+            >
+              <label>
+                Names that begin with <input type="search" name="prefix" defaultValue={prefix} autocomplete="off" />
+              </label>
+              <button type="submit" class="small">
+                Find
+              </button>
+            </form>
+            {data.documents.length === 0 && <p class="quiet">No document has such a name.</p>}
             <Table
               rows={data.documents}
               by={(one) => one.source}
               columns={[
-                { title: "Document", heads: true, class: "code", cell: (one) => one.source },
+                {
+                  title: "Document",
+                  heads: true,
+                  class: "code",
+                  cell: (one) => (
+                    <button type="button" class="word" onClick={() => setReading(one.source)}>
+                      {one.source}
+                    </button>
+                  ),
+                },
                 { title: "Passages", class: "measure", cell: (one) => one.passages.toLocaleString("en") },
                 { title: "Pages", class: "measure", cell: (one) => one.pages ?? "" },
                 { title: "Imported", class: "when", cell: (one) => moment(one.imported_at) },
@@ -53,11 +81,51 @@ export function Documents({ turn, onDeleted }: { turn: number; onDeleted: () => 
                 </button>
               )}
             </div>
+            {reading !== null && <Text source={reading} onClose={() => setReading(null)} />}
             {asking && <Confirm of={asking} onDeleted={onDeleted} onClose={() => setAsking(null)} />}
           </Panel>
         )
       }
     </Await>
+  );
+}
+
+const MOST_PASSAGES = 200;
+
+/** The text of a document's passages, which the importer numbers after its name. */
+function Text({ source, onClose }: { source: string; onClose: () => void }) {
+  const { engram, collection } = useShared();
+  const page = useLoaded(() => {
+    const params = { path: { name: collection }, query: { after: `${source}#`, limit: MOST_PASSAGES } };
+    return read<Schemas["PassagesOut"]>(engram.api.GET("/collections/{name}/passages", { params }));
+  }, [collection, source]);
+  return (
+    <Dialog title={source} onClose={onClose}>
+      <Await of={page}>
+        {(data) => {
+          const passages = data.passages
+            .filter((one) => one.document === source)
+            .sort((one, other) => one.id.localeCompare(other.id, "en", { numeric: true }));
+          const link = passages[0]?.source.link;
+          return (
+            <>
+              {link && (
+                <p>
+                  <a href={link} target="_blank" rel="noreferrer">
+                    Open the document
+                  </a>
+                </p>
+              )}
+              {passages.map((one) => (
+                <p key={one.id}>{one.text}</p>
+              ))}
+              {passages.length === 0 && <p class="quiet">Its passages have ids of their own; a question finds them.</p>}
+              {data.next_after && data.passages.at(-1)?.document === source && <p class="quiet">And more.</p>}
+            </>
+          );
+        }}
+      </Await>
+    </Dialog>
   );
 }
 
@@ -81,7 +149,9 @@ function Confirm({ of, onDeleted, onClose }: { of: Schemas["DocumentOut"]; onDel
   };
   return (
     <Dialog title={`Delete ${of.source}`} onClose={onClose}>
-      <p>Its {counted(of.passages, "passage")} and what was learned of them are deleted for good.</p>
+      <p>
+        This deletes its {counted(of.passages, "passage")}. What was learned of it returns if the same text is imported again.
+      </p>
       <Problem error={error} />
       <div>
         <button type="button" class="danger" onClick={() => void remove()}>

@@ -7,7 +7,7 @@ import { useShared } from "../state";
 import { counted, Panel, Problem } from "./basic";
 
 const PASSAGES = ".jsonl,.ndjson";
-const KINDS = ".txt,.text,.md,.markdown,.html,.htm,.xhtml,.pdf,.docx,.docm,.pptx,.pptm,.xlsx,.xlsm,.csv,.tsv,.eml,.ipynb,.vtt,.srt,.json,.jsonl,.ndjson";
+const KINDS = ".txt,.text,.md,.markdown,.html,.htm,.xhtml,.pdf,.docx,.docm,.pptx,.pptm,.xlsx,.xlsm,.csv,.tsv,.eml,.epub,.ipynb,.vtt,.srt,.json,.jsonl,.ndjson";
 
 /** What became of the last files: choosing another collection draws the page anew. */
 let last: { into: string; lines: readonly string[]; error?: Error } = { into: "", lines: [] };

@@ -207,7 +207,8 @@ const JUDGED = "[data-judged]";
 /**
  * Keys for the answer and its passages, which bear `data-judged`: j and k move the focus, u and d press thumbs.
  *
- * The keys do nothing while somebody types, or while a dialog is open.
+ * The keys do nothing while somebody types, or while a dialog is open. A thumb needs the focus on what it is for: a
+ * letter that was meant for a field must not judge.
  */
 export function useThumbKeys(control: ThumbControl, isActive: boolean): void {
   const latest = useRef(control);
@@ -223,9 +224,9 @@ export function useThumbKeys(control: ThumbControl, isActive: boolean): void {
         const next = places[event.key === "j" ? at + 1 : at - 1];
         next?.focus();
         next?.scrollIntoView({ block: "nearest" });
-      } else if (event.key === "u" || event.key === "d") {
+      } else if (place !== null && (event.key === "u" || event.key === "d")) {
         const up = event.key === "u";
-        const target = place?.dataset.judged || null;
+        const target = place.dataset.judged || null;
         const thumb = latest.current.thumbOn(target);
         latest.current.press(target, up, thumb?.up === up ? (thumb.reason ?? undefined) : undefined);
       } else {

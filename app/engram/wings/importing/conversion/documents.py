@@ -65,7 +65,7 @@ class Document:
         title: the document's own title, else its file's name.
         blocks: at least one.
         format: ``text``, ``markdown``, ``html``, ``pdf``, ``docx``, ``pptx``, ``xlsx``, ``email``, ``json``,
-            ``notebook`` or ``captions``.
+            ``epub``, ``notebook`` or ``captions``.
         notes: what the reader of the import should know, a line each.
         metadata: what holds for the whole document, as the sender of a message.
         attachments: files in it, which are converted by themselves.

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from engram.context.errors import EngramError
 from engram.wings.importing.conversion import (
+    books,
     captions,
     chunks,
     mail,
@@ -50,6 +51,7 @@ READERS: dict[str, Reader] = {
     ".xlsm": sheets.xlsx,
     ".csv": tables.table,
     ".tsv": tables.table,
+    ".epub": books.epub,
     ".eml": mail.eml,
     ".ipynb": notebooks.notebook,
     ".vtt": captions.captions,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
+from engram.wings.importing.conversion.books import read_chapters
 from engram.wings.importing.conversion.encodings import declared_encoding, decode_text
 from engram.wings.importing.conversion.office import parse_xml
 from engram.wings.importing.conversion.outline import library
@@ -95,7 +96,13 @@ def read_plainly(source: str, kind: str, data: bytes, pages: Sequence[str]) -> P
         return _read_workbook(data)
     if kind in (".html", ".htm", ".xhtml"):
         return _read_page(decode_text(source, data, declared_encoding(data)).text)
+    if kind == ".epub":
+        return _join([_read_page(chapter) for chapter in read_chapters(source, data)])
     return None
+
+
+def _join(parts: Sequence[PlainText]) -> PlainText:
+    return PlainText("\n".join(one.required for one in parts), "\n".join(one.whole or "" for one in parts))
 
 
 def _join_pages(pages: Sequence[str]) -> PlainText:
