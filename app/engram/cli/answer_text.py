@@ -33,6 +33,8 @@ def say_answer(answer: Mapping[str, Any]) -> None:
         by_chance = "  (explored)" if passage["explored"] else ""
         title = f"  {shorten(passage['title'], 80)}" if passage["title"] else ""
         say(f"{rank}. {passage['passage_id']}  {passage['score']:.3f}{by_chance}{title}")
+        if passage["source"]["replaced_by"]:
+            say(f"     replaced by {passage['source']['replaced_by']}")
         for sentence in passage["sentences"]:
             say(f"     [{sentence['sentence_id']}] {sentence['text']}")
         if not passage["sentences"]:

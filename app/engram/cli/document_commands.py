@@ -1,6 +1,7 @@
-"""Commands about documents: which a collection has, and an end to one."""
+"""Commands about documents: which a collection has, which replaces another, and an end to one."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from engram.cli.http_client import Client, build_path
 from engram.cli.service_commands import service_command
 from engram.cli.terminal import CollectionOption, say, say_table
 
-HEADINGS = ("document", "passages", "pages", "imported", "readers", "notes")
+HEADINGS = ("document", "passages", "pages", "imported", "valid from", "replaced by", "readers", "notes")
 
 
 @document_group.command("list")
@@ -27,9 +28,40 @@ def list_documents(
     page = client.send("GET", "/documents", params=where)
     yield page
     if page["documents"]:
-        say_table([HEADINGS, *map(_cells, page["documents"])], "<>><<<")
+        say_table([HEADINGS, *map(_cells, page["documents"])], "<>><<<<<")
     if page["next_after"] is not None:
         say(f"more: engram document list -c {collection} --after {page['next_after']}")
+
+
+@document_group.command("set")
+@service_command
+def set_version(
+    client: Client,
+    source: Annotated[str, typer.Argument(help="The document's source.")],
+    replaced_by: Annotated[str | None, typer.Option(help="Source of the document that replaces it.")] = None,
+    not_replaced: Annotated[
+        bool, typer.Option("--not-replaced", help="Nothing replaces it, whatever texts state.")
+    ] = False,
+    valid_from: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Since when it holds, as 2026-05-01.")
+    ] = None,
+    collection: CollectionOption = "default",
+) -> Iterator[Any]:
+    """Say which document replaces another, or that none does, and since when it holds."""
+    if (replaced_by is not None) + not_replaced + (valid_from is not None) == 0 or (replaced_by and not_replaced):
+        raise typer.BadParameter("give one of --replaced-by and --not-replaced, or --valid-from, or both")
+    change: dict[str, Any] = {}
+    if replaced_by is not None or not_replaced:
+        change["replaced_by"] = replaced_by
+    if valid_from is not None:
+        change["valid_from"] = valid_from.date().isoformat()
+    yield client.send("PATCH", build_path("documents", source), params={"collection": collection}, json=change)
+    if replaced_by is not None:
+        say(f"{source}: replaced by {replaced_by}")
+    if not_replaced:
+        say(f"{source}: not replaced")
+    if valid_from is not None:
+        say(f"{source}: valid from {change['valid_from']}")
 
 
 @document_group.command("delete")
@@ -54,4 +86,5 @@ def _cells(document: dict[str, Any]) -> tuple[str, ...]:
         "everyone" if one is None else ", ".join(one) or "nobody" for one in document["readers"] or ()
     )
     notes = "; ".join(document["notes"])
-    return document["source"], str(document["passages"]), pages, imported, readers, notes
+    since, successor = document["valid_from"] or "", document["replaced_by"] or ""
+    return document["source"], str(document["passages"]), pages, imported, since, successor, readers, notes

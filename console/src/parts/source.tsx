@@ -9,11 +9,12 @@ import { Icon } from "./icons";
 /** The document and the headings above a passage, as one line. */
 export const sourcePath = ({ document, heading }: Schemas["PassageSourceOut"]): string => [document, ...heading].join(" › ");
 
-/** Page and link; nothing where there is neither. */
+/** What replaces the document, its page and link; nothing where there is none of these. */
 export function SourceLine({ source }: { source: Schemas["PassageSourceOut"] }) {
-  if (source.page === null && source.link === null) return null;
+  if (source.page === null && source.link === null && !source.replaced_by) return null;
   return (
     <p class="quiet row source">
+      {source.replaced_by && <strong>Replaced by {source.replaced_by}</strong>}
       {source.page !== null && <span>Page {source.page}</span>}
       {source.link !== null && (
         <a href={source.link} target="_blank" rel="noopener noreferrer">

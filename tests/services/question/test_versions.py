@@ -65,3 +65,24 @@ def test_no_chain_changes_nothing(http: TestClient, application: Application, cu
     assert not application.auth.access.scope(curie).collection.has_versions
     answer = _ask(http, curie, "Who discovered polonium now?", include=["trace"])
     assert answer["trace"]["versions"] is None
+
+
+@pytest.mark.parametrize("question", ["Who discovered polonium?", "Which river flows through Warsaw?"])
+def test_passages_without_versions_keep_their_places(
+    http: TestClient, ingest: Ingest, collection: str, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    ingest(
+        {"id": "curie", "title": "Marie Curie", "text": "Marie Curie discovered polonium in 1898."},
+        {"id": "warsaw", "title": "Warsaw", "text": "The Vistula flows through Warsaw."},
+        *list_lines(),
+    )
+    chained = {line["id"] for line in list_lines()}
+    ordered = [one["passage_id"] for one in _ask(http, collection, question, top_k=20)["passages"]]
+    monkeypatch.setattr(
+        "engram.services.question.search.put_asked_version_first", lambda reader, plan, ranking: (ranking, None)
+    )
+    plain = [one["passage_id"] for one in _ask(http, collection, question, top_k=20)["passages"]]
+    assert ordered[0] == plain[0]
+    assert ordered[0] not in chained
+    assert [one for one in ordered if one not in chained] == [one for one in plain if one not in chained]
+    assert [one in chained for one in ordered] == [one in chained for one in plain]

@@ -8,6 +8,7 @@ from engram.composition.container import Application
 from engram.services.question.trace import RejectionTrace, Trace
 from tests.conftest import Ingest
 from tests.support import state
+from tests.support.command import Cli
 from tests.wings.why.test_verdict_influence import (
     BORN,
     DISCOVERY,
@@ -151,3 +152,16 @@ def test_a_stored_answer_keeps_the_rejections(application: Application, curie: s
     stored = application.answers.episodes.read(scope, answer.query_id).trace
     assert stored.rejected == trace.rejected
     assert stored.sufficiency == trace.sufficiency
+
+
+def test_the_command_names_judges_and_verdicts(
+    application: Application, cli: Cli, curie: str, ids: dict[str, int]
+) -> None:
+    rejected = judge(application, curie, rejected=[ids[BORN]], partial=True, judge="ana")
+    denied = judge(application, curie, rating="down", reason="missing", judge="ben")
+    lines = cli("query", QUESTION, "-c", curie, "--trace").stdout.splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith("curie: 1 judge said"))
+    assert f"by feedback {rejected} of judge ana" in lines[at + 1]
+    assert any(
+        line.startswith("     sufficiency -") and f"feedback {denied} of judge ben" in line for line in lines
+    )
