@@ -36,7 +36,15 @@ class TestAdapter(AdapterSuite):
 
 
 def test_to_dict_names_the_type_and_all_arguments_and_from_dict_reads_them() -> None:
-    made = EngramRetriever("http://x", "notes", top_k=7, memory="off", filters={"topic": "space"})
+    made = EngramRetriever(
+        "http://x",
+        "notes",
+        top_k=7,
+        memory="off",
+        filters={"topic": "space"},
+        context={"section": True},
+        asked=["user:ana"],
+    )
     stored = made.to_dict()
     assert stored == {
         "type": "engram_haystack.retriever.EngramRetriever",
@@ -47,6 +55,8 @@ def test_to_dict_names_the_type_and_all_arguments_and_from_dict_reads_them() -> 
             "top_k": 7,
             "memory": "off",
             "filters": {"topic": "space"},
+            "context": {"section": True},
+            "asked": ["user:ana"],
         },
     }
     assert EngramRetriever.from_dict(stored).to_dict() == made.to_dict()

@@ -6135,7 +6135,7 @@ export interface components {
             documents: string[];
             /**
              * Feedback Id
-             * @description The last verdict on a query of the need that names what helped; null if there is none.
+             * @description The last verdict since then, on a query of the need, that names what helped; null: none does.
              */
             feedback_id: number | null;
             /**

@@ -1153,7 +1153,7 @@ class LaterOut(Struct):
     """
     feedback_id: int | None
     """
-    The last verdict on a query of the need that names what helped; null if there is none.
+    The last verdict since then, on a query of the need, that names what helped; null: none does.
     """
     query_id: str | None
     """

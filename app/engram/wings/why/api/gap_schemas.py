@@ -18,7 +18,7 @@ class LaterOut(ResponseModel):
         "a document its id."
     )
     feedback_id: int | None = Field(
-        description="The last verdict on a query of the need that names what helped; null if there is none."
+        description="The last verdict since then, on a query of the need, that names what helped; null: none does."
     )
 
 

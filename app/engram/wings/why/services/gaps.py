@@ -39,7 +39,7 @@ class Later:
     Attributes:
         answered_at: when it was asked again and answered; ``query_id`` by which query. None: it was not.
         documents: that came or changed in between, and that this answer shows passages of.
-        feedback_id: the last verdict on a query of the need that names what helped; None if there is none.
+        feedback_id: the last verdict since then, on a query of the need, that names what helped; None: none does.
     """
 
     answered_at: datetime | None
@@ -194,7 +194,8 @@ def _find_later(
         key=lambda one: one.created_at,
         default=None,
     )
-    events = [one.supporting_event for one in group if one.supporting_event is not None]
+    said = [one.supporting_event for one in group if one.supporting_event is not None]
+    events = [event for event, at in said if at > last.created_at]
     shown = () if answered is None else answered.nearest
     new = [
         origins[passage].document

@@ -23,7 +23,7 @@ class AskedQuestion:
     Attributes:
         sufficiency: that its answer had, in [0, 1]; None where features did not rank.
         denials: counting verdicts that call the answer not enough, or a thumb down.
-        supporting_event: the last counting verdict that names what helped; None if there is none.
+        supporting_event: the last counting verdict that names what helped, and when it came; None if there is none.
         nearest: the first passages of the answer; of a withheld one, the best candidates.
     """
 
@@ -33,7 +33,7 @@ class AskedQuestion:
     sufficiency: float | None
     created_at: datetime
     denials: int
-    supporting_event: int | None
+    supporting_event: tuple[int, datetime] | None
     nearest: Sequence[int]
 
 
@@ -65,7 +65,8 @@ def list_asked(
         f"""
         SELECT e.id, e.question, e.principal, (e.answer ->> '{SUFFICIENCY}')::float8 AS sufficiency, e.created_at,
                coalesce(nullif(e.shown, '{{}}'), e.ranked, '{{}}') AS nearest,
-               vector_send(e.embedding) AS vector, said.denials, said.supporting_event
+               vector_send(e.embedding) AS vector, said.denials, said.supporting_event,
+               said.supported_at
         FROM (
             SELECT * FROM episode WHERE collection_id = %(collection)s AND created_at >= %(since)s
               AND space = %(space)s AND NOT is_part
@@ -73,7 +74,8 @@ def list_asked(
         ) AS e
         CROSS JOIN LATERAL (
             SELECT count(*) FILTER (WHERE {_DENIES}) AS denials,
-                   max(event.id) FILTER (WHERE {_HELPED}) AS supporting_event
+                   max(event.id) FILTER (WHERE {_HELPED}) AS supporting_event,
+                   max(event.received_at) FILTER (WHERE {_HELPED}) AS supported_at
             FROM (SELECT e.id) AS asked {join_by_index("feedback_event event", "event.query_id = asked.id")}
             WHERE event.status IN ('pending', 'applied')
         ) AS said
@@ -89,7 +91,7 @@ def list_asked(
             row.sufficiency,
             row.created_at,
             row.denials,
-            row.supporting_event,
+            None if row.supporting_event is None else (row.supporting_event, row.supported_at),
             row.nearest[:NEAREST_PASSAGES],
         )
         for row in rows
@@ -98,7 +100,7 @@ def list_asked(
 
 
 def load_origins(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[int, PassageOrigin]:
-    """Passage -> its origin, of those that the caller sees.
+    """Return passage -> its origin, of those that the caller sees.
 
     The first document from its id on is the one of this id, see ``passages``.
     """
