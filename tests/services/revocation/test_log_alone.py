@@ -64,9 +64,10 @@ def test_verdicts_on_one_answer_share_what_they_go_by(
     judged = {row["id"]: row for row in state.rows(application, curie, "judged_query")}
     assert judged.keys() == {row["query_id"] for row in state.rows(application, curie, "feedback_event")}
     assert len(judged) < len(events)
-    columns = judged[next(iter(judged))].keys() - {"filter", "sufficiency"}
+    columns = judged[next(iter(judged))].keys() - {"filter", "sufficiency", "answered_at"}
     for query, row in judged.items():
         assert {column: row[column] for column in columns} == {
             column: episodes[query][column] for column in columns
         }
+        assert row["answered_at"] == episodes[query]["created_at"]
         assert row["sufficiency"] == episodes[query]["answer"]["sufficiency"]
