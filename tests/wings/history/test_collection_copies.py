@@ -89,7 +89,7 @@ def test_a_copy_is_known_by_its_job_and_starts_empty(application: Application, t
         assert collection_copies.find_report(reader, twins.id, name, job) == {"events": 3}
         assert collection_copies.find_report(reader, twins.id, name, uuid4()) is None
         assert copied_log.count_learned_rows(reader, copy, COUNTED) == dict.fromkeys(
-            ("sentence_memory", "question", "question_support", "weight_audit", *COUNTED), 0
+            ("question", "question_support", "weight_audit", *COUNTED), 0
         )
         assert not copied_keys.has_keys(reader, copy)
         other = Copy(copy.target, twins.id, until)
