@@ -96,7 +96,7 @@ def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) ->
     again = application.answers.question.serve(Query(text=QUESTION, scope=scope, include=traced))
     marks = (NAME, WORD, TITLE, "Quellmoor", "Zanzifar", "Zottelwiese", "Knarzheim")
     erased = vectors(application, collection, "gone")
-    assert len(erased) >= 6
+    assert len(erased) >= (6 if "published" in application.wing_services else 4)
     assert {"passage", "sentence", "entity", "lexical_term"} <= places(application, *marks)
 
     application.corpus.ingest.delete_passage(scope, "gone")

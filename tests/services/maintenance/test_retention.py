@@ -98,13 +98,13 @@ class TestQueries:
         sentence = min(state.sentences(application, judged.collection, "curie").values())
         again = ask(application, judged.collection)
         state.judge(application, judged.collection, again, [sentence], wait=True)
-        before = state.rows(application, judged.collection, "sentence_memory")
+        before = state.rows(application, judged.collection, "question_support")
         now = datetime.now(UTC)
 
         assert compute_monday(now) in run(retention(application, queries=1), now + timedelta(days=9)).weeks
 
         undo.assert_verified(application, judged.collection)
-        assert state.rows(application, judged.collection, "sentence_memory") == before
+        assert state.rows(application, judged.collection, "question_support") == before
         last = max(state.list_applied_order(application, judged.collection))
         application.learning.revocation.revoke(application.auth.access.scope(judged.collection), last)
         undo.assert_verified(application, judged.collection)
@@ -232,7 +232,7 @@ def test_old_verdicts_lose_their_judge_and_keep_what_they_taught(
     (left,) = state.rows(application, judged.collection, "feedback_event")
     assert (left["principal"], left["status"]) == ("erased", "applied")
     assert left["judge"].startswith("erased-")
-    assert state.rows(application, judged.collection, "sentence_memory")
+    assert state.rows(application, judged.collection, "question_support")
     asked = state.rows(application, judged.collection, "judged_query")
     assert QUESTION not in {row["question"] for row in asked}
     assert run(service, now + timedelta(days=60)).verdicts == 0

@@ -19,7 +19,7 @@ def test_in_shadow_memory_is_learned_and_not_served(application: Application, cu
     first = application.answers.question.serve(Query(text=QUESTION, scope=application.auth.access.scope(curie)))
     application.corpus.collection_settings.configure(application.auth.access.scope(curie), {"serving": "shadow"})
     teach(application, curie, first.query_id)
-    assert state.rows(application, curie, "sentence_memory")
+    assert state.rows(application, curie, "question_support")
     for caller_chose_arm in (True, False):
         answer = application.answers.question.serve(
             Query(

@@ -69,4 +69,5 @@ def test_verdicts_on_one_answer_share_what_they_go_by(
         assert {column: row[column] for column in columns} == {
             column: episodes[query][column] for column in columns
         }
+        assert row["answered_at"] == episodes[query]["created_at"]
         assert row["sufficiency"] == episodes[query]["answer"]["sufficiency"]

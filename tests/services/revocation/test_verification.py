@@ -12,16 +12,17 @@ from engram.services.revocation.verification_findings import TABLES, Verificatio
 from engram.storage.corpus import collections
 from engram.wings.published.parts import published_of
 from engram.wings.published.services.derived_keys import DerivedKeys
+from engram.wings.published.services.derived_memories import DerivedMemories
 from engram.wings.published.services.key_evolution import KeyEvolutionService
 from tests.support import evolving, state, twins, undo
 from tests.support.databases import application_on, open_migrated
 
-KEY_TABLES = DerivedKeys.verified_tables
+WING_TABLES = (*DerivedMemories.verified_tables, *DerivedKeys.verified_tables)
 
 
 def mark_wing(table: str, *case: str) -> object:
     """A case, marked with the wing whose table it is about."""
-    marks = [pytest.mark.wing("published")] if table in (*KEY_TABLES, "key_generation") else []
+    marks = [pytest.mark.wing("published")] if table in (*WING_TABLES, "key_generation") else []
     return pytest.param(*case, marks=marks)
 
 
@@ -115,7 +116,7 @@ class TestCleanReports:
         report = application.revocation.verification.verify(application.auth.access.scope(taught))
         assert report.clean
         rows = {table.table: table.rows for table in report.tables}
-        learned = (*TABLES, *(KEY_TABLES if "published" in application.wing_services else ()))
+        learned = (*TABLES, *(WING_TABLES if "published" in application.wing_services else ()))
         assert list(rows)[: len(TABLES)] == list(TABLES)
         for table in learned:
             assert rows[table] == len(state.rows(application, taught, table)), table
@@ -146,9 +147,9 @@ class TestCleanReports:
         assert (
             checksums(application.revocation.verification.verify(application.auth.access.scope(taught))) == before
         )
-        tamper(application, taught, TAMPERED["a perplexity"][0])
+        tamper(application, taught, TAMPERED["a support"][0])
         after = checksums(application.revocation.verification.verify(application.auth.access.scope(taught)))
-        assert {table for table in after if after[table] != before[table]} == {"sentence_memory"}
+        assert {table for table in after if after[table] != before[table]} == {"question_support"}
 
     def test_others_learn_and_revoke_meanwhile(self, application: Application, taught: str) -> None:
         events = undo.stream(application, taught, 30, seed=42)
@@ -205,6 +206,7 @@ class TestDifferences:
         assert tamper(application, taught, statement) == 1
         assert named in list_different_tables(application, taught)
 
+    @pytest.mark.wing("published")
     def test_a_row_too_many_is_found(self, application: Application, taught: str) -> None:
         statement = """
             INSERT INTO sentence_memory (collection_id, sentence_id, channel, vector, perplexity, update_count)
@@ -241,11 +243,11 @@ class TestDifferences:
             taught,
             "UPDATE feedback_event SET applied_sequence = -applied_sequence WHERE collection_id = %(c)s",
         )
-        assert "sentence_memory" in list_different_tables(application, taught)
+        assert "question_support" in list_different_tables(application, taught)
 
     def test_verification_counts_differences_and_shows_a_few(self, application: Application, taught: str) -> None:
         changed = tamper(
-            application, taught, "UPDATE sentence_memory SET update_count = 77 WHERE collection_id = %(c)s"
+            application, taught, "UPDATE question_support SET update_count = 77 WHERE collection_id = %(c)s"
         )
         report = application.revocation.verification.verify(application.auth.access.scope(taught), most=2)
         assert report.difference_count == changed > 2

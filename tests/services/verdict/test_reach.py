@@ -1,4 +1,7 @@
-"""How many files a reader of a verdict may have to open. A rise needs a reason, as the scatter of wordings was."""
+"""How many files a reader of a verdict may have to open.
+
+A rise needs a reason. One was the scatter of wordings, others what a revised or returning text was when it was judged.
+"""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -54,7 +57,7 @@ def collect_reached(packages: Iterable[str]) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("packages", "most"), [(["services/verdict"], 31), (["services/verdict", "services/effects"], 58)]
+    ("packages", "most"), [(["services/verdict"], 32), (["services/verdict", "services/effects"], 59)]
 )
 def test_few_files_are_reached(packages: list[str], most: int) -> None:
     """Modules count that are imported from these packages, through any number of others, but for shared parts.

@@ -84,6 +84,7 @@ class TestOneVerdict:
             row["target"] for row in state.rows(application, curie, "memory_audit") if row["sentence_id"] == born
         } == {0}
 
+    @pytest.mark.wing("published")
     def test_supported_and_rejected_sentences_move_as_far_as_their_gain_says(
         self, application: Application, curie: str
     ) -> None:
@@ -111,6 +112,7 @@ class TestOneVerdict:
             discovered: 0.0,
         }
 
+    @pytest.mark.wing("published")
     def test_a_memory_is_the_sentence_moved_along_the_question(self, application: Application, curie: str) -> None:
         born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
         query_id = state.add_episode(application, curie, QUESTION, [])
@@ -124,6 +126,7 @@ class TestOneVerdict:
         stored = next(row for row in state.rows(application, curie, "sentence") if row["id"] == born)
         np.testing.assert_allclose(numbers(stored["embedding"]), base, atol=HALF_PRECISION)
 
+    @pytest.mark.wing("published")
     def test_a_partial_verdict_touches_only_what_it_names(self, application: Application, curie: str) -> None:
         everything = state.list_sentence_ids(application, curie)
         query_id = state.add_episode(application, curie, QUESTION, everything)
@@ -133,6 +136,7 @@ class TestOneVerdict:
         assert {key for key, _ in memories(application, curie)} == set(everything[:2])
         assert set(supports(application, curie)) == set(everything[:2])
 
+    @pytest.mark.wing("published")
     def test_an_unsure_judge_moves_less(self, application: Application, curie: str) -> None:
         born, discovered = state.sentences(application, curie, "curie").values()
         query_id = state.add_episode(application, curie, QUESTION, [born, discovered])
@@ -173,6 +177,7 @@ class TestOneVerdict:
         assert len(state.rows(application, curie, "question")) == 1
         assert [row["update_count"] for row in state.rows(application, curie, "question_support")] == [3]
 
+    @pytest.mark.wing("published")
     def test_every_audit_row_joins_what_was_to_what_is(self, application: Application, curie: str) -> None:
         everything = state.list_sentence_ids(application, curie)
         query_id = state.add_episode(application, curie, "Who was born in 1867?", everything, "1867")
@@ -204,6 +209,7 @@ class TestOneVerdict:
 
 class TestTimeChannel:
     @pytest.mark.parametrize(("constraint", "channels"), [("1867", {"task", "time"}), (None, {"task"})])
+    @pytest.mark.wing("published")
     def test_it_needs_a_question_of_time_and_a_sentence_of_time(
         self, application: Application, curie: str, constraint: str | None, channels: set[str]
     ) -> None:
@@ -216,6 +222,7 @@ class TestTimeChannel:
         assert {channel for sentence, channel in memories(application, curie) if sentence == born} == channels
         assert {channel for sentence, channel in memories(application, curie) if sentence == vistula} == {"task"}
 
+    @pytest.mark.wing("published")
     def test_it_starts_from_the_time_expression_and_moves_along_the_constraint(
         self, application: Application, curie: str
     ) -> None:
@@ -231,6 +238,7 @@ class TestTimeChannel:
 
 class TestManyVerdicts:
     @pytest.mark.parametrize(("supporting", "activation"), [(True, 0.95), (False, 0.90)])
+    @pytest.mark.wing("published")
     def test_ten_of_them_leave_the_published_activation(
         self, application: Application, curie: str, supporting: bool, activation: float
     ) -> None:
