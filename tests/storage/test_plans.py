@@ -117,7 +117,7 @@ REPEATED = {
 }
 # While a table holds a few pages, changing rows of it is cheapest by reading it; a worker analyses it as it grows.
 SMALL_TABLES = {
-    "sentence_memories.withdraw", "graph_writer._set_links", "learned_weights.contest", "learned_weights.recount",
+    "audit_rows.withdraw", "graph_writer._set_links", "learned_weights.contest", "learned_weights.recount",
     "copied_keys.settle_restored", "copied_log.settle_restored",
     "question_supports.replace_supports",
 }  # fmt: skip

@@ -94,6 +94,7 @@ def test_an_answer_of_before_teaches_nothing_of_the_revised_text(
     )
 
 
+@pytest.mark.wing("published")
 def test_a_time_memory_begins_as_the_revised_time(
     application: Application, ingest: Ingest, collection: str
 ) -> None:

@@ -54,6 +54,7 @@ def born(application: Application, curie: str) -> int:
 
 
 class TestJudgeNoise:
+    @pytest.mark.wing("published")
     def test_a_judge_counts_by_its_own(self, application: Application, curie: str, born: int) -> None:
         application.learning.judges.set(application.auth.access.scope(curie), "noisy", positive=4.0)
         (changes,) = say(application, curie, "noisy", born, 1)
@@ -85,6 +86,7 @@ class TestJudgeNoise:
 
 
 class TestOneMemoryADay:
+    @pytest.mark.wing("published")
     def test_a_repeated_message_does_not_take_over(self, application: Application, curie: str, born: int) -> None:
         application.learning.judges.set(application.auth.access.scope(curie), "loud", share=0.8)
         changes = say(application, curie, "loud", born, 1, times=6)

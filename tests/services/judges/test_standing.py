@@ -71,6 +71,7 @@ def said(application: Application, curie: str) -> list[int]:
 
 
 class TestCaps:
+    @pytest.mark.wing("published")
     def test_all_new_judges_together_move_a_memory_only_so_far_a_day(
         self, application: Application, curie: str, said: list[int]
     ) -> None:
@@ -81,6 +82,7 @@ class TestCaps:
         assert 1.0 - left == pytest.approx(most)
         undo.assert_verified(application, curie)
 
+    @pytest.mark.wing("published")
     def test_many_new_names_do_not_undo_a_trusted_word(
         self, application: Application, curie: str, said: list[int]
     ) -> None:
@@ -106,6 +108,7 @@ class TestCaps:
         assert state.rows(application, curie, "learned_weights") == []
         undo.assert_verified(application, curie)
 
+    @pytest.mark.wing("published")
     def test_other_words_for_the_question_do_not_escape(
         self, application: Application, curie: str, said: list[int]
     ) -> None:
@@ -167,6 +170,7 @@ class TestStanding:
         assert {view.judge.name: view.standing for view in views}["eager"] == JudgeStanding()
         undo.assert_verified(application, curie)
 
+    @pytest.mark.wing("published")
     def test_a_judge_can_be_trusted_by_its_name_or_its_key(
         self, application: Application, curie: str, said: list[int]
     ) -> None:

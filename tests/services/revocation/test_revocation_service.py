@@ -45,6 +45,7 @@ def count_waiting_locks(application: Application) -> int:
 
 
 class TestStates:
+    @pytest.mark.wing("published")
     @pytest.mark.parametrize(("seed", "batch"), [(1, 1), (2, 7), (3, 24)])
     def test_it_is_as_if_the_events_had_never_come(
         self, application: Application, curie: str, seed: int, batch: int
@@ -147,6 +148,7 @@ class TestStates:
         alive = set(state.list_sentence_ids(application, curie))
         assert {row["sentence_id"] for row in state.rows(application, curie, "sentence_memory")} <= alive
 
+    @pytest.mark.wing("published")
     def test_a_time_memory_goes_back_to_the_expression_that_it_began_as(
         self, application: Application, curie: str
     ) -> None:
