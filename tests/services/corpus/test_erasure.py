@@ -69,6 +69,7 @@ def vectors(application: Application, name: str, external_id: str) -> set[str]:
     return {row.vector for row in rows}
 
 
+@pytest.mark.wing("published")
 def test_deleted_passage_leaves_no_trace(alone: Application, collection: str) -> None:
     application = alone
     kept = {"id": "kept", "title": "River", "text": "The river flows by the mill. Somebody lived by it."}

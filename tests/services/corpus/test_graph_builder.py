@@ -75,6 +75,7 @@ class TestReingestion:
 
 
 class TestChangedContent:
+    @pytest.mark.wing("published")
     def test_sentences_that_stay_keep_identity_and_memory(
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:
@@ -216,6 +217,7 @@ class TestTerms:
 
 
 class TestDeletion:
+    @pytest.mark.wing("published")
     def test_a_passage_takes_along_what_only_it_held(self, application: Application, curie: str) -> None:
         teach(application, curie, *state.list_sentence_ids(application, curie))
         gone = set(state.sentences(application, curie, "curie").values())
@@ -260,6 +262,7 @@ class TestDeletion:
         assert links(application, curie) == before
         assert state.counts(application, curie) == counted
 
+    @pytest.mark.wing("published")
     def test_a_collection_goes_with_everything_in_it(self, application: Application, curie: str) -> None:
         teach(application, curie, *state.list_sentence_ids(application, curie))
 

@@ -87,6 +87,7 @@ def list_requests(application: Application, collection: str) -> Iterator[tuple[s
     yield "span", {"since": now - timedelta(hours=1), "before": now + timedelta(hours=1)}
 
 
+@pytest.mark.wing("published")
 @pytest.mark.parametrize(
     ("kind", "anonymise"), [("query", False), ("query", True), ("principal", False), ("span", True)]
 )

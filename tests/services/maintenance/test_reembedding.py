@@ -110,6 +110,7 @@ def assert_of(embedder: Embedder, application: Application, name: str) -> None:
             np.testing.assert_allclose(vector(row, "time_embedding"), expected, atol=1e-6)
 
 
+@pytest.mark.wing("published")
 def test_all_vectors_are_of_the_other_encoder_and_the_log_still_explains_them(
     both: Application, second: Embedder, taught: str
 ) -> None:

@@ -217,6 +217,7 @@ def test_a_worker_whose_clock_is_ahead_deletes_nothing(
     application.answers.episodes.read(application.auth.access.scope(judged.collection), judged.query_id)
 
 
+@pytest.mark.wing("published")
 def test_old_verdicts_lose_their_judge_and_keep_what_they_taught(
     application: Application, judged: JudgedQuery
 ) -> None:

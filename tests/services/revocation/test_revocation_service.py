@@ -45,6 +45,7 @@ def count_waiting_locks(application: Application) -> int:
 
 
 class TestStates:
+    @pytest.mark.wing("published")
     @pytest.mark.parametrize(("seed", "batch"), [(1, 1), (2, 7), (3, 24)])
     def test_it_is_as_if_the_events_had_never_come(
         self, application: Application, curie: str, seed: int, batch: int
