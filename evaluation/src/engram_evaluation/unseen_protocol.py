@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from engram.context.errors import InvalidRequestError
 from engram.services.question.query import Strategy
 from engram.wings.tuning.parts import tuning_of
-from engram.wings.tuning.storage.tuning_generations import Generation
+from engram.wings.tuning.services.tuning_service import TuningStanding
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.harness import EvaluatedServices, QueryArm
@@ -36,6 +36,7 @@ FIRST_COUNT = 25
 MOST_JUDGED_ASKED = 50
 TUNED_STRATEGIES: tuple[Strategy, ...] = ("dense", "hybrid")
 """Strategies that read the tuned encoder."""
+STRATEGIES: tuple[Strategy, ...] = (*TUNED_STRATEGIES, "graph")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ class _Course:
                 self._judge(self._plan.judged[before:count], count)
                 self._tune_and_measure(count)
             else:
-                for strategy in (*TUNED_STRATEGIES, "graph"):
+                for strategy in STRATEGIES:
                     self._measure(strategy, self._name_arm(strategy), count)
             before = count
         for phase in self._phases:
@@ -144,7 +145,7 @@ class _Course:
         """Arm, group and turn of each phase."""
         keys = []
         for count in self._plan.counts:
-            arms = [self._name_arm(strategy) for strategy in (*TUNED_STRATEGIES, "graph")]
+            arms = [self._name_arm(strategy) for strategy in STRATEGIES]
             if count:
                 arms += map(name_ungated_arm, TUNED_STRATEGIES)
                 keys.append((GATE, GATE, count))
@@ -166,26 +167,35 @@ class _Course:
         harness = self._run.harness
         tuning = tuning_of(harness.services).tuning
         served = tuning.load_standing(harness.scope).serving
-        decided = self._tune(harness.services)
-        self._phases.append(Phase(GATE, GATE, count, self._seed, (describe_decision(decided, count),)))
-        for strategy in (*TUNED_STRATEGIES, "graph"):
+        standing = self._tune(harness.services)
+        self._phases.append(Phase(GATE, GATE, count, self._seed, (describe_decision(standing, count),)))
+        for strategy in STRATEGIES:
             self._measure(strategy, self._name_arm(strategy), count)
-        if decided.accepted:
+        if standing.generations[0].accepted:
             same = [phase for phase in self._phases if phase.turn == count and phase.arm in TUNED_STRATEGIES]
             self._phases += [replace(phase, arm=name_ungated_arm(phase.arm)) for phase in same]
             return
-        self._tune(self._run.vary(UNGATED_TUNING))
+        ungated = self._tune(self._run.vary(UNGATED_TUNING)).generations[0]
+        if not ungated.accepted:
+            raise RuntimeError(f"the encoder cannot be tuned: {ungated.reason}")
         for strategy in TUNED_STRATEGIES:
             self._measure(strategy, name_ungated_arm(strategy), count)
         tuning.change(harness.scope, serving=served)
 
-    def _tune(self, services: EvaluatedServices) -> Generation:
-        """Learn a generation of the collection by these services, and return it."""
+    def _tune(self, services: EvaluatedServices) -> TuningStanding:
+        """Learn a generation of the collection by these services, and return where its tuning stands then.
+
+        Raises:
+            RuntimeError: the job failed.
+        """
         scope = self._run.harness.scope
         tuning = tuning_of(services).tuning
-        tuning.request(scope)
+        job_id = tuning.request(scope)
         services.jobs.runner.run_ready(collection_id=scope.collection.id)
-        return tuning.load_standing(scope).generations[0]
+        job = services.jobs.jobs.job(scope, job_id)
+        if job.status != "succeeded":
+            raise RuntimeError(f"the encoder was not tuned: {job.error or job.status}")
+        return tuning.load_standing(scope)
 
     def _measure(self, strategy: Strategy, arm: str, count: int) -> None:
         """Ask all groups by one strategy."""
@@ -199,8 +209,9 @@ class _Course:
             self._phases.append(Phase(arm, group, count, self._seed, tuple(rows)))
 
 
-def describe_decision(generation: Generation, count: int) -> QuestionScores:
-    """Describe what held-out verdicts said after so many verdicts, as a row of a phase."""
+def describe_decision(standing: TuningStanding, count: int) -> QuestionScores:
+    """Describe what held-out verdicts said of the last generation, after so many verdicts, as a row of a phase."""
+    generation = standing.generations[0]
     others = generation.figures.get("others", {})
     figures = {
         "used": float(generation.accepted),
