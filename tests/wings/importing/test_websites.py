@@ -234,6 +234,26 @@ def test_a_page_that_fails_keeps_all_documents(
     assert "cannot be listed: is answered with 404" in failure
 
 
+@pytest.mark.usefixtures("working")
+def test_a_copy_is_no_rename_while_a_part_cannot_be_listed(
+    cli: Cli, application: Application, site: Site, collection: str
+) -> None:
+    for number in range(2):
+        site.put(f"/{number}.html", page(number))
+        site.list(f"/{number}.html", at=f"/list{number}.xml")
+    index = "".join(f"<sitemap><loc>{site.url}/list{number}.xml</loc></sitemap>" for number in range(2))
+    site.put("/sitemap.xml", f"<sitemapindex>{index}</sitemapindex>")
+    sync(cli, site, collection)
+    site.put("/copy.html", page(1))
+    site.list("/0.html", "/copy.html", at="/list0.xml")
+    whole = site.answers["/list1.xml"]
+    site.put("/list1.xml", "broken", status=500)
+    assert sync(cli, site, collection, code=1) == {"uploaded": ["/copy.html"]}
+    site.answers["/list1.xml"] = whole
+    assert sync(cli, site, collection) == {}
+    assert len(documents(application, collection)) == 3
+
+
 def test_a_private_address_is_not_asked(cli: Cli, site: Site, collection: str) -> None:
     failure = cli.fails("sync", f"{site.url}/sitemap.xml", "-c", collection)
     assert "127.0.0.1, which is no public address (--allow-private asks it)" in failure

@@ -212,7 +212,8 @@ class SourceSync:
         """
         comparison, report = self._compare(client)
         steps = comparison.documents.run(client)
-        renamed = self._move(client, steps["moved"], comparison, report)
+        is_listed = not comparison.listed.unreadable  # else a document may be missing from the list alone
+        renamed = self._move(client, steps["moved"] if is_listed else [], comparison, report)
         for name in steps["changed"]:
             change_document(client, self.collection, name, self._describe(name, comparison))
             report.changed.append(name)
@@ -220,7 +221,8 @@ class SourceSync:
         if uploads:
             with tempfile.TemporaryFile() as lines:
                 missing = {before: comparison.digests[name] for before, name in renamed.items()}
-                missing |= dict.fromkeys(steps["delete"])
+                if is_listed:
+                    missing |= dict.fromkeys(steps["delete"])
                 self._upload(client, lines, uploads, comparison, missing, report)
             if report.jobs and (steps["delete"] or renamed):  # some of them were renamed
                 steps = comparison.documents.run(client)
