@@ -1,6 +1,6 @@
 """How many files a reader of a verdict may have to open.
 
-A rise needs a reason. One was the scatter of wordings, others what a revised or returning text was when it was judged.
+A rise needs a reason. One was the scatter of wordings, others which text of a sentence was judged, or returned.
 """
 
 import ast

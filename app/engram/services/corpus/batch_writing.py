@@ -24,9 +24,8 @@ from engram.storage.corpus import (
 )
 from engram.storage.corpus.graph_writer import SentenceRow
 from engram.storage.corpus.lexical_index import TermCounts
-from engram.storage.corpus.passages import PassageRow, StoredSentence
+from engram.storage.corpus.passages import PassageRow, ReturningPassage, StoredSentence
 from engram.storage.corpus.reader_sets import Readers
-from engram.storage.corpus.removed_passages import ReturningPassage
 from engram.storage.database import Writer
 from engram.storage.maintenance import staged_embeddings
 

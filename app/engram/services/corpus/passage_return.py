@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from engram.services.corpus.passage_drafts import PassageDraft
 from engram.storage.corpus import documents, removed_passages
-from engram.storage.corpus.passages import StoredSentence
-from engram.storage.corpus.removed_passages import PassageIdentity, ReturningPassage
+from engram.storage.corpus.passages import ReturningPassage, StoredSentence
+from engram.storage.corpus.removed_passages import PassageIdentity
 from engram.storage.database import Writer
 
 

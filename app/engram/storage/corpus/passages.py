@@ -11,7 +11,6 @@ from psycopg.types.json import Jsonb
 
 from engram.storage.column_parameters import decode_column, integers, vectors
 from engram.storage.corpus import current_vectors
-from engram.storage.corpus.removed_passages import ReturningPassage
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
 from engram.storage.visible_documents import build_successor_column
@@ -50,6 +49,20 @@ class StoredSentence:
     passage_id: int
     position: int
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReturningPassage:
+    """A removed passage whose text is there again.
+
+    Attributes:
+        text_since: when its text became what it is.
+        sentences: ids of its sentences in reading order; None: one that comes as a new sentence.
+    """
+
+    id: int
+    text_since: datetime
+    sentences: Sequence[int | None]
 
 
 @dataclass(frozen=True, slots=True)

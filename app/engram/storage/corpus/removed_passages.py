@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
+from engram.storage.corpus.passages import ReturningPassage
 from engram.storage.database import Writer
 from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
 
@@ -19,20 +19,6 @@ class PassageIdentity:
 
     name: str
     content_hash: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ReturningPassage:
-    """A removed passage whose text is there again.
-
-    Attributes:
-        text_since: when its text became what it is.
-        sentences: ids of its sentences in reading order; None: one that comes as a new sentence.
-    """
-
-    id: int
-    text_since: datetime
-    sentences: Sequence[int | None]
 
 
 def load_identity(writer: Writer, collection_id: int, passage_id: int) -> PassageIdentity:

@@ -74,10 +74,10 @@ def import_(
 ) -> None:
     """Make passages of documents, cut along their structure, and wait until they are searchable.
 
-    Reads text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, e-mail, EPUB, notebooks, captions and JSON. Each
-    file makes a document. Its name is the path below the imported folder. It replaces the document of this name, and
-    what was learned follows the text, also where a section moves or a file is renamed. A file that cannot be read
-    costs a line and exit code 1; its earlier passages stay, and the other files are imported.
+    Reads text, Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, e-mail, EPUB, notebooks, captions and JSON.
+    Each file makes a document. Its name is the path below the imported folder. It replaces the document of this
+    name, and what was learned follows the text, also where a section moves or a file is renamed. A file that
+    cannot be read costs a line and exit code 1; its earlier passages stay, and the other files are imported.
     """
     from engram.wings.importing.conversion.converter import Converter
     from engram.wings.importing.conversion.import_limits import PATIENT
