@@ -11,7 +11,6 @@ import numpy as np
 
 from engram.core.filter.caps import TextStatements
 from engram.core.filter.gain_budget import Ids
-from engram.core.filter.judged_text import JudgedText
 from engram.core.filter.observations import (
     Directions,
     Observations,
@@ -20,7 +19,7 @@ from engram.core.filter.observations import (
     move_supports,
 )
 from engram.core.filter.state_rows import MemoryRows, SupportRows
-from engram.core.filter.states import AUDITED, CHANNELS, RECALL, TASK, AuditRows, Event, Vector
+from engram.core.filter.states import AUDITED, CHANNELS, RECALL, TASK, AuditRows, Event, JudgedText, Vector
 
 NO_PLACE = -1
 

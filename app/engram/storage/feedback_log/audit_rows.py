@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from engram.core.filter.judged_text import measure_likeness
-from engram.core.filter.states import Audit
+from engram.core.filter.states import Audit, measure_likeness
 from engram.core.ranking.weight_beliefs import WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.row_lookups import WANTED_IDS, join_by_index

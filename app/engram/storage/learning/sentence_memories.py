@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from engram.core.filter.caps import UNTOUCHED, GainBudget
-from engram.core.filter.judged_text import SentenceRevisions
 from engram.core.filter.state_rows import NO_SHARES, MemoryRows, RemainingShares
-from engram.core.filter.states import Audit, AuditRows, SentenceMemory, Vector
+from engram.core.filter.states import Audit, AuditRows, SentenceMemory, SentenceRevisions, Vector
 from engram.storage.column_parameters import (
     Documents,
     Numbers,

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engram.core.filter.constants import FilterConstants
-from engram.core.filter.judged_text import JudgedText
 from engram.core.filter.states import (
     RECALL,
     TIME,
     Audit,
     AuditRows,
+    JudgedText,
     question_hash,
 )
 from engram.services.effects.memory_effect import build_statement

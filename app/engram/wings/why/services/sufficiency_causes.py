@@ -52,7 +52,7 @@ def add_causes(
 def _explain_judgements(
     reader: Reader, collection_id: int, every: Sequence[LoggedJudgement], probability: float, most: int
 ) -> list[SufficiencyInfluence]:
-    """List the judgements of earlier answers that change the probability, the strongest first.
+    """List the last judgement of each judge, and others that change the probability, the strongest first.
 
     Args:
         every: judgements in the order of application; without one of them, the judge's one before it counts.
@@ -64,11 +64,11 @@ def _explain_judgements(
         - probability / left * _compute_undenied([other for other in every if other.event_id != one.event_id])
         for one in every
     }
-    moving = sorted(
-        (event for event in changes if changes[event]), key=lambda event: (-abs(changes[event]), -event)
-    )
-    causes = log.causes(reader, collection_id, sorted(moving[:most]))
-    return [SufficiencyInfluence(**asdict(causes[event]), probability=changes[event]) for event in moving[:most]]
+    last = {one.judge: one.event_id for one in every}.values()
+    listed = [event for event in changes if changes[event] or event in last]
+    listed = sorted(listed, key=lambda event: (-abs(changes[event]), -event))[:most]
+    causes = log.causes(reader, collection_id, sorted(listed))
+    return [SufficiencyInfluence(**asdict(causes[event]), probability=changes[event]) for event in listed]
 
 
 def _compute_undenied(judgements: Sequence[LoggedJudgement]) -> float:
