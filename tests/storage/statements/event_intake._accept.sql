@@ -12,24 +12,22 @@ WITH c AS MATERIALIZED ( -- before any row in it, as collections.lock_against_de
                                      retrieval_success, generation_success, generation_score, confidence,
                                      spared, rounds, rating, reason, n)
         JOIN c ON c.id = given.collection
-        WHERE (SELECT e.id FROM episode e WHERE e.collection_id = c.id AND e.id = given.query
-                   AND (%(checked)s OR e.principal = given.principal
-                        OR current_user <> 'engram_reader')) IS NOT NULL
-          AND NOT EXISTS (
+        CROSS JOIN LATERAL (
+            SELECT e.created_at, e.answer -> 'collapsed' AS collapsed FROM episode e
+            WHERE e.collection_id = c.id AND e.id = given.query
+              AND (%(checked)s OR e.principal = given.principal OR current_user <> 'engram_reader') OFFSET 0
+        ) AS asked
+        WHERE NOT EXISTS (
               SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
               WHERE named.n = given.n
                 AND (SELECT s.id FROM sentence s WHERE s.collection_id = c.id AND s.id = named.id
-                     AND (s.revised_at IS NULL OR (
-                         SELECT e.created_at FROM episode e WHERE e.collection_id = c.id AND e.id = given.query
-                     ) >= ALL (s.revised_at))) IS NULL
+                     AND (s.revised_at IS NULL OR asked.created_at >= ALL (s.revised_at))) IS NULL
           )
           AND NOT EXISTS (
               SELECT FROM unnest(%(places)s::bigint[], %(sentences)s::bigint[]) AS named(n, id)
               WHERE named.n = given.n
-                AND (SELECT e.answer -> 'collapsed' FROM episode e
-                     WHERE e.collection_id = c.id AND e.id = given.query)
-                    ? (SELECT s.passage_id::text FROM sentence s
-                       WHERE s.collection_id = c.id AND s.id = named.id)
+                AND asked.collapsed ? (SELECT s.passage_id::text FROM sentence s
+                                       WHERE s.collection_id = c.id AND s.id = named.id)
           )
         ORDER BY c.id, given.principal, given.key, given.n
     ), event AS (

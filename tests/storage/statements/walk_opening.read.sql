@@ -45,13 +45,14 @@ WITH called AS MATERIALIZED (
     ), 0))
     FROM collection WHERE id = %(collection)s
 ) AS current, (SELECT json_agg(row) FROM (
-        SELECT DISTINCT ON (judged.judge) judged.enough,
-               CASE WHEN judged.enough THEN judged.positive ELSE judged.negative END / judged.weight AS noise,
-               judged.share
+        SELECT DISTINCT ON (judged.judge) judged.enough, judged.noise, judged.share FROM
+    (
+        SELECT spoken.*,
+               CASE WHEN spoken.enough THEN spoken.positive ELSE spoken.negative END / spoken.weight AS noise
         FROM (
-            SELECT CASE WHEN event.standing < 1 THEN '' ELSE event.judge END AS judge, event.applied_sequence, event.confidence * event.standing AS weight,
-                   event.observation_noise_positive AS positive, event.observation_noise_negative AS negative,
-                   event.daily_share AS share, (
+            SELECT event.id AS event_id, CASE WHEN event.standing < 1 THEN '' ELSE event.judge END AS judge, event.applied_sequence,
+                   event.confidence * event.standing AS weight, event.observation_noise_positive AS positive,
+                   event.observation_noise_negative AS negative, event.daily_share AS share, (
     event.retrieval_success IS FALSE OR NOT event.partial
     OR event.rating = 'down' AND coalesce(event.reason, '') <> ALL(%(reasons)s::text[])
 ) AS denies,
@@ -69,8 +70,9 @@ WITH called AS MATERIALIZED (
         INNER JOIN LATERAL (
             SELECT event.* FROM feedback_event event WHERE event.collection_id = %(collection)s AND event.question_id = asked.id AND event.status = 'applied' OFFSET 0
         ) AS event ON true
-        ) AS judged
-        WHERE judged.enough OR judged.denies
+        ) AS spoken
+        WHERE spoken.enough OR spoken.denies
+    ) AS judged
         ORDER BY judged.judge, judged.applied_sequence DESC
         ) AS row) AS judgements, (SELECT json_agg(row) FROM (
         WITH near AS MATERIALIZED (
