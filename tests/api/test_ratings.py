@@ -263,7 +263,7 @@ def test_a_confirmation_by_another_judge_takes_a_denial_back(rate: Any, http: Te
             {"rating": "down", "reason": "wrong_answer"},
             "Nothing: the verdict judges the words of the answer, which retrieval does not learn from.",
         ),
-        ({"rating": None}, "The judge's earlier rating of this answer is taken back."),
+        ({"rating": None}, "Nothing: the judge has not rated this answer."),
     ],
 )
 def test_the_receipt_says_what_a_rating_changed_or_why_nothing(
@@ -273,6 +273,13 @@ def test_the_receipt_says_what_a_rating_changed_or_why_nothing(
     assert receipt["effect"] == effect
     read = http.get(f"/feedback/{receipt['feedback_id']}", params={"collection": curie}).json()
     assert read["effect"] == effect
+
+
+def test_the_receipt_of_a_withdrawal_says_that_a_rating_is_taken_back(rate: Any) -> None:
+    rate(rating="up", judge="ana")
+    receipt = rate(rating=None, judge="ana").json()
+    assert receipt["effect"] == "The judge's earlier rating of this answer is taken back."
+    assert rate(rating=None, judge="ben").json()["effect"] == "Nothing: the judge has not rated this answer."
 
 
 def test_the_receipt_of_none_helped_names_rejections_and_denial(rate: Any, http: TestClient, curie: str) -> None:

@@ -8,9 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from engram.core.filter.judge_standing import NEWCOMERS
-from engram.core.filter.judged_text import JudgedText
 from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
-from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, Vector
+from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, JudgedText, Vector
 from engram.core.filter.steps import LabelledEvent
 from tests.support.row_engine import RowEngine, apply_by_rows
 

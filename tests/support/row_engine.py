@@ -7,13 +7,13 @@ import numpy as np
 
 from engram.core.filter import kalman, sufficiency_memory
 from engram.core.filter.caps import JudgeStatements, add_statement, compute_allowed_gain, is_contested
-from engram.core.filter.judged_text import JudgedText
 from engram.core.filter.states import (
     CHANNELS,
     RECALL,
     TASK,
     Audit,
     Event,
+    JudgedText,
     SentenceMemory,
     Support,
     Vector,

@@ -121,6 +121,10 @@ def test_leaving_a_denial_out_is_what_revoking_it_does(application: Application,
     _, untouched = ask_with_trace(application, curie)
     assert untouched.sufficiency is not None
     assert untouched.sufficiency.judgements == []
+    judge(application, curie, rating="up", judge="dora")
+    _, confirmed = ask_with_trace(application, curie)
+    assert confirmed.sufficiency is not None
+    assert confirmed.sufficiency.judgements == [], "a confirmation alone takes no denial back"
     denied = [judge(application, curie, rating="down", reason="missing", judge=name) for name in ("ana", "ben")]
     for event in denied:
         _, before = ask_with_trace(application, curie)
@@ -141,7 +145,11 @@ def test_without_its_last_denial_the_judges_earlier_one_counts(application: Appl
     second = judge(application, curie, rating="down", reason="missing", judge="ana")
     _, trace = ask_with_trace(application, curie)
     assert trace.sufficiency is not None
-    assert not {row.event_id for row in trace.sufficiency.judgements} & {first, second}
+    assert {row.event_id: row.probability for row in trace.sufficiency.judgements} == {second: 0.0}
+    revoke(application, curie, first)
+    _, alone = ask_with_trace(application, curie)
+    assert alone.sufficiency is not None
+    assert [row.probability < 0 for row in alone.sufficiency.judgements] == [True]
 
 
 def test_a_stored_answer_keeps_the_rejections(application: Application, curie: str, ids: dict[str, int]) -> None:

@@ -5,8 +5,10 @@ question, a number. One engine (``observations``) moves them, for workers, repla
 """
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,8 @@ RECALL = "recall"
 """Channel of a question's supports in the audit."""
 AUDITED = (*CHANNELS, RECALL)
 """Channels that have audit rows."""
+LEAST_LIKENESS = 1e-9
+"""Likeness of a text that was revised often, at least: observation noise is divided by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,46 @@ class Event:
     process_noise: float
     complete: bool
     sufficiency: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedText:
+    """The text of a sentence that a verdict judged.
+
+    Attributes:
+        revision: how often the sentence had been revised when it was shown.
+        likeness: how alike the sentence is to that text now, in (0, 1].
+    """
+
+    revision: int = 0
+    likeness: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceRevisions:
+    """Revisions of a sentence, in order.
+
+    Attributes:
+        moments: when each was made.
+        likeness: how alike the texts before and after each are, in (0, 1].
+    """
+
+    moments: Sequence[datetime]
+    likeness: Sequence[float]
+
+    def find_text(self, answered_at: datetime) -> JudgedText:
+        """Find the text that an answer of this moment showed."""
+        revision = sum(moment <= answered_at for moment in self.moments)
+        return JudgedText(revision, measure_likeness(self.likeness, revision))
+
+
+def measure_likeness(likeness: Sequence[float], revision: int) -> float:
+    """Measure how alike a sentence is now to its text after so many revisions, in (0, 1].
+
+    Args:
+        likeness: of the texts before and after each revision.
+    """
+    return max(math.prod(likeness[revision:]), LEAST_LIKENESS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ import numpy as np
 
 from engram.core.filter.caps import TextStatements
 from engram.core.filter.gain_budget import Ids
-from engram.core.filter.judged_text import JudgedText
 from engram.core.filter.observations import Observations, add_text_judgements, move_supports
 from engram.core.filter.state_rows import SupportRows
-from engram.core.filter.states import AUDITED, RECALL, AuditRows, Event
+from engram.core.filter.states import AUDITED, RECALL, AuditRows, Event, JudgedText
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ class AnswerReading:
         units = {unit["unit_id"] for row in trace["passages"] or () if row["key"] for unit in row["key"]["units"]}
         self._sentences: Mapping[int, StoredSentence] = passages.sentences_by_id(reader, collection.id, sentences)
         of_sentences = {sentence.passage_id for sentence in self._sentences.values()}
-        rejected = {row["passage_id"] for row in trace["rejected"] or ()}
+        rejected = {row["passage_id"] for row in trace.get("rejected") or ()}
         pooled = {row["completes"] for row in trace["passages"] or () if row["completes"] is not None}
         duplicates = {one for hit in episode.answer["passages"] for one in hit.get("duplicates", ())}
         self._passages: Mapping[int, StoredPassage] = passages.load_by_id(
@@ -188,7 +188,7 @@ class AnswerReading:
                 influences=self._read_causes(SufficiencyInfluence, sufficiency_row["influences"]),
                 judgements=self._read_causes(SufficiencyInfluence, sufficiency_row["judgements"]),
             ),
-            rejected=None if trace["rejected"] is None else list(self._read_rejections(trace["rejected"])),
+            rejected=None if trace.get("rejected") is None else list(self._read_rejections(trace["rejected"])),
         )
 
     def _list_shown_texts(self) -> list[dict[str, Any]]:
@@ -329,7 +329,7 @@ def _causes(trace: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
         yield from row["influences"]
         for unit in row["key"]["units"] if row["key"] else ():
             yield from unit["events"]
-    for row in trace["rejected"] or ():
+    for row in trace.get("rejected") or ():
         yield from row["influences"]
     if trace.get("sufficiency"):
         yield from trace["sufficiency"]["influences"]

@@ -8,9 +8,8 @@ import structlog
 
 from engram.core.filter import states
 from engram.core.filter.constants import FilterConstants
-from engram.core.filter.judged_text import SentenceRevisions
 from engram.core.filter.state_rows import SupportRows
-from engram.core.filter.states import AUDITED, AuditRows, Event, Vector
+from engram.core.filter.states import AUDITED, AuditRows, Event, SentenceRevisions, Vector
 from engram.core.filter.steps import LabelledEvent, LearningRule
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.corpus import sentence_revisions

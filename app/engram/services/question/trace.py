@@ -237,7 +237,8 @@ class SufficiencyTrace:
         influences: the strongest of them; ``influences_cut`` says that there are more.
         remembered: lower bound by what verdicts on nearby past questions said of the evidence that leads.
         undenied: what judges of earlier answers to the same question leave of it, in (0, 1].
-        judgements: verdicts that ``undenied`` follows from, with their influence on ``probability``.
+        judgements: verdicts that ``undenied`` follows from, with their influence on ``probability``. Without one,
+            the judge's judgement before it counts.
     """
 
     probability: float

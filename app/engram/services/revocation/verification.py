@@ -16,8 +16,7 @@ import numpy as np
 
 from engram.context.errors import NotFoundError
 from engram.core.filter import caps
-from engram.core.filter.judged_text import JudgedText
-from engram.core.filter.states import RECALL, Support, question_hash
+from engram.core.filter.states import RECALL, JudgedText, Support, question_hash
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope

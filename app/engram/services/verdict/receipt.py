@@ -8,7 +8,7 @@ from engram.core.filter.ratings import denies_answer
 from engram.core.filter.states import Audit
 from engram.core.passage_keys.key_effect import KeyEffect
 from engram.storage.database import Reader
-from engram.storage.feedback_log import audit_rows, logged_verdicts
+from engram.storage.feedback_log import audit_rows, feedback_events, logged_verdicts
 from engram.storage.feedback_log.feedback_events import VerdictEvent
 
 CREDITS = 200
@@ -46,11 +46,15 @@ def _read_effect(reader: Reader, event: VerdictEvent, changes: Sequence[Audit]) 
     if event.status not in {"applied", "revoked"}:
         return None  # a parked verdict may be of a version that cannot be read
     verdict = event.logged or logged_verdicts.read(reader, event.collection_id, [event.id])[event.id]
+    if event.status == "applied" and verdict.rating == "withdrawn":
+        if feedback_events.has_replaced_rating(reader, event):
+            return "The judge's earlier rating of this answer is taken back."
+        return "Nothing: the judge has not rated this answer."
     return describe_effect(event.status, verdict, changes)
 
 
 def describe_effect(status: str, verdict: LoggedVerdict, changes: Sequence[Audit]) -> str:
-    """Describe what the next answer to the same question shows of a verdict, or why nothing.
+    """Describe what the next answer to the same question shows of a verdict that withdraws none, or why nothing.
 
     Args:
         status: of the event, ``applied`` or ``revoked``.
@@ -58,8 +62,6 @@ def describe_effect(status: str, verdict: LoggedVerdict, changes: Sequence[Audit
     """
     if status == "revoked":
         return "Nothing: the verdict was taken back."
-    if verdict.rating == "withdrawn":
-        return "The judge's earlier rating of this answer is taken back."
     raised = {one.sentence_id: one.target for one in changes if one.channel == "recall" and one.gain > 0}
     effects = [
         f"{count} {'sentence' if count == 1 else 'sentences'} {direction} for this question."

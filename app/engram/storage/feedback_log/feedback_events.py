@@ -113,6 +113,27 @@ def list_earlier_ratings(
     return [row.id for row in rows]
 
 
+def has_replaced_rating(reader: Reader, event: VerdictEvent) -> bool:
+    """Whether a thumb of the event's judge on the same answer came before it and is revoked."""
+    return bool(
+        reader.scalar(
+            """
+            SELECT EXISTS (
+                SELECT FROM feedback_event
+                WHERE collection_id = %(collection)s AND query_id = %(query)s AND id < %(event)s
+                  AND judge = %(judge)s AND rating IN ('up', 'down') AND status = 'revoked'
+            )
+            """,
+            {
+                "collection": event.collection_id,
+                "query": event.query_id,
+                "event": event.id,
+                "judge": event.judge,
+            },
+        )
+    )
+
+
 COLUMNS = """
     collection_id, id, query_id, idempotency_key, body_hash, judge, principal, trusted, status, attempts, error,
     received_at, applied_at, revoked_at

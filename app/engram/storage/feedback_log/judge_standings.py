@@ -7,8 +7,7 @@ from itertools import chain
 from engram.core.filter.caps import is_contested
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.judge_standing import JudgeStanding
-from engram.core.filter.judged_text import SentenceRevisions
-from engram.core.filter.states import question_hash
+from engram.core.filter.states import SentenceRevisions, question_hash
 from engram.storage.column_parameters import integers, vectors
 from engram.storage.database import Reader
 from engram.storage.feedback_log.feedback_events import PendingEvent

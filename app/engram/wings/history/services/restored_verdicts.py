@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from engram.core.filter.constants import FilterConstants
-from engram.core.filter.judged_text import JudgedText
-from engram.core.filter.states import RECALL, Audit, AuditRows, question_hash
+from engram.core.filter.states import RECALL, Audit, AuditRows, JudgedText, question_hash
 from engram.services.effects.question_memory_effect import label_event
 from engram.services.effects.weight_effect import WeightEffect
 from engram.services.verdict.learn import BatchEffect, VerdictBatch, VerdictEffect

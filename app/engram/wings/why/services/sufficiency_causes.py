@@ -52,23 +52,22 @@ def add_causes(
 def _explain_judgements(
     reader: Reader, collection_id: int, every: Sequence[LoggedJudgement], probability: float, most: int
 ) -> list[SufficiencyInfluence]:
-    """List the judgements of earlier answers that change the probability, the strongest first.
+    """List the last judgement of each judge, those that change the probability most first; none if nobody denies.
 
     Args:
-        every: judgements in the order of application; without one of them, the judge's one before it counts.
+        every: judgements in the order of application; without the last of a judge, the one before it counts.
         probability: of sufficiency, after all of them.
     """
-    left = _compute_undenied(every)
+    if all(one.judgement.enough for one in every):
+        return []
+    rest = probability / _compute_undenied(every)
     changes = {
-        one.event_id: probability
-        - probability / left * _compute_undenied([other for other in every if other.event_id != one.event_id])
-        for one in every
+        event: probability - rest * _compute_undenied([one for one in every if one.event_id != event])
+        for event in {one.judge: one.event_id for one in every}.values()
     }
-    moving = sorted(
-        (event for event in changes if changes[event]), key=lambda event: (-abs(changes[event]), -event)
-    )
-    causes = log.causes(reader, collection_id, sorted(moving[:most]))
-    return [SufficiencyInfluence(**asdict(causes[event]), probability=changes[event]) for event in moving[:most]]
+    listed = sorted(changes, key=lambda event: (-abs(changes[event]), -event))[:most]
+    causes = log.causes(reader, collection_id, sorted(listed))
+    return [SufficiencyInfluence(**asdict(causes[event]), probability=changes[event]) for event in listed]
 
 
 def _compute_undenied(judgements: Sequence[LoggedJudgement]) -> float:
