@@ -157,7 +157,7 @@ def test_a_client_asks_for_somebody(service: str, collection: str, working: None
             poll_seconds=0.1,
         )
     question = "What does Marie Curie earn?"
-    people = {name: Engram(service, collection=collection, asked=asked) for name, asked in PEOPLE.items()}
+    people = {name: Engram(service, collection=collection, on_behalf_of=asked) for name, asked in PEOPLE.items()}
     with people["ana"] as ana, people["bo"] as bo, people["nobody"] as nobody:
         found = ana.query(question, include=["context"])
         assert {one.passage_id for one in found.passages} == {"hours", "wage"}
@@ -273,13 +273,13 @@ class TestService:
 
         ana = ["user:ana"]
         hers = engram.start_session("Where was the discoverer of radium born?", **{"as": ana}).session_id
-        assert [one.number for one in engram.session_rounds(hers, asked=ana)] != []
-        assert engram.session(hers, asked=ana).session_id == hers
-        assert [one.session_id for one in engram.sessions(asked=ana)] == [hers]
-        assert list(engram.sessions(asked=[])) == []
-        assert engram.cancel_session(hers, asked=ana).status == "stopped"
+        assert [one.number for one in engram.session_rounds(hers, on_behalf_of=ana)] != []
+        assert engram.session(hers, on_behalf_of=ana).session_id == hers
+        assert [one.session_id for one in engram.sessions(on_behalf_of=ana)] == [hers]
+        assert list(engram.sessions(on_behalf_of=[])) == []
+        assert engram.cancel_session(hers, on_behalf_of=ana).status == "stopped"
         with pytest.raises(NotFoundError):
-            engram.session(hers, asked=[])
+            engram.session(hers, on_behalf_of=[])
 
         assert engram.revoke(said.feedback_id).status == "revoked"
         engram.delete_passage(CURIE[0]["id"])
@@ -467,7 +467,7 @@ def test_thumbs_send_what_is_cited(at_once: list[float]) -> None:
     passage, sentence = SimpleNamespace(passage_id="titan"), SimpleNamespace(sentence_id=7)
     engram.thumb(query, cited=[passage, sentence, "io", 8], judge="ana")
     engram.thumb(SimpleNamespace(query_id=UUID(query), collection="other"), up=False, reason="missing")
-    engram.thumb(UUID(query), None, asked=["user:zoe"], wait=True)
+    engram.thumb(UUID(query), None, on_behalf_of=["user:zoe"], wait=True)
     bodies = [json.loads(request.content) for request in asked]
     rated = {"query_id": query, "collection": "notes", "wait": False}
     assert bodies == [

@@ -99,11 +99,11 @@ def test_a_retriever_asks_for_somebody(service: str, ingest: Ingest, collection:
         {"id": "open", "text": "The office opens at eight.", "readers": None},
         {"id": "pay", "text": "Marie Curie earns 7,000 crowns.", "readers": ["user:ana"]},
     )
-    ana, bo = (EngramRetriever(service, collection, asked=[one]) for one in ("user:ana", "user:bo"))
+    ana, bo = (EngramRetriever(service, collection, on_behalf_of=[one]) for one in ("user:ana", "user:bo"))
     found = {one.id: one for one in ana.run("What does she earn?")["documents"]}
     assert set(found) == {"open", "pay"}
     assert [one.id for one in bo.run("What does she earn?")["documents"]] == ["open"]
-    assert bo.run("What does she earn?", asked=["user:ana"])["documents"][0].id == "pay"
+    assert bo.run("What does she earn?", on_behalf_of=["user:ana"])["documents"][0].id == "pay"
     with Engram(service, collection=collection) as engram:
         (verdict,) = mark_helpful(engram, [found["pay"]])
         assert engram.verdict(verdict.feedback_id).collection == collection

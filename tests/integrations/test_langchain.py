@@ -91,12 +91,14 @@ def test_a_retriever_asks_for_somebody(service: str, ingest: Ingest, collection:
         {"id": "open", "text": "The office opens at eight.", "readers": None},
         {"id": "pay", "text": "Marie Curie earns 7,000 crowns.", "readers": ["user:ana"]},
     )
-    ana, bo = (EngramRetriever(url=service, collection=collection, asked=[one]) for one in ("user:ana", "user:bo"))
+    ana, bo = (
+        EngramRetriever(url=service, collection=collection, on_behalf_of=[one]) for one in ("user:ana", "user:bo")
+    )
     found = {one.id: one for one in ana.invoke(QUESTION)}
     assert set(found) == {"open", "pay"}
     assert [one.id for one in bo.invoke(QUESTION)] == ["open"]
     with Engram(service, collection=collection) as engram:
         thumbs = EngramFeedback(engram)
-        bo.invoke(QUESTION, {"callbacks": [thumbs]}, run_id=(run := uuid4()), asked=["user:ana"])
+        bo.invoke(QUESTION, {"callbacks": [thumbs]}, run_id=(run := uuid4()), on_behalf_of=["user:ana"])
         (verdict,) = thumbs.mark_helpful(run, ["pay"])
         assert engram.verdict(verdict.feedback_id).collection == collection

@@ -94,7 +94,9 @@ def test_a_retriever_asks_for_somebody(service: str, ingest: Ingest, collection:
         {"id": "open", "text": "The office opens at eight.", "readers": None},
         {"id": "pay", "text": "Marie Curie earns 7,000 crowns.", "readers": ["user:ana"]},
     )
-    ana, bo = (EngramRetriever(service, collection=collection, asked=[one]) for one in ("user:ana", "user:bo"))
+    ana, bo = (
+        EngramRetriever(service, collection=collection, on_behalf_of=[one]) for one in ("user:ana", "user:bo")
+    )
     found = {one.node.node_id: one for one in ana.retrieve(QUESTION)}
     assert set(found) == {"open", "pay"}
     assert [one.node.node_id for one in bo.retrieve(QUESTION)] == ["open"]

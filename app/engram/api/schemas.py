@@ -189,7 +189,7 @@ ReaderNames = Annotated[
     AfterValidator(check_readers),
 ]
 """Whom a passage lets read, or what a caller is among them."""
-AskedFor = Annotated[
+OnBehalfOf = Annotated[
     ReaderNames | None,
     Field(
         alias="as",
@@ -197,7 +197,7 @@ AskedFor = Annotated[
         "takes the scope `act-as`. Null: for yourself.",
     ),
 ]
-AskedForQuery = Annotated[
+OnBehalfOfQuery = Annotated[
     list[Storable] | None,
     AfterValidator(lambda names: None if names is None else [name for name in names if name]),
     Query(

@@ -26,7 +26,14 @@ from engram.api.jobs.schemas import AcceptedJob
 from engram.api.operations import operation
 from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.path_converters import ExternalIdPath, PassageRoute, path_text
-from engram.api.schemas import DEFAULT_COLLECTION, AskedForQuery, CollectionName, EncoderName, ExternalId, Storable
+from engram.api.schemas import (
+    DEFAULT_COLLECTION,
+    CollectionName,
+    EncoderName,
+    ExternalId,
+    OnBehalfOfQuery,
+    Storable,
+)
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
 from engram.core.ranking.corpus_kind import PassageFacts
@@ -105,9 +112,11 @@ async def post_passages(
 
 
 @router.get("/passages/{passage_id:text}", **operation("Read a passage", needs(READ, readers="bound"), 404))
-def get_passage(passage_id: ExternalIdPath, app: App, scope: QueryScope, asked: AskedForQuery = None) -> PassageOut:
+def get_passage(
+    passage_id: ExternalIdPath, app: App, scope: QueryScope, on_behalf_of: OnBehalfOfQuery = None
+) -> PassageOut:
     """Show a passage with its sentences and their ids; `as` takes the scope `act-as`."""
-    with scope.act_as(asked) as acted:
+    with scope.act_as(on_behalf_of) as acted:
         passage, sentences = app.corpus.ingest.passage(acted, path_text(passage_id))
     return PassageOut(
         id=passage.external_id,
@@ -136,10 +145,10 @@ def get_readers(
     app: App,
     scope: PathScope,
     passage_id: Annotated[ExternalId, Query(description="The passage.")],
-    asked: AskedForQuery = None,
+    on_behalf_of: OnBehalfOfQuery = None,
 ) -> ReaderExplanationOut:
     """Say whether somebody sees a passage, and why."""
-    return ReaderExplanationOut.model_validate(app.corpus.readers.explain(scope, passage_id, asked or ()))
+    return ReaderExplanationOut.model_validate(app.corpus.readers.explain(scope, passage_id, on_behalf_of or ()))
 
 
 @router.delete(

@@ -21,12 +21,12 @@ from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.schemas import (
     MAX_JSON_BYTES,
     MAX_VALUES,
-    AskedFor,
     CollectionName,
     LanguageCode,
     MetadataFilter,
     Model,
     NumberedId,
+    OnBehalfOf,
     ReaderNames,
     ResponseModel,
     Storable,
@@ -318,7 +318,7 @@ class PassageCountIn(Model):
         default=None, max_length=200, description="A field of the metadata's top level. Null: no groups."
     )
     limit: Annotated[StrictInt, Field(ge=1, le=1_000), Whole] = Field(default=20, description="Groups at most.")
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
 
 
 class PassageGroupOut(ResponseModel):

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from engram.api.learning.references import CitationList, SentenceList, to_citation, to_named_sentence
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
-    AskedFor,
     CollectionName,
     ExpansionIn,
     ExternalId,
@@ -18,6 +17,7 @@ from engram.api.schemas import (
     JudgeName,
     Model,
     Moment,
+    OnBehalfOf,
     ResponseModel,
     Text,
 )
@@ -183,7 +183,7 @@ class FeedbackIn(VerdictIn):
 
     query_id: UUID = Field(description="The query that is judged.")
     collection: CollectionName = DEFAULT_COLLECTION
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     rating: Literal["up", "down"] | None = Field(
         default=None,
         description=(

@@ -17,11 +17,11 @@ from engram.api.retrieval.trace_schemas import (
 )
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
-    AskedFor,
     CollectionName,
     ExpansionIn,
     MetadataFilter,
     Model,
+    OnBehalfOf,
     Question,
     ResponseModel,
     Storable,
@@ -109,7 +109,7 @@ class QueryIn(Model):
 
     query: Question
     collection: CollectionName = DEFAULT_COLLECTION
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages wanted.")
     max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
         default=None, description="Null: the profile's own. Only with strategy 'graph'."

@@ -165,7 +165,7 @@ def build_rating(
     cited: Iterable[Cited],
     reason: str | None,
     judge: str | None,
-    asked: Sequence[str] | None,
+    on_behalf_of: Sequence[str] | None,
     wait: bool,
 ) -> dict[str, Any]:
     """The body of a rating."""
@@ -177,7 +177,7 @@ def build_rating(
         "cited": named or None,
         "reason": reason,
         "judge": judge,
-        "as": None if asked is None else list(asked),
+        "as": None if on_behalf_of is None else list(on_behalf_of),
     }
     return body | {name: value for name, value in options.items() if value is not None}
 

@@ -50,7 +50,7 @@ class Engram:
         *,
         collection: str = "default",
         key: str | None = None,
-        asked: Sequence[str] | None = None,
+        on_behalf_of: Sequence[str] | None = None,
         timeout_seconds: float = 60.0,
         retries: int = 3,
         transport: httpx.BaseTransport | None = None,
@@ -60,7 +60,7 @@ class Engram:
             url: where the service is; by default ``ENGRAM_URL``, else http://127.0.0.1:8000.
             collection: that is meant where a method is not told another.
             key: an access key; by default ``ENGRAM_ACCESS_KEY``. Give "" to send none.
-            asked: whom questions, reads and verdicts are for where a method is not told, as ``user:ana`` and
+            on_behalf_of: whom questions, reads and verdicts are for where a method is not told, as ``user:ana`` and
                 ``group:hr``; None: the key itself. It is ``as`` of the API, and takes the scope ``act-as``.
             timeout_seconds: of one try.
             retries: further tries of what may succeed then: no connection, 429, 502, 503, 504.
@@ -69,7 +69,7 @@ class Engram:
         self.url = service_url(url)
         secret = access_key(key)
         self.collection = collection
-        self.asked = None if asked is None else list(asked)
+        self.on_behalf_of = None if on_behalf_of is None else list(on_behalf_of)
         self.retries = retries
         self._http = httpx.Client(
             base_url=self.url,
@@ -178,19 +178,19 @@ class Engram:
         return self.send(call)
 
     def session(
-        self, session_id: str | UUID, *, collection: str | None = None, asked: Sequence[str] | None = None
+        self, session_id: str | UUID, *, collection: str | None = None, on_behalf_of: Sequence[str] | None = None
     ) -> m.SessionOut:
         """A session with its pool, its rounds, why it stopped and what it cost."""
-        params = self._params(collection, asked)
+        params = self._params(collection, on_behalf_of)
         return self.send(Call(m.SessionOut, "GET", build_path("sessions", session_id), params=params))
 
     def sessions(
-        self, *, collection: str | None = None, status: str | None = None, asked: Sequence[str] | None = None
+        self, *, collection: str | None = None, status: str | None = None, on_behalf_of: Sequence[str] | None = None
     ) -> Iterator[m.ListedSessionOut]:
         """The sessions of a collection that one may see, the latest first."""
         before: str | None = None
         while True:
-            params = self._params(collection, asked) | {"status": status, "before": before}
+            params = self._params(collection, on_behalf_of) | {"status": status, "before": before}
             page = self.send(Call(m.SessionsOut, "GET", "/sessions", params=params))
             for one in page.sessions:
                 yield one
@@ -204,10 +204,10 @@ class Engram:
         *,
         collection: str | None = None,
         after: int = 0,
-        asked: Sequence[str] | None = None,
+        on_behalf_of: Sequence[str] | None = None,
     ) -> Iterator[m.RoundOut]:
         """The rounds of a session as they come, those after the number ``after``, until it ends."""
-        path, where = build_path("sessions", session_id, "events"), self._params(collection, asked)
+        path, where = build_path("sessions", session_id, "events"), self._params(collection, on_behalf_of)
         headers = {"last-event-id": str(after)}
         with self._http.stream("GET", path, params=where, headers=headers) as response:
             if response.is_error:
@@ -227,10 +227,10 @@ class Engram:
         return self.send(Call(m.AcceptedSession, "POST", path, json=self._build_question(wanted, wait=False)))
 
     def cancel_session(
-        self, session_id: str | UUID, *, collection: str | None = None, asked: Sequence[str] | None = None
+        self, session_id: str | UUID, *, collection: str | None = None, on_behalf_of: Sequence[str] | None = None
     ) -> m.SessionOut:
         """Have a session end; what its rounds found stays."""
-        where = self._params(collection, asked)
+        where = self._params(collection, on_behalf_of)
         return self.send(Call(m.SessionOut, "DELETE", build_path("sessions", session_id), params=where))
 
     # Judging
@@ -268,7 +268,7 @@ class Engram:
         cited: Iterable[Cited] = (),
         reason: str | None = None,
         judge: str | None = None,
-        asked: Sequence[str] | None = None,
+        on_behalf_of: Sequence[str] | None = None,
         collection: str | None = None,
         wait: bool = False,
         idempotency_key: str | None = None,
@@ -282,10 +282,12 @@ class Engram:
                 a sentence's as a number. Up: all of it is supported.
             reason: for a thumb down ``wrong_answer``, ``missing``, ``irrelevant`` or ``outdated``, or any text.
             judge: who rates; by default the access key's judge.
-            asked: whom the answer was asked for, where that was somebody; the rating is your own all the same.
+            on_behalf_of: for whom the answer was asked, if for somebody; the rating is your own all the same.
             wait: apply the rating before answering.
         """
-        body = build_rating(answer, up, cited, reason, judge, self.asked if asked is None else asked, wait)
+        body = build_rating(
+            answer, up, cited, reason, judge, self.on_behalf_of if on_behalf_of is None else on_behalf_of, wait
+        )
         body["collection"] = self._name(collection or getattr(answer, "collection", None))
         return self.send(
             Call(m.FeedbackOut, "POST", "/feedback", json=body, headers=build_idempotency_header(idempotency_key))
@@ -428,10 +430,10 @@ class Engram:
         return self.send(Call(m.JobOut, "DELETE", build_path("jobs", job_id), params=params))
 
     def passage(
-        self, passage_id: str, *, collection: str | None = None, asked: Sequence[str] | None = None
+        self, passage_id: str, *, collection: str | None = None, on_behalf_of: Sequence[str] | None = None
     ) -> m.PassageOut:
         """A passage by your id, as you see it or as somebody does who is these among the readers."""
-        params = self._params(collection, asked)
+        params = self._params(collection, on_behalf_of)
         return self.send(Call(m.PassageOut, "GET", build_path("passages", passage_id), params=params))
 
     def passages(self, *, collection: str | None = None) -> Iterator[m.ListedPassageOut]:
@@ -507,11 +509,11 @@ class Engram:
         self.send(Call(type(None), "DELETE", build_path("documents", document), params=params))
 
     def explain_readers(
-        self, passage_id: str, asked: Sequence[str], *, collection: str | None = None
+        self, passage_id: str, on_behalf_of: Sequence[str], *, collection: str | None = None
     ) -> m.ReaderExplanationOut:
         """Why somebody who is these among the readers sees a passage, or does not."""
         path = build_path("collections", self._name(collection), "readers")
-        params = {"passage_id": passage_id, "as": list(asked) or [""]}
+        params = {"passage_id": passage_id, "as": list(on_behalf_of) or [""]}
         return self.send(Call(m.ReaderExplanationOut, "GET", path, params=params))
 
     def memory(
@@ -708,10 +710,10 @@ class Engram:
         return self.send(Call(m.FactSearchOut, "POST", "/facts/search", json=self._build_question(what)))
 
     def fact(
-        self, fact_id: int, *, collection: str | None = None, asked: Sequence[str] | None = None
+        self, fact_id: int, *, collection: str | None = None, on_behalf_of: Sequence[str] | None = None
     ) -> m.FactDetail:
-        """A fact with its history and causes; ``asked``: for whom."""
-        return self._get(m.FactDetail, build_path("facts", fact_id), **self._params(collection, asked))
+        """A fact with its history and causes; ``on_behalf_of``: for whom."""
+        return self._get(m.FactDetail, build_path("facts", fact_id), **self._params(collection, on_behalf_of))
 
     def revoke_fact_event(self, event_id: int, *, collection: str | None = None) -> m.EventOut:
         """Take back what was said of facts."""
@@ -746,11 +748,11 @@ class Engram:
         return self.send(Call(m.AlignOut, "POST", "/entities/align", json=self._body(where)))
 
     def entity(
-        self, entity_id: int, *, collection: str | None = None, asked: Sequence[str] | None = None
+        self, entity_id: int, *, collection: str | None = None, on_behalf_of: Sequence[str] | None = None
     ) -> m.FactEntityOut:
-        """An entity and the facts around it; ``asked``: for whom."""
+        """An entity and the facts around it; ``on_behalf_of``: for whom."""
         path = build_path("entities", entity_id)
-        return self._get(m.FactEntityOut, path, **self._params(collection, asked))
+        return self._get(m.FactEntityOut, path, **self._params(collection, on_behalf_of))
 
     def merge_entities(
         self,
@@ -775,10 +777,10 @@ class Engram:
         return self.send(Call(m.FactEntityOut, "POST", path, json=body))
 
     def predicates(
-        self, *, collection: str | None = None, graph: str | None = None, asked: Sequence[str] | None = None
+        self, *, collection: str | None = None, graph: str | None = None, on_behalf_of: Sequence[str] | None = None
     ) -> m.PredicatesOut:
-        """Predicates, and which of them have one object at a time; ``asked``: for whom."""
-        return self._get(m.PredicatesOut, "/predicates", graph=graph, **self._params(collection, asked))
+        """Predicates, and which of them have one object at a time; ``on_behalf_of``: for whom."""
+        return self._get(m.PredicatesOut, "/predicates", graph=graph, **self._params(collection, on_behalf_of))
 
     def set_predicate(self, predicate: str, **what: Unpack[r.PredicateIn]) -> m.PredicateOut:
         """Declare whether a predicate has one object at a time."""
@@ -855,16 +857,18 @@ class Engram:
         return {"collection": self.collection} | dict(options) | named
 
     def _name_person(self) -> dict[str, Any]:
-        return {} if self.asked is None else {"as": self.asked}
+        return {} if self.on_behalf_of is None else {"as": self.on_behalf_of}
 
     def _build_question(self, options: Any, **named: Any) -> dict[str, Any]:
         """Build a body that may say whom it is for; options say otherwise."""
         return self._name_person() | self._body(options, **named)
 
-    def _params(self, collection: str | None, asked: Sequence[str] | None) -> dict[str, Any]:
+    def _params(self, collection: str | None, on_behalf_of: Sequence[str] | None) -> dict[str, Any]:
         """Parameters of a request for somebody who is these among the readers; None: for whom the client asks."""
-        asked = self.asked if asked is None else asked
-        return {"collection": self._name(collection)} | ({} if asked is None else {"as": list(asked) or [""]})
+        on_behalf_of = self.on_behalf_of if on_behalf_of is None else on_behalf_of
+        return {"collection": self._name(collection)} | (
+            {} if on_behalf_of is None else {"as": list(on_behalf_of) or [""]}
+        )
 
     def _get(self, returns: type[T], path: str, **params: Any) -> T:
         return self.send(Call(returns, "GET", path, params=params))

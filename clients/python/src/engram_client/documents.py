@@ -20,16 +20,18 @@ def build_repeat_key(*said: Any) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def documents(answer: QueryOut, asked: Sequence[str] | None = None) -> list[tuple[PassageHit, dict[str, Any]]]:
+def documents(
+    answer: QueryOut, on_behalf_of: Sequence[str] | None = None
+) -> list[tuple[PassageHit, dict[str, Any]]]:
     """Passages, the best first, each with a document's metadata.
 
     These are the passage's own and, under ``engram``, the ``query_id`` that a verdict is given on, the
     ``collection``, the ``passage_id``, the ``title``, the ``source`` (``document``, ``heading``, ``page``,
     ``link``, ``language``), the ``rank`` from 1 on, the ``sentences`` that speak for it, each with its
     ``sentence_id`` and ``text``, and ``sufficiency``, the probability that the answer holds all the evidence.
-    ``as`` is there if the question was ``asked`` for somebody.
+    ``as`` is there if the question was ``on_behalf_of`` for somebody.
     """
-    person = {} if asked is None else {"as": list(asked)}
+    person = {} if on_behalf_of is None else {"as": list(on_behalf_of)}
     return [
         (
             passage,
@@ -88,6 +90,6 @@ def mark_helpful(
     ]
 
 
-def name_person(asked: list[str] | None) -> FeedbackIn:
+def name_person(on_behalf_of: list[str] | None) -> FeedbackIn:
     """The part of a verdict that says whom its question was asked for."""
-    return {} if asked is None else {"as": asked}
+    return {} if on_behalf_of is None else {"as": on_behalf_of}

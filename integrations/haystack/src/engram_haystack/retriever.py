@@ -32,7 +32,7 @@ class EngramRetriever:
         memory: Literal["read", "off"] = "read",
         filters: dict[str, Any] | None = None,
         context: ContextIn | None = None,
-        asked: list[str] | None = None,
+        on_behalf_of: list[str] | None = None,
     ) -> None:
         """
         Args:
@@ -44,14 +44,14 @@ class EngramRetriever:
             filters: only passages whose metadata meet this filter, Haystack's or Engram's own.
             context: adds what stands around each passage to its content: ``{"section": True}``, or
                 ``{"before": 1, "after": 1}``.
-            asked: whom the retriever asks for, as ``user:ana`` and ``group:hr``; None: for the key.
+            on_behalf_of: whom the retriever asks for, as ``user:ana`` and ``group:hr``; None: for the key.
 
         Raises:
             ValueError: Haystack's filter compares something else than metadata, or has an unknown operator.
         """
         self.url, self.collection, self.key = url, collection, key
         self.top_k, self.memory, self.filters = top_k, memory, filters
-        self.context, self.asked = context, asked
+        self.context, self.on_behalf_of = context, on_behalf_of
         to_engram(filters)
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class EngramRetriever:
             memory=self.memory,
             filters=self.filters,
             context=self.context,
-            asked=self.asked,
+            on_behalf_of=self.on_behalf_of,
         )
         return kept_as
 
@@ -82,15 +82,15 @@ class EngramRetriever:
         query: str,
         filters: dict[str, Any] | None = None,
         top_k: int | None = None,
-        asked: list[str] | None = None,
+        on_behalf_of: list[str] | None = None,
     ) -> dict[str, list[Document]]:
-        """Ask the question, with ``filters``, ``top_k`` and ``asked`` in place of the retriever's own.
+        """Ask the question, with ``filters``, ``top_k`` and ``on_behalf_of`` in place of the retriever's own.
 
         Raises:
             EngramError: as the client.
             ValueError: as ``EngramRetriever`` does.
         """
-        options = self._build_options(filters, top_k, asked)
+        options = self._build_options(filters, top_k, on_behalf_of)
         with Engram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
             answer = engram.query(query, **options)
         return {"documents": _documents(answer, options["as"])}
@@ -101,21 +101,23 @@ class EngramRetriever:
         query: str,
         filters: dict[str, Any] | None = None,
         top_k: int | None = None,
-        asked: list[str] | None = None,
+        on_behalf_of: list[str] | None = None,
     ) -> dict[str, list[Document]]:
         """Run without blocking, see ``run``."""
-        options = self._build_options(filters, top_k, asked)
+        options = self._build_options(filters, top_k, on_behalf_of)
         async with AsyncEngram(self.url, collection=self.collection, key=self.key.resolve_value()) as engram:
             answer = await engram.query(query, **options)
         return {"documents": _documents(answer, options["as"])}
 
-    def _build_options(self, filters: dict[str, Any] | None, top_k: int | None, asked: list[str] | None) -> QueryIn:
+    def _build_options(
+        self, filters: dict[str, Any] | None, top_k: int | None, on_behalf_of: list[str] | None
+    ) -> QueryIn:
         return {
             "top_k": self.top_k if top_k is None else top_k,
             "arm": {"memory": self.memory},
             "filter": to_engram(self.filters if filters is None else filters),
             "context": self.context,
-            "as": self.asked if asked is None else asked,
+            "as": self.on_behalf_of if on_behalf_of is None else on_behalf_of,
         }
 
 
@@ -129,8 +131,8 @@ def mark_helpful(engram: Engram, documents: Iterable[Document], *, judge: str | 
     return kept.mark_helpful(engram, [document.meta for document in documents], judge=judge)
 
 
-def _documents(answer: QueryOut, asked: Sequence[str] | None) -> list[Document]:
+def _documents(answer: QueryOut, on_behalf_of: Sequence[str] | None) -> list[Document]:
     return [
         Document(id=passage.passage_id, content=kept.text_with_context(passage), meta=metadata, score=passage.score)
-        for passage, metadata in kept.documents(answer, asked)
+        for passage, metadata in kept.documents(answer, on_behalf_of)
     ]

@@ -41,7 +41,7 @@ class EngramFeedback(BaseCallbackHandler):
         self._said: FeedbackIn = {} if judge is None else {"judge": judge}
         self._remember = remember
         self._roots: OrderedDict[UUID, UUID] = OrderedDict()
-        self._asked: OrderedDict[UUID, dict[str, FeedbackIn]] = OrderedDict()
+        self._on_behalf_of: OrderedDict[UUID, dict[str, FeedbackIn]] = OrderedDict()
 
     def on_chain_start(
         self, serialized: Any, inputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **_: Any
@@ -57,14 +57,14 @@ class EngramFeedback(BaseCallbackHandler):
 
     def on_retriever_end(self, documents: Sequence[Document], *, run_id: UUID, **_: Any) -> None:
         """Note the queries that were asked."""
-        asked = self._asked.setdefault(self._roots.get(run_id, run_id), {})
+        on_behalf_of = self._on_behalf_of.setdefault(self._roots.get(run_id, run_id), {})
         for document in documents:
             found = document.metadata.get("engram")
             if found:
                 where = FeedbackIn(collection=found["collection"])
-                asked[found["query_id"]] = where | name_person(found.get("as"))
-        while len(self._asked) > self._remember:
-            self._asked.popitem(last=False)
+                on_behalf_of[found["query_id"]] = where | name_person(found.get("as"))
+        while len(self._on_behalf_of) > self._remember:
+            self._on_behalf_of.popitem(last=False)
 
     def queries(self, run_id: UUID) -> dict[str, str]:
         """Query -> its collection, of all that the run asked.
@@ -104,9 +104,9 @@ class EngramFeedback(BaseCallbackHandler):
 
     def _find(self, run_id: UUID) -> dict[str, FeedbackIn]:
         """Query -> its collection, and whom it was asked for, as verdicts name them."""
-        if run_id not in self._asked:
+        if run_id not in self._on_behalf_of:
             raise KeyError(f"run {run_id} asked nothing that is remembered here")
-        return self._asked[run_id]
+        return self._on_behalf_of[run_id]
 
     def _belongs(self, run_id: UUID, parent: UUID | None) -> None:
         self._roots[run_id] = run_id if parent is None else self._roots.get(parent, parent)

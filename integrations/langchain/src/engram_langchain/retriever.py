@@ -17,7 +17,7 @@ class EngramRetriever(BaseRetriever):
     """Finds documents by ``POST /query``, the best first.
 
     A document's id is the passage's, its metadata those of ``engram_client.documents``. ``invoke`` takes ``k`` and
-    ``asked`` too, for one question. Unknown arguments are errors.
+    ``on_behalf_of`` too, for one question. Unknown arguments are errors.
     """
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True)
@@ -34,7 +34,7 @@ class EngramRetriever(BaseRetriever):
     """Only passages whose metadata meet this: ``{"year": {"$gte": 1990}}``, see ``POST /query``."""
     context: dict[str, Any] | None = None
     """Adds what stands around each passage to its text: ``{"section": True}``, or ``{"before": 1, "after": 1}``."""
-    asked: list[str] | None = None
+    on_behalf_of: list[str] | None = None
     """Whom the retriever asks for, as ``user:ana`` and ``group:hr``; None: for the key."""
 
     def _get_relevant_documents(
@@ -43,9 +43,9 @@ class EngramRetriever(BaseRetriever):
         *,
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
-        asked: list[str] | None = None,
+        on_behalf_of: list[str] | None = None,
     ) -> list[Document]:
-        options = self._build_options(k, asked)
+        options = self._build_options(k, on_behalf_of)
         with Engram(self.url, collection=self.collection, key=self._key()) as engram:
             return _documents(engram.query(query, **options), options["as"])
 
@@ -55,27 +55,27 @@ class EngramRetriever(BaseRetriever):
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
-        asked: list[str] | None = None,
+        on_behalf_of: list[str] | None = None,
     ) -> list[Document]:
-        options = self._build_options(k, asked)
+        options = self._build_options(k, on_behalf_of)
         async with AsyncEngram(self.url, collection=self.collection, key=self._key()) as engram:
             return _documents(await engram.query(query, **options), options["as"])
 
-    def _build_options(self, k: int | None, asked: list[str] | None) -> QueryIn:
+    def _build_options(self, k: int | None, on_behalf_of: list[str] | None) -> QueryIn:
         return {
             "top_k": self.k if k is None else k,
             "arm": {"memory": self.memory},
             "filter": self.filter,
             "context": cast(ContextIn | None, self.context),
-            "as": self.asked if asked is None else asked,
+            "as": self.on_behalf_of if on_behalf_of is None else on_behalf_of,
         }
 
     def _key(self) -> str | None:
         return None if self.key is None else self.key.get_secret_value()
 
 
-def _documents(answer: QueryOut, asked: list[str] | None) -> list[Document]:
+def _documents(answer: QueryOut, on_behalf_of: list[str] | None) -> list[Document]:
     return [
         Document(text_with_context(passage), id=passage.passage_id, metadata=metadata)
-        for passage, metadata in documents(answer, asked)
+        for passage, metadata in documents(answer, on_behalf_of)
     ]

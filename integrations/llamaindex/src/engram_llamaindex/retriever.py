@@ -33,7 +33,7 @@ class EngramRetriever(BaseRetriever):
         memory: Literal["read", "off"] = "read",
         filters: MetadataFilters | Mapping[str, Any] | None = None,
         context: ContextIn | None = None,
-        asked: Sequence[str] | None = None,
+        on_behalf_of: Sequence[str] | None = None,
         callback_manager: CallbackManager | None = None,
         verbose: bool = False,
     ) -> None:
@@ -47,7 +47,7 @@ class EngramRetriever(BaseRetriever):
             filters: only passages whose metadata meet these, LlamaIndex's filters or Engram's own.
             context: adds what stands around each passage to its text: ``{"section": True}``, or
                 ``{"before": 1, "after": 1}``.
-            asked: whom the retriever asks for, as ``user:ana`` and ``group:hr``; None: for the key.
+            on_behalf_of: whom the retriever asks for, as ``user:ana`` and ``group:hr``; None: for the key.
             callback_manager, verbose: as for any retriever.
 
         Raises:
@@ -60,7 +60,7 @@ class EngramRetriever(BaseRetriever):
             "arm": {"memory": memory},
             "filter": to_engram(filters),
             "context": context,
-            "as": None if asked is None else list(asked),
+            "as": None if on_behalf_of is None else list(on_behalf_of),
         }
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -97,7 +97,7 @@ class PassageNode(TextNode):
         return hashlib.sha256(f"{self.node_id}\n{self.text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _nodes(answer: QueryOut, asked: Sequence[str] | None) -> list[NodeWithScore]:
+def _nodes(answer: QueryOut, on_behalf_of: Sequence[str] | None) -> list[NodeWithScore]:
     return [
         NodeWithScore(
             node=PassageNode(
@@ -109,5 +109,5 @@ def _nodes(answer: QueryOut, asked: Sequence[str] | None) -> list[NodeWithScore]
             ),
             score=passage.score,
         )
-        for passage, metadata in kept.documents(answer, asked)
+        for passage, metadata in kept.documents(answer, on_behalf_of)
     ]

@@ -34,9 +34,9 @@ def main() -> None:
         help="where callers reach the server, for the login; else http://127.0.0.1:PORT/mcp",
     )
     arguments = options.parse_args()
-    asked = arguments.asked or _read_readers(os.environ.get("ENGRAM_AS", ""))
+    on_behalf_of = arguments.on_behalf_of or _read_readers(os.environ.get("ENGRAM_AS", ""))
     if arguments.login is not None:
-        if arguments.http is None or asked is not None:
+        if arguments.http is None or on_behalf_of is not None:
             options.error("--login goes with --http, and not with --as or ENGRAM_AS: each caller asks alone")
         address = arguments.address or f"http://127.0.0.1:{arguments.http}/mcp"
         tools = server(connect_callers(arguments.url, arguments.collection), login=Login(arguments.login, address))
@@ -46,7 +46,7 @@ def main() -> None:
         tools.run("streamable-http", port=arguments.http, stateless_http=True, transport_security=open_to_names)
         return
     # The client reads ENGRAM_ACCESS_KEY: a key on the command line would stand in every list of processes.
-    tools = server(AsyncEngram(arguments.url, collection=arguments.collection), asked)
+    tools = server(AsyncEngram(arguments.url, collection=arguments.collection), on_behalf_of)
     if arguments.http is None:
         tools.run("stdio")
     else:

@@ -112,12 +112,14 @@ class StoredText(TypedDict):
     collection: str
 
 
-def server(engram: AsyncEngram, asked: Sequence[str] | None = None, login: Login | None = None) -> MCPServer[None]:
+def server(
+    engram: AsyncEngram, on_behalf_of: Sequence[str] | None = None, login: Login | None = None
+) -> MCPServer[None]:
     """The tools over a client, which stays the caller's to close: over HTTP it outlives one agent's session.
 
     Args:
-        asked: whom they ask for, as ``user:ana`` and ``group:hr``; None: for the client's key. For somebody there
-            is no ``why``, which does not go by the readers of passages.
+        on_behalf_of: whom they ask for, as ``user:ana`` and ``group:hr``; None: for the client's key. For somebody
+            there is no ``why``, which does not go by the readers of passages.
         login: over HTTP, where callers log in; ``engram`` is of ``connect_callers`` then.
     """
     mcp_server = MCPServer[None](
@@ -127,10 +129,10 @@ def server(engram: AsyncEngram, asked: Sequence[str] | None = None, login: Login
         auth=None if login is None else login.build_settings(),
         token_verifier=None if login is None else ServiceTokenVerifier(engram.url),
     )
-    tools = AgentTools(engram, asked, asks_as_caller=login is not None)
+    tools = AgentTools(engram, on_behalf_of, asks_as_caller=login is not None)
     for tool in (tools.ask, tools.judge, tools.remember, tools.search, tools.fetch):
         mcp_server.tool()(_report_errors(tool))
-    if asked is None:
+    if on_behalf_of is None:
         mcp_server.tool()(_report_errors(tools.why))
     return mcp_server
 
@@ -152,11 +154,11 @@ class AgentTools:
     """Tools of an agent; their descriptions and types are what it sees."""
 
     def __init__(
-        self, engram: AsyncEngram, asked: Sequence[str] | None = None, *, asks_as_caller: bool = False
+        self, engram: AsyncEngram, on_behalf_of: Sequence[str] | None = None, *, asks_as_caller: bool = False
     ) -> None:
         """``asks_as_caller``: whether ``engram`` asks for the logged-in caller of each tool."""
         self._engram = engram
-        self._asked = None if asked is None else sorted(asked)
+        self._on_behalf_of = None if on_behalf_of is None else sorted(on_behalf_of)
         self._asks_as_caller = asks_as_caller
 
     async def ask(
@@ -174,7 +176,7 @@ class AgentTools:
             "top_k": passages,
             "arm": {"memory": "off" if without_memory else "read"},
             "context": None if context == "none" else {"section": context == "section"},
-            "as": self._asked,
+            "as": self._on_behalf_of,
         }
         answer = await self._engram.query(question, **options)
         return {
@@ -205,7 +207,7 @@ class AgentTools:
         ] = False,
     ) -> VerdictEffect:
         """Say which sentences of an answer helped, so that the memory learns. Judge only what you have checked."""
-        verdict: FeedbackIn = {"rejected": [*(misled or [])], "wait": True, "as": self._asked}
+        verdict: FeedbackIn = {"rejected": [*(misled or [])], "wait": True, "as": self._on_behalf_of}
         if complete and not helped:
             verdict["none_helped"] = True
         else:
@@ -228,7 +230,7 @@ class AgentTools:
         ] = None,
     ) -> StoredText:
         """Keep a text, so that it is found from now on."""
-        readers = list_own_readers() if self._asks_as_caller else self._asked
+        readers = list_own_readers() if self._asks_as_caller else self._on_behalf_of
         kept = "\n".join([title or "", text, *(readers or ())])
         name = passage_id or hashlib.sha256(kept.encode()).hexdigest()[:32]
         passage: PassageIn = {"id": name, "title": title, "text": text}
@@ -252,7 +254,7 @@ class AgentTools:
     ) -> FoundDocuments:
         """Find documents about something; `fetch` reads one whole. A memory that is empty finds nothing."""
         try:
-            options: QueryIn = {"top_k": FOUND_PASSAGES, "as": self._asked}
+            options: QueryIn = {"top_k": FOUND_PASSAGES, "as": self._on_behalf_of}
             answer = await self._engram.query(query, **options)
         except NotFoundError:  # the collection is made by the first text that is remembered
             return {"results": [], "query_id": None}
@@ -273,7 +275,7 @@ class AgentTools:
     ) -> FetchedDocument:
         """Read one document whole."""
         query_id, passage_id = _parts(id)
-        passage = await self._engram.passage(passage_id, asked=self._asked)
+        passage = await self._engram.passage(passage_id, on_behalf_of=self._on_behalf_of)
         sentences = [{"sentence_id": one.sentence_id, "text": one.text} for one in passage.sentences]
         return {
             "id": id,

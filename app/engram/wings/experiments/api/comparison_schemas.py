@@ -8,10 +8,10 @@ from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.retrieval.schemas import QUESTION, ArmIn, TimingsOut
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
-    AskedFor,
     CollectionName,
     MetadataFilter,
     Model,
+    OnBehalfOf,
     Question,
     ResponseModel,
     Storable,
@@ -42,7 +42,7 @@ class CompareIn(Model):
 
     query: Question
     collection: CollectionName = DEFAULT_COLLECTION
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     top_k: Annotated[StrictInt, Field(ge=1, le=100), Whole] = Field(default=5, description="Passages of each arm.")
     max_hops: Annotated[StrictInt, Field(ge=1, le=10), Whole] | None = Field(
         default=None, description="As of POST /query: only where both arms have strategy 'graph'."

@@ -21,7 +21,7 @@ from engram.api.dependencies import (
     needs,
 )
 from engram.api.operations import operation
-from engram.api.schemas import MAX_ID, AskedForQuery, CollectionName
+from engram.api.schemas import MAX_ID, CollectionName, OnBehalfOfQuery
 from engram.composition.container import Application
 from engram.core.auth.access_keys import INGEST, JUDGE, LLM, MODERATE, QUERY, READ
 from engram.core.budget import Budget
@@ -145,9 +145,9 @@ def post_facts_search(sent: Posted[FactSearchIn], app: App) -> FactSearchOut:
 
 
 @router.get("/facts/{fact_id}", **operation("Read a fact", needs(READ, readers="bound"), 404))
-def get_fact(fact_id: FactId, app: App, scope: QueryScope, asked: AskedForQuery = None) -> FactDetail:
+def get_fact(fact_id: FactId, app: App, scope: QueryScope, on_behalf_of: OnBehalfOfQuery = None) -> FactDetail:
     """Show a fact, its sources, and everything that changed its belief, in order."""
-    with scope.act_as(asked) as acted:
+    with scope.act_as(on_behalf_of) as acted:
         return FactDetail.from_view(facts_of(app).show.fact(acted, fact_id))
 
 
@@ -163,10 +163,10 @@ def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App,
 
 @router.get("/entities/{entity_id}", **operation("Read an entity", needs(READ, readers="bound"), 404))
 def get_entity(
-    entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100, asked: AskedForQuery = None
+    entity_id: EntityId, app: App, scope: QueryScope, limit: Limit = 100, on_behalf_of: OnBehalfOfQuery = None
 ) -> FactEntityOut:
     """Show an entity, what was merged into it, and the facts around it, the surest first."""
-    with scope.act_as(asked) as acted:
+    with scope.act_as(on_behalf_of) as acted:
         return FactEntityOut.from_service(facts_of(app).show.entity(acted, entity_id, limit))
 
 
@@ -187,9 +187,11 @@ def post_split(entity_id: EntityId, sent: Posted[SplitIn], app: App) -> FactEnti
 
 
 @router.get("/predicates", **operation("List predicates", needs(READ, readers="bound"), 404))
-def get_predicates(app: App, scope: QueryScope, graph: Graph = None, asked: AskedForQuery = None) -> PredicatesOut:
+def get_predicates(
+    app: App, scope: QueryScope, graph: Graph = None, on_behalf_of: OnBehalfOfQuery = None
+) -> PredicatesOut:
     """List the functional predicates, declared or learned from counts."""
-    with scope.act_as(asked) as acted:
+    with scope.act_as(on_behalf_of) as acted:
         predicates = facts_of(app).show.predicates(acted, graph)
     return PredicatesOut(
         collection=scope.collection.name, predicates=[PredicateOut.model_validate(one) for one in predicates]

@@ -7,12 +7,12 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, model_valida
 
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
-    AskedFor,
     CollectionName,
     Flag,
     JudgeName,
     Model,
     Moment,
+    OnBehalfOf,
     Question,
     RowId,
     Text,
@@ -141,7 +141,7 @@ class ReviseIn(Model):
     model_config = ConfigDict(json_schema_extra={"examples": REVISIONS})
 
     collection: CollectionName = DEFAULT_COLLECTION
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     judge: JudgeName | None = Field(
         default=None, description="By default the access key's judge; another takes the scope `judge-as`."
     )
@@ -164,7 +164,7 @@ class FactSearchIn(Model):
     )
 
     collection: CollectionName = DEFAULT_COLLECTION
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     graph: GraphName = None
     query: Question | None = None
     entities: list[Name] = Field(default_factory=list, max_length=20, description="By their names.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from engram.api.retrieval.schemas import CitationOut
-from engram.api.schemas import AskedFor, CollectionName, Storable, TraceId, WarningOut
+from engram.api.schemas import CollectionName, OnBehalfOf, Storable, TraceId, WarningOut
 from engram.services.auth.scope import Scope
 from engram.services.question.passage_source import PassageSource
 from engram.services.question.query import Fallback, Query
@@ -73,7 +73,7 @@ class ChatIn(BaseModel):
     )
 
     model: CollectionName = Field(description="The collection that is asked.")
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     messages: list[ChatMessage] = Field(min_length=1, max_length=MAX_MESSAGES)
     stream: StrictBool = False
     min_sufficiency: Annotated[float, Field(ge=0, le=1, strict=True)] | Literal["auto"] | None = Field(

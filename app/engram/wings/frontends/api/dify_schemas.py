@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
-from engram.api.schemas import AskedFor, CollectionName, Storable, Text, WarningOut, Whole
+from engram.api.schemas import CollectionName, OnBehalfOf, Storable, Text, WarningOut, Whole
 from engram.core.text.conditions import Scalar
 from engram.core.text.filters import GREATEST_INTEGER, LEAST_INTEGER, read_filter
 from engram.services.auth.scope import Scope
@@ -187,7 +187,7 @@ class RetrievalIn(BaseModel):
     )
 
     knowledge_id: CollectionName = Field(description="The collection.")
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     query: Text = Field(description="Of one that is too long the beginning and the end are read.")
     retrieval_setting: RetrievalSettingIn
     metadata_condition: MetadataConditionIn | None = None

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictBool, StrictInt, Tag
 
 from engram.api.passage_source_schema import PassageSourceOut
-from engram.api.schemas import AskedFor, CollectionName, Question, Storable, Whole
+from engram.api.schemas import CollectionName, OnBehalfOf, Question, Storable, Whole
 from engram.services.auth.scope import Scope
 from engram.services.question.query import Query
 from engram.wings.frontends.services.reranking import RerankedTexts
@@ -52,7 +52,7 @@ class RerankIn(BaseModel):
     )
 
     model: CollectionName = Field(description="The collection by whose memory texts are ranked.")
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     query: Question
     documents: list[RerankDocument] = Field(min_length=1, max_length=MAX_DOCUMENTS)
     top_n: Annotated[StrictInt, Field(ge=1), Whole] | None = Field(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Protocol, Self, Union
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
 
-from engram.api.schemas import AskedFor, Question, Storable, Whole
+from engram.api.schemas import OnBehalfOf, Question, Storable, Whole
 from engram.core.text.filters import read_filter
 from engram.services.auth.scope import Scope
 from engram.services.question.answer import Answer
@@ -100,7 +100,7 @@ class SearchIn(BaseModel):
     query: Question | Annotated[list[Question], Field(min_length=1, max_length=MAX_QUESTIONS)] = Field(
         description="Several are asked as one question."
     )
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     max_num_results: Annotated[StrictInt, Field(ge=1, le=50), Whole] = 10
     filters: SearchFilter | None = None
     ranking_options: RankingOptionsIn | None = None

@@ -6,9 +6,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, St
 
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
-    AskedFor,
     CollectionName,
     Model,
+    OnBehalfOf,
     Question,
     ResponseModel,
     WarningOut,
@@ -40,7 +40,7 @@ class ExpandIn(Model):
 
     query: Question
     collection: CollectionName = DEFAULT_COLLECTION
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     methods: Annotated[
         list[Method],
         Field(min_length=1, max_length=10, json_schema_extra={"uniqueItems": True}),

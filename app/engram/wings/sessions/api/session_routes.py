@@ -22,7 +22,7 @@ from engram.api.dependencies import (
 )
 from engram.api.learning.routes import admit_judge, format_receipt
 from engram.api.operations import operation
-from engram.api.schemas import AskedForQuery
+from engram.api.schemas import OnBehalfOfQuery
 from engram.composition.container import Application
 from engram.core.auth.access_keys import JUDGE, QUERY
 from engram.services.auth.scope import LOCAL, Scope
@@ -107,10 +107,10 @@ def get_sessions(
     status: Annotated[Status | None, Query()] = None,
     before: Annotated[UUID | None, Query(description="A session: only those begun before it.")] = None,
     limit: Limit = 100,
-    asked: AskedForQuery = None,
+    on_behalf_of: OnBehalfOfQuery = None,
 ) -> SessionsOut:
     """List the collection's sessions, the latest first: your own, or with scope `audit` everybody's."""
-    with scope.act_as(asked) as acted:
+    with scope.act_as(on_behalf_of) as acted:
         sessions_page = sessions_of(app).sessions.page(acted, status, before, limit)
     return SessionsOut(
         collection=scope.collection.name,
@@ -120,9 +120,9 @@ def get_sessions(
 
 
 @router.get("/sessions/{session_id}", **operation("Read a session", needs(QUERY, readers="bound"), 404))
-def get_session(app: App, at: SessionAt, asked: AskedForQuery = None) -> SessionOut:
+def get_session(app: App, at: SessionAt, on_behalf_of: OnBehalfOfQuery = None) -> SessionOut:
     """Show a session: its pool with citations, its rounds, why it stopped and what it cost."""
-    with at.scope.act_as(asked) as scope:
+    with at.scope.act_as(on_behalf_of) as scope:
         return SessionOut.from_service(sessions_of(app).sessions.read(scope, at.id))
 
 
@@ -135,12 +135,12 @@ def get_events(
     app: App,
     at: SessionAt,
     last_event_id: Annotated[int, Header(ge=0, le=10_000, description="Rounds that you have seen.")] = 0,
-    asked: AskedForQuery = None,
+    on_behalf_of: OnBehalfOfQuery = None,
 ) -> StreamingResponse:
     """Stream a session's rounds as server-sent events until it ends."""
-    first = _look(app, at, asked, last_event_id)  # there is none: say so while it can be said
+    first = _look(app, at, on_behalf_of, last_event_id)  # there is none: say so while it can be said
     return StreamingResponse(
-        _events(app, at, asked, last_event_id, first),
+        _events(app, at, on_behalf_of, last_event_id, first),
         media_type="text/event-stream",
         headers={"cache-control": "no-store", "x-accel-buffering": "no"},
     )
@@ -223,9 +223,9 @@ def _judge_session(
 
 
 @router.delete("/sessions/{session_id}", **operation("Cancel a session", needs(QUERY, readers="bound"), 404))
-def delete_session(app: App, at: SessionAt, asked: AskedForQuery = None) -> SessionOut:
+def delete_session(app: App, at: SessionAt, on_behalf_of: OnBehalfOfQuery = None) -> SessionOut:
     """End a session. What its rounds found stays; a round that is in hand is not kept."""
-    with at.scope.act_as(asked) as scope:
+    with at.scope.act_as(on_behalf_of) as scope:
         return SessionOut.from_service(sessions_of(app).sessions.cancel(scope, at.id))
 
 
@@ -247,13 +247,15 @@ def _answer_session(
     )
 
 
-def _look(app: Application, at: ResourceAccess[UUID], asked: list[str] | None, after: int) -> SessionProgress:
-    with at.scope.act_as(asked) as scope:
+def _look(
+    app: Application, at: ResourceAccess[UUID], on_behalf_of: list[str] | None, after: int
+) -> SessionProgress:
+    with at.scope.act_as(on_behalf_of) as scope:
         return sessions_of(app).sessions.progress(scope, at.id, after)
 
 
 async def _events(
-    app: Application, at: ResourceAccess[UUID], asked: list[str] | None, after: int, first: SessionProgress
+    app: Application, at: ResourceAccess[UUID], on_behalf_of: list[str] | None, after: int, first: SessionProgress
 ) -> AsyncIterator[str]:
     """The stream: each poll is one short look, so that a stream holds neither a thread nor a connection."""
     progress, quiet = first, 0.0
@@ -262,7 +264,7 @@ async def _events(
             after, quiet = one.number, 0.0
             yield _event("round", RoundOut.from_service(one).model_dump_json(), one.number)
         if progress.status != "running":
-            ended = await run_in_threadpool(get_session, app, at, asked)
+            ended = await run_in_threadpool(get_session, app, at, on_behalf_of)
             yield _event("end", ended.model_dump_json(), after)
             return
         await asyncio.sleep(POLL_SECONDS)
@@ -270,7 +272,7 @@ async def _events(
         if quiet >= KEEP_ALIVE_SECONDS:
             quiet = 0.0
             yield ": nothing yet\n\n"
-        progress = await run_in_threadpool(_look, app, at, asked, after)
+        progress = await run_in_threadpool(_look, app, at, on_behalf_of, after)
 
 
 def _event(kind: str, data: str, number: int) -> str:

@@ -12,11 +12,11 @@ from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.retrieval.schemas import ArmIn
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
-    AskedFor,
     CollectionName,
     Flag,
     MetadataFilter,
     Model,
+    OnBehalfOf,
     Question,
     ResponseModel,
     Text,
@@ -93,7 +93,7 @@ class SessionIn(Model):
 
     question: Question
     collection: CollectionName = DEFAULT_COLLECTION
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     planner: PlannerName = Field(
         default="auto",
         description=(
@@ -163,7 +163,7 @@ class RoundIn(Model):
     collection: CollectionName | None = Field(
         default=None, description="The collection's name; absent: whichever holds the session."
     )
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
     question: Question | None = Field(
         default=None,
         description="A sub-question of yours; without one, and no evidence: what the planner would do.",
@@ -189,7 +189,7 @@ class SessionFeedbackIn(VerdictIn):
     collection: CollectionName | None = Field(
         default=None, description="The collection's name; absent: whichever holds the session."
     )
-    as_: AskedFor = None
+    as_: OnBehalfOf = None
 
 
 class SessionFeedbackOut(FeedbackOut):
