@@ -8,9 +8,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from engram.services.corpus.passage_drafts import PassageDraft
-from engram.storage.corpus import documents, removed_passages
+from engram.storage.corpus import documents, passages, removed_passages
 from engram.storage.corpus.passages import ReturningPassage, StoredSentence
-from engram.storage.corpus.removed_passages import PassageIdentity
 from engram.storage.database import Writer
 
 
@@ -22,13 +21,14 @@ def remember_removed(writer: Writer, collection_id: int, passage: int, sentences
     ids = [sentence.id for sentence in sentences]
     if not ids or not documents.find_taught(writer, collection_id, ids):
         return
-    identity = removed_passages.load_identity(writer, collection_id, passage)
+    stored = passages.load_by_id(writer, collection_id, [passage])[passage]
+    _, content_hash = passages.versions(writer, collection_id, [stored.external_id])[stored.external_id]
     revised = removed_passages.find_revised(writer, collection_id, ids)
     removed_passages.remember(
         writer,
         collection_id,
         passage,
-        _digest(identity, [sentence.text for sentence in sentences]),
+        _digest(stored.document or stored.external_id, content_hash, [one.text for one in sentences]),
         [None if one in revised else one for one in ids],
     )
 
@@ -39,17 +39,21 @@ def take_returning(
     """Find the removed passages that new ones are; external id -> what it was."""
     wanted: dict[bytes, str] = {}
     for draft in drafts:
-        identity = PassageIdentity(draft.document or draft.external_id, draft.content_hash)
-        digest = _digest(identity, [sentence.text for sentence in draft.sentences])
-        wanted.setdefault(digest, draft.external_id)
+        texts = [sentence.text for sentence in draft.sentences]
+        name = draft.document or draft.external_id
+        wanted.setdefault(_digest(name, draft.content_hash, texts), draft.external_id)
     found = removed_passages.take(writer, collection_id, wanted)
     return {wanted[digest]: passage for digest, passage in found.items()}
 
 
-def _digest(identity: PassageIdentity, sentences: Sequence[str]) -> bytes:
-    """SHA-256 of what a passage is made of; each part begins with its length."""
-    digest = hashlib.sha256(identity.content_hash)
-    for text in (identity.name, *sentences):
+def _digest(name: str, content_hash: bytes, sentences: Sequence[str]) -> bytes:
+    """SHA-256 of what a passage is made of; each text begins with its length.
+
+    Args:
+        name: source of its document; its external id, if it came by itself.
+    """
+    digest = hashlib.sha256(content_hash)
+    for text in (name, *sentences):
         encoded = text.encode()
         digest.update(len(encoded).to_bytes(8))
         digest.update(encoded)

@@ -1,37 +1,10 @@
 """Removed passages that verdicts taught something about: a digest, and the ids that one has again if it returns."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from engram.storage.corpus.passages import ReturningPassage
 from engram.storage.database import Writer
-from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
-
-
-@dataclass(frozen=True, slots=True)
-class PassageIdentity:
-    """What tells a passage from others, whatever its id is.
-
-    Attributes:
-        name: source of its document; its external id, if it came by itself.
-        content_hash: of title, text and language.
-    """
-
-    name: str
-    content_hash: bytes
-
-
-def load_identity(writer: Writer, collection_id: int, passage_id: int) -> PassageIdentity:
-    """Load what tells a passage from others."""
-    row = writer.row(
-        """
-        SELECT coalesce(d.source, p.external_id) AS name, p.content_hash
-        FROM passage p LEFT JOIN document d ON d.collection_id = p.collection_id AND d.id = p.document_id
-        WHERE p.collection_id = %(collection)s AND p.id = %(id)s
-        """,
-        {"collection": collection_id, "id": passage_id},
-    )
-    return PassageIdentity(row.name, row.content_hash)
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
 def find_revised(writer: Writer, collection_id: int, sentences: Collection[int]) -> set[int]:
@@ -64,10 +37,10 @@ def remember(
 def take(writer: Writer, collection_id: int, digests: Collection[bytes]) -> dict[bytes, ReturningPassage]:
     """Digest -> the removed passage, of those that are known, which are forgotten now."""
     rows = writer.rows(
-        f"""
-        DELETE FROM removed_passage removed USING {id_rows("digests", "bytea")}
-        WHERE removed.collection_id = wanted.collection_id AND removed.digest = wanted.id
-        RETURNING removed.digest, removed.passage_id, removed.text_since, removed.sentences
+        """
+        DELETE FROM removed_passage
+        WHERE collection_id = %(collection)s AND digest = ANY(%(digests)s::bytea[])
+        RETURNING digest, passage_id, text_since, sentences
         """,
         {"collection": collection_id, "digests": list(digests)},
     )
