@@ -211,7 +211,7 @@ class QuestionSpread:
     """
 
     units: QuestionUnits
-    others: Signals
+    other_pairs: Signals
     shares: ContrastShares
     scatter: WordingScatter
     weights: VoteWeights
@@ -234,7 +234,7 @@ class QuestionSpread:
         """
         return ComparedQuestions(
             ids,
-            compute_log_odds(pairs, self.others, self.shares),
+            compute_log_odds(pairs, self.other_pairs, self.shares),
             pairs,
             vote_nearness,
             self.shares.compute_log_ratios(pairs.contrasts).sum(axis=1),
@@ -244,22 +244,25 @@ class QuestionSpread:
         )
 
 
-def compute_log_odds(pairs: Signals, other_pairs: Signals, shares: ContrastShares) -> Floats:
+def compute_log_odds(
+    pairs: Signals, other_pairs: Signals, shares: ContrastShares, known: Flags | None = None
+) -> Floats:
     """Log odds that two questions have the same need, for each pair, (n,).
 
     Args:
-        other_pairs: signals between judged questions and the nearest one with other evidence.
+        other_pairs: signals between judged questions and the nearest one with other evidence, m of them.
         shares: of contrasts. The one in figures is part of the densities, others are independent of them.
+        known: which of the others each pair is compared with, (n, m); None: with all.
     """
     differ = pairs.contrasts[:, FIGURES]
     same_density = np.where(differ, shares.same[FIGURES], 1.0 - shares.same[FIGURES]) / MAX_NEARNESS
-    other = _compute_other_density(pairs, other_pairs)
+    other = _compute_other_density(pairs, other_pairs, known)
     beside = shares.compute_log_ratios(pairs.contrasts)[:, FIGURES + 1 :].sum(axis=1)
     prior = np.log(SAME_NEED_SHARE) - np.log1p(-SAME_NEED_SHARE)
     return np.asarray(prior + np.log(same_density) - np.log(np.maximum(other, SMALLEST_DENSITY)) + beside)
 
 
-def _compute_other_density(pairs: Signals, other_pairs: Signals) -> Floats:
+def _compute_other_density(pairs: Signals, other_pairs: Signals, known: Flags | None) -> Floats:
     """f0 of each pair, (n,). A pair that is less near than others are on average counts as near as these."""
     count = len(other_pairs.nearness)
     (mean, deviation), (own_mean, own_deviation) = PRIOR_NEARNESS, CROSS_LANGUAGE_NEARNESS
@@ -283,15 +286,18 @@ def _compute_other_density(pairs: Signals, other_pairs: Signals) -> Floats:
         )
         * np.where(differ[:, None] == others_differ, 1.0 - FIGURES_MISMATCH_WEIGHT, FIGURES_MISMATCH_WEIGHT)
     )
-    return np.asarray((PRIOR_PAIRS * imagined + own.sum(axis=1)) / (PRIOR_PAIRS + count))
+    if known is None:
+        return np.asarray((PRIOR_PAIRS * imagined + own.sum(axis=1)) / (PRIOR_PAIRS + count))
+    return np.asarray((PRIOR_PAIRS * imagined + (own * known).sum(axis=1)) / (PRIOR_PAIRS + known.sum(axis=1)))
 
 
 def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
     """Measure what a collection's judged questions show of each other.
 
     Of each question of the sample, the nearest one with other evidence and the nearest one with common evidence
-    are compared. Pairs with common evidence teach the scatter of wordings. Then each question is left out, and its
-    neighbours vote (``neighbour_vote``). A question without evidence takes no part.
+    are compared. Pairs with common evidence teach the scatter of wordings. Then each question is left out, also of
+    the pairs that it is compared with, and its neighbours vote (``neighbour_vote``). A question without evidence
+    takes no part.
     """
     pairs = [
         (place, row, judged.evidence[row], judged.evidence[neighbour])
@@ -307,7 +313,10 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
     )
     other_pairs = judged.signals.select(apart)
     shares = measure_contrasts(judged.signals.contrasts[alike], other_pairs.contrasts)
-    log_odds = compute_log_odds(judged.signals, other_pairs, shares)
+    known = np.ones((len(judged.rows), len(apart)), dtype=np.bool_)
+    for questions in (judged.rows[apart], judged.neighbours[apart]):
+        known &= judged.rows[:, None] != questions
+    log_odds = compute_log_odds(judged.signals, other_pairs, shares, known)
     log_ratios = shares.compute_log_ratios(judged.signals.contrasts).sum(axis=1)
     differences = WordingDifferences(
         judged.vectors.astype(np.float64).reshape(len(judged.evidence), len(units.centre)) - units.centre,

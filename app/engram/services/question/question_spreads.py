@@ -159,7 +159,7 @@ class ComparableQuestions:
             ),
             np.array([compare_marks(own.marks, self.read[other].marks) for other in places]),
         )
-        log_odds = same_need.compute_log_odds(signals, self.spread.others, self.spread.shares)
+        log_odds = same_need.compute_log_odds(signals, self.spread.other_pairs, self.spread.shares)
         return np.where(identical, 1.0, sigmoid(log_odds))
 
 
