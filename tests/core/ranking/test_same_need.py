@@ -122,20 +122,29 @@ def test_others_are_the_nearest_questions_with_other_evidence() -> None:
     judged = judge([{1, 9}, {2, 9}, {3}], {(0, 1): 8.0, (0, 2): 5.0, (1, 0): 8.0, (1, 2): 4.0, (2, 0): 5.0})
     spread = same_need.measure_spread(UNITS, judged)
 
-    assert spread.others.nearness.tolist() == [5.0, 4.0, 5.0]
-    assert spread.others.contrasts[:, same_need.FIGURES].all()
+    assert spread.other_pairs.nearness.tolist() == [5.0, 4.0, 5.0]
+    assert spread.other_pairs.contrasts[:, same_need.FIGURES].all()
     assert spread.shares.pairs == (2, 3)
     assert spread.shares.same[0] == pytest.approx((20 * 0.03 + 2) / 22)
     assert spread.weights.questions == 3
     assert spread.evidence_count == pytest.approx((20 * 5 + 2 + 2) / 22)
 
 
+def test_a_question_that_is_left_out_is_compared_with_no_pair_of_its_own() -> None:
+    others = signal([7.0, 7.0], [0.5, 0.5])
+    odds = same_need.compute_log_odds(pair(7.0, 0.5), others, UNLEARNED)
+    left_out = same_need.compute_log_odds(pair(7.0, 0.5), others, UNLEARNED, np.array([[False, False]]))
+
+    assert left_out == same_need.compute_log_odds(pair(7.0, 0.5), NO_OTHERS, UNLEARNED)
+    assert left_out > odds
+
+
 def test_questions_without_evidence_take_no_part() -> None:
     judged = judge([set(), {1}, {2}], {(0, 1): 8.0, (1, 0): 8.0, (1, 2): 5.0})
 
-    assert same_need.measure_spread(UNITS, judged).others.nearness.tolist() == [5.0]
+    assert same_need.measure_spread(UNITS, judged).other_pairs.nearness.tolist() == [5.0]
     nothing = same_need.measure_spread(UNITS, judge([], {}))
-    assert (len(nothing.others.nearness), nothing.weights.questions) == (0, 0)
+    assert (len(nothing.other_pairs.nearness), nothing.weights.questions) == (0, 0)
 
 
 def test_words_are_compared_by_their_rarity() -> None:
