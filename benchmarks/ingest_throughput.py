@@ -30,7 +30,6 @@ from engram.services.corpus.graph_builder import IndexService
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_kinds import INGEST
 from engram.services.jobs.job_runner import Runner
-from engram.services.revocation.revocation_service import replay_memories
 from query_cost import Backends
 
 NAMED_ENTITIES = """
@@ -99,7 +98,6 @@ def ingest(
         app.models.language,
         app.corpus.kinds,
         batch_size=corpus_services.BATCH_SIZE,
-        replay_memories=replay_memories,
         observers=app.hooks.passage_observers,
     )
     runner = Runner(app.database, {INGEST: index}, lease_seconds=LEASE_SECONDS)
