@@ -79,7 +79,7 @@ def test_a_collection_is_verified(
     assert (clean.returncode, clean.stderr) == (0, "")
     first, *tables = clean.stdout.splitlines()
     assert first == f"{curie}: follows from the log"
-    assert re.fullmatch(r"     sentence_memory +\d+  [0-9a-f]{16}", tables[0])
+    assert re.fullmatch(r"     question +\d+  [0-9a-f]{16}", tables[0])
     assert re.fullmatch(r"checked [1-9]\d* rows of 1 collection in database \w+ at /.*/run", tables[-1])
 
     with application.database.write() as writer:

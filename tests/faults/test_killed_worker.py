@@ -19,10 +19,14 @@ BATCH = 8
 # Two batches are through, or half through, when it dies.
 STEPS = {
     "before the locks": ("engram.storage.corpus.collections:lock_learning", "before", "2"),
-    "with questions and sentences locked": ("engram.wings.published.storage.sentence_memories:lock", "after", "2"),
+    "with sentences locked": (
+        "engram.storage.learning.question_supports:hold_sentences",
+        "after",
+        "2",
+    ),
     "memories written": ("engram.wings.published.storage.sentence_memories:store", "after", "2"),
     "supports written": ("engram.storage.learning.question_supports:store_supports", "after", "2"),
-    "audit written": ("engram.storage.feedback_log.audit_rows:record", "after", "2"),
+    "audit written": ("engram.storage.feedback_log.audit_rows:record", "after", "3"),
     "credits written": ("engram.wings.published.storage.key_credits:add_evidence", "after", "2"),
     "expansion memories written": ("engram.wings.published.storage.key_credits:refresh_memory", "after", "2"),
     "weights added": ("engram.storage.learning.learned_weights:add", "after", "2"),

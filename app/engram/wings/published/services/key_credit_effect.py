@@ -11,6 +11,7 @@ from engram.storage.database import Writer
 from engram.telemetry.stages import stage
 from engram.wings.published.services.attribution import Attribution, Units
 from engram.wings.published.services.key_evolution import KeyEvolutionService
+from engram.wings.published.storage import evolved_keys
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +36,17 @@ class KeyCreditEffect:
             EmbeddingSpaceMismatchError: there are new expansions, and its vectors are of another encoder.
         """
         prepared = self.attribution().prepare(collection_id, events)
+        if not prepared.is_taught:
+            return _PassedVerdicts()
         return _CreditedUnits(self, prepared.units, prepared.space) if prepared.units else BatchEffect()
+
+
+class _PassedVerdicts(BatchEffect):
+    """Verdicts that teach no key, because the collection said so when they were prepared."""
+
+    def record(self, writer: Writer, batch: VerdictBatch) -> None:
+        """Note that there is something to credit, also if the collection learns again by now."""
+        evolved_keys.note_behind(writer, batch.collection.id)
 
 
 class _CreditedUnits(BatchEffect):
