@@ -121,10 +121,11 @@ def test_leaving_a_denial_out_is_what_revoking_it_does(application: Application,
     _, untouched = ask_with_trace(application, curie)
     assert untouched.sufficiency is not None
     assert untouched.sufficiency.judgements == []
-    judge(application, curie, rating="up", judge="dora")
+    confirmation = judge(application, curie, rating="up", judge="dora")
     _, confirmed = ask_with_trace(application, curie)
     assert confirmed.sufficiency is not None
     assert confirmed.sufficiency.judgements == [], "a confirmation alone takes no denial back"
+    revoke(application, curie, confirmation)
     denied = [judge(application, curie, rating="down", reason="missing", judge=name) for name in ("ana", "ben")]
     for event in denied:
         _, before = ask_with_trace(application, curie)

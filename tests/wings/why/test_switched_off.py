@@ -44,8 +44,8 @@ def test_an_answer_is_the_same_and_its_trace_names_no_verdict(
     explained, plain = ask(http, curie), ask(TestClient(create_app(without_why)), curie)
     assert explained["trace"]["sufficiency"]["influences"]
     assert any(row["influences"] for hop in explained["trace"]["hops"] for row in hop["sentences"])
-    explained["trace"]["passages"] = None
-    explained["trace"]["sufficiency"] |= CAUSES
+    explained["trace"] |= {"passages": None, "rejected": None}
+    explained["trace"]["sufficiency"] |= CAUSES | {"judgements": []}
     for hop in explained["trace"]["hops"]:
         hop["sentences"] = [row | CAUSES for row in hop["sentences"]]
     for name in ("query_id", "timings"):
