@@ -88,8 +88,8 @@ def test_verdict_is_measured_with_gains_and_perplexities(
     assert changes
     assert count_increase("engram_verdicts_total", outcome="applied") == 2
     assert count_increase("engram_verdicts_total", outcome="contested") == 1
-    assert count_increase("engram_gain_count", channel="task") == 2 * len(ids)
-    assert count_increase("engram_perplexity_sum", channel="task") > 0
+    assert count_increase("engram_gain_count", channel="recall") == 2 * len(ids)
+    assert count_increase("engram_perplexity_sum", channel="recall") > 0
     assert count_increase("engram_verdict_seconds_count") == 2
 
 

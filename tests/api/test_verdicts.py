@@ -50,7 +50,7 @@ def test_naming_a_sentence_twice_counts_once(judge: Any, born: int) -> None:
     response = judge(supporting=[born, born, BORN, {"sentence_id": born}], missed=[born])
     assert response.status_code == 200, response.text
     changes = response.json()["changes"]
-    assert sorted(change["channel"] for change in changes) == ["recall", "task"]
+    assert [change["channel"] for change in changes].count("recall") == 1
     assert {change["sentence_id"] for change in changes} == {born}
 
 

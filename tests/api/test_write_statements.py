@@ -157,7 +157,7 @@ class TestABatchOfVerdicts:
 
 PLANNED = 1 + 1 + 3 + 2 + 1
 """A claim, the documents of the job, the lines of the first batch, what is stored of them, the next lines: none."""
-INGEST_STATEMENTS = 26
+INGEST_STATEMENTS = 27
 MEASURED = 5
 """The sample of titles and the latest queries, which tell the kind of the corpus; two locks, and its record."""
 FIRST_MEASURED = 5

@@ -193,10 +193,10 @@ class TestVerdict:
         detail = self.apply_verdict(application, doubled, answer, **said)
         assert detail.event.verdict.supports == (own[0],)
         assert detail.event.verdict.missed == ()
-        task = {change.sentence_id: change.target for change in detail.changes if change.channel == "task"}
-        assert task[own[0]] == 1
+        judged = {change.sentence_id: change.target for change in detail.changes if change.channel == "recall"}
+        assert judged[own[0]] == 1
         # The other sentence of the passage is judged as if it had been named by its own id.
-        assert not set(task) & set(other)
+        assert not set(judged) & set(other)
 
     def test_both_ids_teach_the_same(self, application: Application, ingest: Ingest, doubled: str) -> None:
         learned = []

@@ -134,7 +134,7 @@ class TestWithheldPassages:
         missed = list(state.sentences(application, curie, "vistula").values())
         receipt = state.judge(application, curie, answer.query_id, missed=missed, wait=True)
         assert receipt.event.status == "applied"
-        assert [row["target"] for row in state.rows(application, curie, "memory_audit")] == [1, 1]
+        assert {row["target"] for row in state.rows(application, curie, "memory_audit")} == {1}
         assert state.load_weights(application, curie, model="sufficiency") is None
 
     def test_answer_shows_the_level_that_engram_chose(self, http: TestClient, curie: str) -> None:

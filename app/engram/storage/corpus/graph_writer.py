@@ -70,12 +70,13 @@ def insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Sen
 def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[SentenceRow]) -> list[int]:
     rows = writer.rows(
         f"""
-        WITH numbered AS (
-            SELECT coalesce(row.known_id, nextval(pg_get_serial_sequence('sentence', 'id'))) AS id, row.*
-            FROM unnest(
+        WITH drawn AS (
+            SELECT nextval(pg_get_serial_sequence('sentence', 'id')) AS new_id, row.* FROM unnest(
                 %(ids)s::bigint[], %(passages)s::bigint[], %(positions)s::int[], %(texts)s::text[],
                 %(times)s::text[], %(embeddings)s::vector[]
             ) WITH ORDINALITY AS row(known_id, passage_id, position, text, time, embedding, n)
+        ), numbered AS (
+            SELECT coalesce(known_id, new_id) AS id, drawn.* FROM drawn
         ), inserted AS (
             INSERT INTO sentence (collection_id, id, passage_id, position, text, time_expression_id, embedding,
                                   reader_set_id)

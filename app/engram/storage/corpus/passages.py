@@ -244,17 +244,19 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
     """Write passages by external id; external id -> passage."""
     rows = writer.rows(
         """
+        WITH numbered AS (
+            SELECT nextval(pg_get_serial_sequence('passage', 'id')) AS new_id, now() AS moment, row.* FROM unnest(
+                %(ids)s::bigint[], %(text_since)s::timestamptz[], %(external_ids)s::text[], %(titles)s::text[],
+                %(texts)s::text[], %(languages)s::text[], %(metadata)s::jsonb[], %(hashes)s::bytea[],
+                %(embeddings)s::vector[], %(documents)s::bigint[]
+            ) AS row(known_id, text_since, external_id, title, text, language, metadata, content_hash, embedding,
+                     document_id)
+        )
         INSERT INTO passage (collection_id, id, text_since, external_id, title, text, language, metadata,
                              content_hash, embedding, document_id, updated_at)
-        SELECT %(collection)s, coalesce(row.known_id, nextval(pg_get_serial_sequence('passage', 'id'))),
-               coalesce(row.text_since, now()), row.external_id, row.title, row.text, row.language, row.metadata,
-               row.content_hash, row.embedding, row.document_id, now()
-        FROM unnest(
-            %(ids)s::bigint[], %(text_since)s::timestamptz[], %(external_ids)s::text[], %(titles)s::text[],
-            %(texts)s::text[], %(languages)s::text[], %(metadata)s::jsonb[], %(hashes)s::bytea[],
-            %(embeddings)s::vector[], %(documents)s::bigint[]
-        ) AS row(known_id, text_since, external_id, title, text, language, metadata, content_hash, embedding,
-                 document_id)
+        SELECT %(collection)s, coalesce(n.known_id, n.new_id), coalesce(n.text_since, n.moment), n.external_id,
+               n.title, n.text, n.language, n.metadata, n.content_hash, n.embedding, n.document_id, n.moment
+        FROM numbered n
         ON CONFLICT (collection_id, external_id) DO UPDATE SET
             title = excluded.title, text = excluded.text, language = excluded.language,
             metadata = excluded.metadata, content_hash = excluded.content_hash, embedding = excluded.embedding,
