@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.state_rows import MemoryRows, SupportRows
-from engram.core.filter.states import AUDITED, RECALL, SentenceMemory
+from engram.core.filter.states import AUDITED, RECALL, JudgedText, SentenceMemory
 from engram_evaluation.learning_rules import PartialMemoryRule, PartialRule, WithoutValidation
 from tests.support.applied_rules import MovedStates, apply_rules
 from tests.support.logs import BASES, Verdict, bits, logs
@@ -56,15 +56,16 @@ def test_a_frozen_channel_stays(log: list[Verdict], channel: str) -> None:
 @some
 @given(logs(), st.sampled_from([0.05, 0.3]))
 def test_a_fixed_gain_ignores_perplexity_where_no_cap_holds_it(log: list[Verdict], gain: float) -> None:
-    examined = {
+    weights = {
         (verdict.event.id, sentence): verdict.examined.get(sentence, 1.0)
+        * verdict.texts.get(sentence, JudgedText()).likeness
         for verdict in log
         for sentence in verdict.targets
     }
     for row in apply_partial(log, set(), gain).audit:
-        seen = examined[row.event_id, row.sentence_id]
+        weight = weights[row.event_id, row.sentence_id]
         if not row.capped:
-            assert row.gain == pytest.approx(gain / (gain + (1.0 - gain) / seen))
+            assert row.gain == pytest.approx(gain / (gain + (1.0 - gain) / weight))
 
 
 def test_expansions_count_without_any_success() -> None:

@@ -56,7 +56,7 @@ def test_to_dict_names_the_type_and_all_arguments_and_from_dict_reads_them() -> 
             "memory": "off",
             "filters": {"topic": "space"},
             "context": {"section": True},
-            "asked": ["user:ana"],
+            "on_behalf_of": ["user:ana"],
         },
     }
     assert EngramRetriever.from_dict(stored).to_dict() == made.to_dict()

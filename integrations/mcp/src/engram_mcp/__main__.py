@@ -17,7 +17,7 @@ def main() -> None:
     options.add_argument("--collection", default=os.environ.get("ENGRAM_COLLECTION", "default"))
     options.add_argument(
         "--as",
-        dest="asked",
+        dest="on_behalf_of",
         metavar="READER",
         action="append",
         help="whom the server asks for, as user:ana or group:hr; repeatable; else ENGRAM_AS, with commas",
