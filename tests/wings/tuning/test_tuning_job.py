@@ -288,7 +288,7 @@ def test_one_failing_collection_keeps_no_other_from_its_withdrawal(
 
     monkeypatch.setattr(tuning_generations, "find_exposed", fail_once)
     with capture_logs() as logged:
-        application.list_wing_sweeps()["tuning"](lambda: False)
+        tuning_of(application).tuning.withdraw_exposed(lambda: False)
     assert [entry["collection"] for entry in logged if entry["log_level"] == "error"] == [first]
     assert asked.index(failed) < asked.index(scope.collection.id)
     assert find_serving(application, scope) == 0

@@ -21,8 +21,9 @@ from tests.wings.why.test_verdict_influence import (
 
 
 def judge(application: Application, name: str, text: str = QUESTION, **verdict: Any) -> int:
-    """Judge an answer to the question, and return the event."""
+    """Judge an answer to the question, and return the event. No other test has heard of the judge."""
     answer, _ = ask_with_trace(application, name, text)
+    verdict["judge"] = f"{verdict.get('judge', 'ana')}-{name}"
     return state.judge(application, name, answer.query_id, wait=True, **verdict).event.id
 
 

@@ -5,7 +5,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol, Self, Union
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    Tag,
+    model_validator,
+)
 
 from engram.api.schemas import OnBehalfOf, Question, Storable, Whole
 from engram.core.text.filters import read_filter
@@ -80,6 +90,18 @@ class RankingOptionsIn(BaseModel):
     )
 
 
+def _question_form(query: Any) -> str:
+    return "list" if isinstance(query, list) else "text"
+
+
+# The form is chosen first, so that a refused question is named by its own error alone.
+Questions = Annotated[
+    Annotated[Question, Tag("text")]
+    | Annotated[list[Question], Field(min_length=1, max_length=MAX_QUESTIONS), Tag("list")],
+    Discriminator(_question_form),
+]
+
+
 class SearchIn(BaseModel):
     """A search in a collection. Fields that Engram has no use for are ignored, `rewrite_query` among them."""
 
@@ -97,9 +119,7 @@ class SearchIn(BaseModel):
         },
     )
 
-    query: Question | Annotated[list[Question], Field(min_length=1, max_length=MAX_QUESTIONS)] = Field(
-        description="Several are asked as one question."
-    )
+    query: Questions = Field(description="Several are asked as one question.")
     as_: OnBehalfOf = None
     max_num_results: Annotated[StrictInt, Field(ge=1, le=50), Whole] = 10
     filters: SearchFilter | None = None
