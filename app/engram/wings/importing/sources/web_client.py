@@ -41,8 +41,8 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a website answered.
+class WebResponse:
+    """The response of a website.
 
     Attributes:
         url: of the last redirect.
@@ -110,7 +110,7 @@ class WebClient:
         """Return the sitemaps that robots.txt names, else the usual one."""
         return list(self._robots.sitemaps) or [urljoin(self._address, "/sitemap.xml")]
 
-    def get(self, url: str, most_bytes: int, headers: Mapping[str, str] | None = None) -> Answer:
+    def get(self, url: str, most_bytes: int, headers: Mapping[str, str] | None = None) -> WebResponse:
         """Ask for a URL and follow redirects within the website.
 
         Raises:
@@ -127,7 +127,7 @@ class WebClient:
                 raise OSError(f"leads to a page that robots.txt forbids: {url}")
         raise OSError(f"has more than {REDIRECTS} redirects")
 
-    def _ask(self, url: str, most_bytes: int, headers: Mapping[str, str]) -> Answer:
+    def _ask(self, url: str, most_bytes: int, headers: Mapping[str, str]) -> WebResponse:
         if self._is_busy:
             raise OSError("not asked for, as the website asked to wait")
         if self._failures >= FAILURES:
@@ -143,7 +143,7 @@ class WebClient:
         finally:
             self._next_time = time.monotonic() + self._find_delay()
         self._is_busy = response.status_code in _BUSY
-        return Answer(url, response.status_code, response.headers, data)
+        return WebResponse(url, response.status_code, response.headers, data)
 
     def _receive(self, response: httpx.Response, most_bytes: int) -> bytes:
         data = bytearray()

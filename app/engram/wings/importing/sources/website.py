@@ -13,7 +13,7 @@ from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.reader_rules import ReaderRules
 from engram.wings.importing.sources.page_list import PageList, list_pages
 from engram.wings.importing.sources.source import FileContent, ListKnown, Source
-from engram.wings.importing.sources.web_client import Answer, WebClient
+from engram.wings.importing.sources.web_client import WebClient, WebResponse
 
 PAGE_BYTES = 32 << 20
 DIGEST_CHARACTERS = 128
@@ -160,7 +160,7 @@ class Website(Source):
         return _Page(answer.url, _find_version(url, answer), kind, stored)
 
 
-def _find_version(url: str, answer: Answer) -> str:
+def _find_version(url: str, answer: WebResponse) -> str:
     """ETag or time with a hash of the URL, since pages share times; else the hash of the content."""
     suffix = f" {_hash_url(url)}"
     for version in (
