@@ -14,11 +14,9 @@ from typing import Any
 from uuid import uuid4
 
 import asyncssh
-import boto3
 import fsspec
 import pytest
 from cheroot import wsgi
-from moto.server import ThreadedMotoServer
 from wsgidav.wsgidav_app import WsgiDAVApp
 
 from engram.composition.container import Application
@@ -27,6 +25,7 @@ from engram.wings.importing.sources.file_system import FileSystem
 from tests.support import state
 from tests.support.command import Cli
 from tests.support.processes import eventually
+from tests.support.s3_server import open_bucket
 from tests.wings.importing.test_learning_follows import assert_sound, passages, taught, teach
 
 FILES = int(os.environ.get("ENGRAM_EVALUATION_SYNC_FILES", "30"))
@@ -56,32 +55,21 @@ class Store:
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    environment = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    made = boto3.resource("s3").create_bucket(Bucket=f"b{uuid4().hex[:8]}")
+def bucket() -> Iterator[Store]:
+    with open_bucket() as opened:
+        bucket = opened.bucket
 
-    def rename(before: str, after: str) -> None:
-        made.Object(f"docs/{after}").copy_from(CopySource=f"{made.name}/docs/{before}")
-        made.Object(f"docs/{before}").delete()
+        def rename(before: str, after: str) -> None:
+            bucket.Object(f"docs/{after}").copy_from(CopySource=f"{bucket.name}/docs/{before}")
+            bucket.Object(f"docs/{before}").delete()
 
-    yield Store(
-        f"s3://{made.name}/docs",
-        lambda path, text: made.put_object(Key=f"docs/{path}", Body=text.encode()) and None,
-        rename,
-        lambda path: made.Object(f"docs/{path}").delete() and None,
-        environment,
-    )
-    server.stop()
+        yield Store(
+            f"s3://{bucket.name}/docs",
+            lambda path, text: bucket.put_object(Key=f"docs/{path}", Body=text.encode()) and None,
+            rename,
+            lambda path: bucket.Object(f"docs/{path}").delete() and None,
+            dict(opened.environment),
+        )
 
 
 @pytest.fixture
@@ -212,6 +200,28 @@ def change(store: Store) -> tuple[list[str], list[str], list[str]]:
     return changed, renamed, deleted
 
 
+def kill_runs(cli: Cli, *command: str, output: Path, seed: int) -> None:
+    """Run a command again and again, and kill it each time at a random moment."""
+    moments = random.Random(seed)
+    with output.open("wb") as stream:
+        for _ in range(KILLS):
+            running = cli.begin(*command, output=stream)
+            time.sleep(moments.uniform(0, SLOWEST_KILL_SECONDS))
+            running.kill()
+            running.wait(10)
+
+
+def wait_for_jobs(application: Application, collection: str) -> None:
+    eventually(lambda: all(row["finished_at"] for row in state.rows(application, collection, "job")), "idle")
+
+
+def assert_equal(application: Application, collection: str, fresh: str) -> None:
+    """Check that a collection has what one has that was filled at once, and is sound."""
+    assert documents(application, collection) == documents(application, fresh)
+    assert passages(application, collection).items() == passages(application, fresh).items()
+    assert_sound(application, collection)
+
+
 def documents(application: Application, collection: str) -> dict[str, tuple[str, str]]:
     rows = state.rows(application, collection, "document")
     return {row["source"]: (row["folder"], row["digest"]) for row in rows}
@@ -248,23 +258,14 @@ def test_a_killed_run_is_completed_by_the_next(
 ) -> None:
     sync(cli, store, collection)
     change(store)
-    moments = random.Random(5)
-    environment = os.environ | store.environment
-    with pytest.MonkeyPatch.context() as patched, (tmp_path / "killed").open("wb") as output:
-        for key, value in environment.items():
+    with pytest.MonkeyPatch.context() as patched:
+        for key, value in store.environment.items():
             patched.setenv(key, value)
-        for _ in range(KILLS):
-            running = cli.begin("sync", store.address, "-c", collection, output=output)
-            time.sleep(moments.uniform(0, SLOWEST_KILL_SECONDS))
-            running.kill()
-            running.wait(10)
-    eventually(lambda: all(row["finished_at"] for row in state.rows(application, collection, "job")), "idle")
+        kill_runs(cli, "sync", store.address, "-c", collection, output=tmp_path / "killed", seed=5)
+    wait_for_jobs(application, collection)
     sync(cli, store, collection)
-    fresh = f"{collection}-fresh"
-    sync(cli, store, fresh)
-    assert documents(application, collection) == documents(application, fresh)
-    assert passages(application, collection).items() == passages(application, fresh).items()
-    assert_sound(application, collection)
+    sync(cli, store, f"{collection}-fresh")
+    assert_equal(application, collection, f"{collection}-fresh")
 
 
 @pytest.mark.usefixtures("working")

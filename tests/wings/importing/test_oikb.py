@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import boto3
 import httpx
 import pytest
-from moto.server import ThreadedMotoServer
 from oikb.client import OikbClient
 from oikb.connectors import BaseConnector
 from oikb.connectors.filesystem import FilesystemConnector
@@ -36,6 +34,7 @@ from tests.conftest import Ingest
 from tests.support import state
 from tests.support.live_server import LiveServer
 from tests.support.processes import eventually
+from tests.support.s3_server import open_bucket
 from tests.support.strict_client import TestClient
 from tests.wings.importing.test_learning_follows import assert_sound, passages, taught, teach
 
@@ -408,33 +407,21 @@ def test_a_directory_is_named_before_files_are_put_there(
 
 
 @pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def bucket() -> Iterator[Any]:
     """A bucket of S3 with three objects."""
-    server = ThreadedMotoServer(port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    settings = {
-        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        "AWS_ACCESS_KEY_ID": "none",
-        "AWS_SECRET_ACCESS_KEY": "none",
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
-    made = boto3.resource("s3").create_bucket(Bucket="handbook")
-    for name, text in FILES.items():
-        made.put_object(Key=f"docs/{name}", Body=text.encode())
-    yield made
-    server.stop()
+    with open_bucket() as opened:
+        for name, text in FILES.items():
+            opened.bucket.put_object(Key=f"docs/{name}", Body=text.encode())
+        yield opened.bucket
 
 
 def test_s3(application: Application, client: OikbClient, collection: str, bucket: Any) -> None:
-    assert counts(sync(application, client, S3Connector("handbook", "docs"), collection)) == (3, 0, 0, 0)
+    assert counts(sync(application, client, S3Connector(bucket.name, "docs"), collection)) == (3, 0, 0, 0)
     teach(application, collection, "Take the train to Basel.")
     bucket.put_object(Key="docs/rail/trains.md", Body=FILES["travel/trains.md"].encode())
     bucket.Object("docs/travel/trains.md").delete()
     bucket.put_object(Key="docs/food.txt", Body=b"Lunch is at one.\n")
-    assert counts(sync(application, client, S3Connector("handbook", "docs"), collection)) == (0, 1, 1, 1)
+    assert counts(sync(application, client, S3Connector(bucket.name, "docs"), collection)) == (0, 1, 1, 1)
     assert taught(application, collection) == ["Take the train to Basel."]
     assert sources(application, collection) == ["oikb/food.txt", "oikb/pay.md", "oikb/rail/trains.md"]
 

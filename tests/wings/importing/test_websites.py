@@ -4,10 +4,8 @@ import gzip
 import hashlib
 import json
 import os
-import random
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,8 +23,7 @@ from engram.wings.importing.sources.web_client import WebClient, is_public
 from engram.wings.importing.sources.website import Website
 from tests.support import state
 from tests.support.command import Cli
-from tests.support.processes import eventually
-from tests.wings.importing.test_file_systems import KILLS, SLOWEST_KILL_SECONDS, documents
+from tests.wings.importing.test_file_systems import assert_equal, documents, kill_runs, wait_for_jobs
 from tests.wings.importing.test_learning_follows import assert_sound, passages, taught, teach
 
 PAGES = int(os.environ.get("ENGRAM_EVALUATION_SYNC_FILES", "12"))
@@ -199,21 +196,12 @@ def test_a_killed_run_is_completed_by_the_next(
     paths = fill(site)
     sync(cli, site, collection)
     change(site, paths)
-    moments = random.Random(7)
-    with (tmp_path / "killed").open("wb") as output:
-        for _ in range(KILLS):
-            running = quick(cli).begin(*command(site, collection), output=output)
-            time.sleep(moments.uniform(0, SLOWEST_KILL_SECONDS))
-            running.kill()
-            running.wait(10)
-    eventually(lambda: all(row["finished_at"] for row in state.rows(application, collection, "job")), "idle")
+    kill_runs(quick(cli), *command(site, collection), output=tmp_path / "killed", seed=7)
+    wait_for_jobs(application, collection)
     for _ in range(2):
         sync(cli, site, collection)
-    fresh = f"{collection}-fresh"
-    sync(cli, site, fresh)
-    assert documents(application, collection) == documents(application, fresh)
-    assert passages(application, collection).items() == passages(application, fresh).items()
-    assert_sound(application, collection)
+    sync(cli, site, f"{collection}-fresh")
+    assert_equal(application, collection, f"{collection}-fresh")
 
 
 @pytest.mark.usefixtures("working")
