@@ -226,12 +226,12 @@ def _complete(
     held: dict[int, Row | None], ids: Iterable[int], load: Callable[[Sequence[int]], Mapping[int, Row]]
 ) -> dict[int, Row]:
     """Load what is not held yet, hold it, and return what there is of these ids, in their order."""
-    unread = list(ids)
-    missing = [one for one in unread if one not in held]
+    requested = list(ids)
+    missing = [one for one in requested if one not in held]
     if missing:
         loaded = load(missing)
         held.update((one, loaded.get(one)) for one in missing)
-    return {one: row for one in unread if (row := held[one]) is not None}
+    return {one: row for one in requested if (row := held[one]) is not None}
 
 
 class GraphCache:
