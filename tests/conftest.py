@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +113,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return next((at for at, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST))
 
     part = config.getoption("--of")
-    chosen = [item for item in items if part == "all" or part in _list_owners(item)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
-    items[:] = chosen
+    chosen = [part == "all" or part in _list_owners(item) for item in items]
+    config.hook.pytest_deselected(
+        items=[item for item, is_chosen in zip(items, chosen, strict=True) if not is_chosen]
+    )
+    items[:] = compress(items, chosen)
     on = {wing.name for wing in choose_wings(WINGS, list_installed_wings())}
     for item in items:
         needed = _list_needed_wings(item)

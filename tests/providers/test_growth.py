@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import spacy
 
 from engram.core.ranking.coverage import content_words
 from engram.core.text.question_triples import triples
@@ -24,6 +23,7 @@ from engram.providers.language.rule_language import RuleLanguage
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.wings.facts.reading import extract_facts
 from tests.support.growth import MOST_GROWTH, growth
+from tests.support.light_spacy import spacy
 
 pytestmark = pytest.mark.timeout(180)
 

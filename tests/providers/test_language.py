@@ -7,7 +7,6 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
@@ -21,6 +20,7 @@ from engram.providers.language.sentence_splitter import (
     WIDE_CLAUSE_CHARACTERS,
     split_sentences,
 )
+from tests.support.light_spacy import spacy
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import unicodedata
 
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from engram.providers.language.language_protocol import (
 )
 from engram.providers.language.rule_language import RuleLanguage
 from engram.providers.language.sentence_splitter import split_sentences
+from tests.support.light_spacy import spacy
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,13 @@
 from datetime import date
 
 import pytest
-import spacy
 
 from engram.providers.language import PassageText
 from engram.providers.language.rule_language import RuleLanguage
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.reading import extract_facts, find_country
 from tests.support.growth import MOST_GROWTH, growth
+from tests.support.light_spacy import spacy
 
 
 @pytest.fixture(scope="module")
