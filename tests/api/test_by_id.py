@@ -119,11 +119,6 @@ class TestBatch:
         assert third["problem"] is None
         assert post_verdict(http, curie, first["answer"]["query_id"])["status"] == "applied"
 
-    def test_bounds(self, http: TestClient, curie: str) -> None:
-        one = {"query": QUESTION, "collection": curie}
-        for queries in ([], [one] * 51, [one | {"colour": "red"}]):
-            assert http.post("/queries:batch", json={"queries": queries}).status_code == 422
-
 
 class TestPassages:
     def test_the_collection_stands_in_the_body(self, http: TestClient, collection: str) -> None:

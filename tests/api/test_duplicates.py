@@ -38,20 +38,6 @@ def test_an_answer_names_what_it_left_out(http: TestClient, doubled: str) -> Non
         }
 
 
-def test_query_can_turn_duplicate_collapsing_off(http: TestClient, doubled: str) -> None:
-    answer = ask(http, doubled, collapse_duplicates=False, include=["trace"])
-    assert answer["collapse_duplicates"] is False
-    assert answer["trace"]["collapsed"] is None
-    assert [hit["duplicates"] for hit in answer["passages"]] == [[]] * 10
-
-
-def test_only_true_false_and_null_are_taken(http: TestClient, doubled: str) -> None:
-    for value in ("true", 1):
-        body = {"collection": doubled, "query": QUESTION, "collapse_duplicates": value}
-        assert http.post("/query", json=body).status_code == 422
-    assert ask(http, doubled, collapse_duplicates=None)["collapse_duplicates"] is True
-
-
 def test_an_answer_read_again_names_the_same(http: TestClient, doubled: str) -> None:
     answer = ask(http, doubled)
     again = http.get(f"/queries/{answer['query_id']}", params={"collection": doubled}).json()
@@ -67,20 +53,3 @@ def test_a_duplicate_that_is_deleted_is_named_no_more(http: TestClient, doubled:
     assert http.delete(f"/passages/{duplicate['passage_id']}", params=where).status_code == 204
     again = http.get(f"/queries/{answer['query_id']}", params=where).json()
     assert again["passages"][0] == first | {"duplicates": []}
-
-
-def test_verdict_on_a_duplicate_applies_to_the_shown_passage(http: TestClient, doubled: str) -> None:
-    answer = ask(http, doubled, include=["sentences"])
-    hit = next(hit for hit in answer["passages"] if hit["passage_id"] == "curie")
-    body = {
-        "query_id": answer["query_id"],
-        "collection": doubled,
-        "judge": "tester",
-        "supporting": [{"passage_id": "curie-copy", "text": hit["sentences"][0]["text"]}],
-        "wait": True,
-    }
-    response = http.post("/feedback", json=body, headers={"Idempotency-Key": "on-a-duplicate"})
-    assert response.status_code in {200, 201, 202}, response.text
-    where = {"collection": doubled}
-    event = http.get(f"/feedback/{response.json()['feedback_id']}", params=where).json()
-    assert event["verdict"]["supports"] == [hit["sentences"][0]["sentence_id"]]

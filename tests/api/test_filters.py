@@ -10,40 +10,10 @@ from fastapi.testclient import TestClient
 
 from engram.composition.container import Application
 from tests.api.operations import METHODS
-from tests.conftest import CURIE, Ingest
 
-DATES = ("2024-05-01", "2024-05-01T23:00:00-02:00", "2024-05-02T00:30:00Z", "2023-01-01", "soon")
 LONG = 2**63
 JSON = {"content-type": "application/json"}
 Form = Literal["NFC", "NFD"]
-
-
-@pytest.fixture
-def dated(ingest: Ingest, collection: str) -> str:
-    """The passages, each with its place and a date."""
-    ingest(*(dict(p) | {"metadata": {"n": n, "day": DATES[n]}} for n, p in enumerate(CURIE)))
-    return collection
-
-
-@pytest.mark.parametrize("strategy", ["graph", "dense"])
-@pytest.mark.parametrize(
-    ("document", "places"),
-    [
-        ({"n": {"$gte": 1, "$lt": 3}}, {1, 2}),
-        ({"n": {"$in": [0, 4]}}, {0, 4}),
-        ({"$or": [{"n": 0}, {"day": {"$lt": "2024-01-01"}}]}, {0, 3}),
-        ({"day": {"$gte": "2024-05-01T12:00:00Z"}}, {1, 2}),
-        ({"day": {"$not": {"$gte": "2023-01-01"}}}, {4}),
-        ({"day": {"$exists": False}}, set()),
-    ],
-)
-def test_operators_narrow_an_answer(
-    http: TestClient, dated: str, strategy: str, document: Any, places: set[int]
-) -> None:
-    body = {"collection": dated, "query": "Who was Marie Curie?", "filter": document, "arm": {"strategy": strategy}}
-    answer = http.post("/query", json=body).json()
-    assert {hit["metadata"]["n"] for hit in answer["passages"]} == places
-    assert http.get(f"/queries/{answer['query_id']}").json()["filter"] == document
 
 
 @pytest.mark.parametrize(

@@ -57,16 +57,6 @@ def test_jobs_of_all_kinds_are_listed_the_latest_first(
     assert {job["status"] for job in list_jobs(http, curie)["jobs"]} == {"succeeded"}
 
 
-def test_pages_follow_each_other(http: TestClient, application: Application, collection: str) -> None:
-    ids = [str(state.stage_passages(application, collection, NEW_PASSAGE)) for _ in range(5)]
-    state.stage_passages(application, f"{collection}-other", NEW_PASSAGE)
-    first = list_jobs(http, collection, limit=2)
-    second = list_jobs(http, collection, limit=2, before=first["next_before"])
-    third = list_jobs(http, collection, limit=2, before=second["next_before"])
-    seen = [job["job_id"] for page in (first, second, third) for job in page["jobs"]]
-    assert (seen, third["next_before"]) == (ids[::-1], None)
-
-
 def test_waiting_job_is_cancelled_at_once(http: TestClient, application: Application, curie: str) -> None:
     job = state.stage_passages(application, curie, NEW_PASSAGE)
     done = cancel(http, curie, job)

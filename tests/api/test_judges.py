@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
-from tests.api.operations import assert_problem, assert_refused
+from tests.api.operations import assert_refused
 from tests.support.strict_client import TestClient
 
 OWN_SETTINGS = {
@@ -113,12 +113,3 @@ def test_invalid_judge_settings_are_refused(body: Any, http: TestClient, curie: 
 @pytest.mark.parametrize("judge", ["", "%00", "x" * 201])
 def test_invalid_judge_name_is_refused(judge: str, http: TestClient, curie: str) -> None:
     assert_refused(http.put(f"/collections/{curie}/judges/{judge}", json=OWN_SETTINGS))
-
-
-def test_a_collection_that_is_not_there(http: TestClient) -> None:
-    for response in (
-        http.get("/collections/no-such-collection/judges"),
-        http.put(path("no-such-collection", "careful"), json=OWN_SETTINGS),
-    ):
-        assert response.status_code == 404
-        assert_problem(response)

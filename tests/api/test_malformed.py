@@ -11,7 +11,6 @@ from tests.support.strict_client import TestClient
 
 JSON_TYPE = {"content-type": "application/json"}
 PASSAGE = {"id": "p", "text": "Warsaw lies on the Vistula."}
-EXPANDED = {"query": "Where was Marie Curie born?", "methods": ["prf"]}
 VERDICT = {"query_id": str(UNKNOWN_ID)}
 NESTED = "[" * 100_000
 SURROGATE = "\ud800"
@@ -68,14 +67,6 @@ QUERY_CASES = cases(
     expansions__0__method=[*TEXTS, "x" * 101, 1, None],
     expansions__0__text=[*TEXTS, 1, None, []],
     expansions__0__unknown=[1],
-    unknown=[1, None],
-)
-EXPAND_CASES = cases(
-    query=TEXTS + NOT_TEXTS,
-    collection=NOT_NAMES,
-    methods=[None, "prf", {}, [], [1], [None], [[]], [""], ["facet"], ["PRF"], ["prf"] * 2, ["prf"] * 9],
-    methods__0=[SURROGATE, "prf\x00", " prf", True, 1.5],
-    passages=[None, 21, *NOT_INTEGERS],
     unknown=[1, None],
 )
 NAMED_SENTENCE = {"passage_id": "p", "text": "t"}
@@ -136,30 +127,6 @@ REKEY_CASES = cases(
 SERVING = "/collections/{name}"
 SERVING_CASES = cases(
     serving=["", "Shadow", "off", "live\x00", SURROGATE, 1, True, ["live"], {}],
-    experiment=[1, "none", True, [], {}, {"arms": None}],
-    experiment__arms=[None, {}, "x", [], [1], [None], [{}]],
-    experiment__arms__0__name=[*TEXTS, "x" * 101, "b", 1, None, []],
-    experiment__arms__0__percent=[-0.1, 100.1, 90.1, 10**400, float("nan"), float("inf"), "5", True, None, [], {}],
-    experiment__arms__0__memory=["on", "", None, 1],
-    experiment__arms__0__profile=["ours", None, 2],
-    experiment__arms__0__strategy=["sparse", None, []],
-    experiment__arms__0__unknown=[1],
-    experiment__unknown=[1],
-    exploration=[1, "none", True, [], {}],
-    exploration__share=[-0.1, 1.1, 10**400, float("nan"), float("inf"), "1", True, [], {}],
-    exploration__slots=[11, *NOT_INTEGERS],
-    exploration__seed=[-1, 2**63, 10**400, 1.5, "1", True, [], {}, float("nan")],
-    exploration__unknown=[1],
-    collection=["default"],
-    unknown=[1, None],
-)
-FULL_SERVING = {
-    "experiment": {"arms": [{"name": "a", "percent": 50}, {"name": "b", "percent": 10}]},
-    "exploration": {"share": 0.5},
-}
-ROLLBACK = "/collections/{name}/rollback"
-ROLLBACK_CASES = cases(
-    generation=[None, -1, 2**63, 10**400, 1.5, "1", True, [], {}, float("nan"), float("inf")],
     collection=["default"],
     unknown=[1, None],
 )
@@ -184,34 +151,23 @@ def name_case(case: tuple[str, Any]) -> str:
     return f"{case[0]}={ascii(case[1])[:30]}"
 
 
-def group_cases(
-    path: str, body: dict[str, Any], values: list[tuple[str, Any]], prefix: str = "", marks: Any = ()
-) -> list[Any]:
+def group_cases(path: str, body: dict[str, Any], values: list[tuple[str, Any]], prefix: str = "") -> list[Any]:
     """For each field of a path the bodies with its wrong values, each by its name."""
     groups: dict[str, dict[str, bytes]] = {}
     for field, value in values:
         groups.setdefault(field, {})[name_case((field, value))] = change_body(body, prefix + field, value)
-    return [pytest.param(path, bodies, id=f"{path} {field}", marks=marks) for field, bodies in groups.items()]
+    return [pytest.param(path, bodies, id=f"{path} {field}") for field, bodies in groups.items()]
 
 
-OF_A_WING = ("experiment", "exploration")
 BODY_CASES = [
     *group_cases("/query", FULL_QUERY, QUERY_CASES),
-    *group_cases("/expand", EXPANDED, EXPAND_CASES, marks=pytest.mark.wing("published")),
     *group_cases("/feedback", FULL_VERDICT, FEEDBACK_CASES),
     *group_cases("/passages", {"passages": [PASSAGE | {"metadata": {}}]}, PASSAGE_CASES, "passages.0."),
     *group_cases("/passages", {}, LIST_CASES),
     *group_cases("/feedback/revoke", {"judge": "nobody"}, REVOKE_CASES),
     *group_cases("/feedback/revoke", {}, [("all", False), ("judge", None), ("from", None)]),
     *group_cases(REKEY, BODIES[REKEY], REKEY_CASES),
-    *group_cases(SERVING, FULL_SERVING, [case for case in SERVING_CASES if not case[0].startswith(OF_A_WING)]),
-    *group_cases(
-        SERVING,
-        FULL_SERVING,
-        [case for case in SERVING_CASES if case[0].startswith(OF_A_WING)],
-        marks=pytest.mark.wing("experiments"),
-    ),
-    *group_cases(ROLLBACK, {"generation": 0}, ROLLBACK_CASES, marks=pytest.mark.wing("published")),
+    *group_cases(SERVING, {"serving": "live"}, SERVING_CASES),
 ]
 
 

@@ -70,18 +70,6 @@ def test_up_alone_supports_the_first_passages_by_position(rate: Any, answer: dic
     assert noises == pytest.approx([0.5 / (0.5 / 8 / rank) for rank in range(1, shown + 1)])
 
 
-def test_down_alone_is_weak_evidence_by_position(rate: Any) -> None:
-    said = read_changes(rate(rating="down", reason="it rambles"))
-    assert {target for words in said.values() for target, _ in words} == {0}
-    assert min(noise for words in said.values() for _, noise in words) == 2.0
-
-
-def test_down_missing_teaches_sufficiency_only(rate: Any, curie: str, application: Application) -> None:
-    assert read_changes(rate(rating="down", reason="missing")) == {}
-    assert {row["model"] for row in state.rows(application, curie, "weight_audit")} == {"sufficiency"}
-    assert state.rows(application, curie, "question_support") == []
-
-
 @pytest.mark.parametrize("cited", [[], ["curie"]])
 def test_down_wrong_answer_teaches_retrieval_nothing(
     rate: Any, curie: str, application: Application, cited: list[str]
@@ -103,18 +91,6 @@ def test_down_with_a_passage_rejects_its_sentences(
     assert said == {sentence: {(0, noise)} for sentence in nearest(http, curie, "tokyo")}
 
 
-def test_a_rating_counts_once(rate: Any, curie: str, application: Application) -> None:
-    first = rate("key", rating="up", cited=["curie"])
-    before = undo.list_learned(application, curie)
-    again = rate("key", rating="up", cited=["curie"])
-    assert (first.status_code, first.json()) == (again.status_code, again.json())
-    undo.assert_same(before, undo.list_learned(application, curie))
-    other = rate("key", rating="down")
-    assert other.status_code == 422
-    assert other.json()["type"] == "urn:engram:problem:idempotency-conflict"
-    assert len(state.rows(application, curie, "feedback_event")) == 1
-
-
 def test_a_rating_replaces_the_judges_earlier_one(rate: Any, curie: str, application: Application) -> None:
     other = rate(rating="up", judge="ben")
     only = undo.list_learned(application, curie)
@@ -130,28 +106,6 @@ def test_a_rating_replaces_the_judges_earlier_one(rate: Any, curie: str, applica
         "applied",
         "applied",
     )
-    undo.assert_verified(application, curie)
-
-
-def test_taking_back_twice_under_one_key_leaves_a_later_rating(
-    rate: Any, curie: str, application: Application
-) -> None:
-    rate("up", rating="up")
-    rate("null", rating=None)
-    later = rate("again", rating="up").json()["feedback_id"]
-    assert rate("null", rating=None).status_code == 200
-    assert rate("up", rating="up").json()["status"] == "revoked"
-    assert state.event_statuses(application, curie)[later] == "applied"
-
-
-def test_revoked_rating_leaves_no_trace_in_memory(
-    rate: Any, http: TestClient, curie: str, application: Application
-) -> None:
-    rate(rating="down", reason="irrelevant", judge="ana")
-    before = undo.list_learned(application, curie)
-    one = rate(rating="up", cited=["curie", nearest(http, curie, "warsaw")[0]], judge="ben").json()["feedback_id"]
-    assert http.delete(f"/feedback/{one}", params={"collection": curie}).json()["status"] == "revoked"
-    undo.assert_same(before, undo.list_learned(application, curie))
     undo.assert_verified(application, curie)
 
 
@@ -242,16 +196,6 @@ def test_a_denied_answer_lowers_the_same_question_until_it_is_taken_back(
 
     assert http.delete(f"/feedback/{denied['feedback_id']}", params={"collection": curie}).status_code == 200
     assert ask_sufficiency(http, curie, QUESTION) == pytest.approx(before)
-
-
-def test_a_confirmation_by_another_judge_takes_a_denial_back(rate: Any, http: TestClient, curie: str) -> None:
-    before = ask_sufficiency(http, curie, QUESTION)
-    rate(judge="ana", rating="down", reason="missing")
-    lowered = ask_sufficiency(http, curie, QUESTION)
-    rate(judge="ben", rating="up", cited=["curie"])
-
-    assert lowered < 0.8 * before
-    assert ask_sufficiency(http, curie, QUESTION) >= before
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,7 @@ import pytest
 from engram.composition.container import Application
 from tests.api.conftest import Counts
 from tests.api.operations import assert_problem
-from tests.conftest import CURIE
 from tests.support.strict_client import TestClient
-
-JSON_TYPE = {"content-type": "application/json"}
 
 
 def rekey(http: TestClient, name: str, building: Any, key: str | None = None) -> Any:
@@ -40,23 +37,6 @@ def test_a_job_is_accepted_followed_and_done(http: TestClient, application: Appl
     assert {item["name"]: item["key_building"] for item in listed}[curie] == "title"
 
 
-def test_a_job_of_an_ingest_names_no_key_building(http: TestClient, collection: str) -> None:
-    accepted = http.post("/passages", params={"collection": collection}, json={"passages": [dict(CURIE[0])]})
-    assert http.get(accepted.json()["status_url"]).json()["key_building"] is None
-
-
-def test_repeated_rekey_request_gives_the_same_answer(
-    http: TestClient, application: Application, curie: str
-) -> None:
-    first = rekey(http, curie, "title", "once")
-    assert rekey(http, curie, "title", "once").json() == first.json()
-    application.jobs.runner.run_ready()
-    assert rekey(http, curie, "title", "once").json() == first.json()
-    conflict = rekey(http, curie, "full", "once")
-    assert_problem(conflict)
-    assert (conflict.status_code, conflict.json()["type"]) == (422, "urn:engram:problem:idempotency-conflict")
-
-
 @pytest.mark.parametrize("building", ["title", "abstract"])
 def test_while_a_job_is_open_another_is_refused(
     building: str, http: TestClient, rekeying: str, application: Application, counts: Counts
@@ -71,18 +51,3 @@ def test_while_a_job_is_open_another_is_refused(
 
     application.jobs.runner.run_ready()
     assert rekey(http, rekeying, building, "refused").status_code == 202
-
-
-@pytest.mark.parametrize("body", [b"{}", b'{"key_building": "none"}', b'{"key_building": "title", "a": 1}', b"[]"])
-def test_invalid_rekey_body_changes_nothing(body: bytes, http: TestClient, curie: str, counts: Counts) -> None:
-    before = counts()
-    response = http.post(f"/collections/{curie}/rekey", content=body, headers=JSON_TYPE)
-    assert response.status_code == 422
-    assert_problem(response)
-    assert counts() == before
-
-
-def test_a_collection_that_is_not_there(http: TestClient, collection: str) -> None:
-    response = rekey(http, collection, "title", "key")
-    assert response.status_code == 404
-    assert_problem(response)

@@ -3,11 +3,7 @@
 from typing import Any
 from uuid import uuid4
 
-import pytest
-
 from engram.composition.container import Application
-from tests.api.conftest import Counts
-from tests.api.operations import assert_problem
 from tests.support import state, undo
 from tests.support.strict_client import TestClient
 
@@ -44,16 +40,6 @@ def test_a_verdict_is_revoked_once(http: TestClient, application: Application, c
     assert [event["feedback_id"] for event in listed] == [receipt["feedback_id"]]
 
 
-@pytest.mark.parametrize("identity", ["0", "x", "-1", str(2**63), "1.5"])
-def test_invalid_feedback_id_is_refused(identity: str, http: TestClient, curie: str) -> None:
-    judge(http, curie)
-    refused = http.delete(f"/feedback/{identity}", params={"collection": curie})
-    assert refused.status_code in {404, 422}
-    assert_problem(refused)
-    (event,) = http.get("/feedback", params={"collection": curie}).json()["feedback"]
-    assert event["status"] == "applied"
-
-
 def test_a_judge_is_revoked_by_a_job(http: TestClient, application: Application, curie: str) -> None:
     kept, *taken = (judge(http, curie, name)["feedback_id"] for name in ("careful", "careless", "careless"))
     waiting = judge(http, curie, "careless", wait=False)["feedback_id"]
@@ -74,18 +60,3 @@ def test_a_judge_is_revoked_by_a_job(http: TestClient, application: Application,
     statuses = state.event_statuses(application, curie)
     assert statuses == {kept: "applied", **dict.fromkeys([*taken, waiting], "revoked")}
     undo.assert_verified(application, curie)
-
-
-def test_a_span_that_ends_before_it_begins_changes_nothing(http: TestClient, curie: str, counts: Counts) -> None:
-    before = counts()
-    body = {"collection": curie, "from": "2026-05-01T00:00:00Z", "to": "2026-05-01T00:00:00Z"}
-    refused = http.post("/feedback/revoke", json=body)
-    assert refused.status_code == 422
-    assert_problem(refused)
-    assert counts() == before
-
-
-def test_jobs_of_other_kinds_revoke_nothing(http: TestClient, application: Application, curie: str) -> None:
-    job = state.stage_passages(application, curie, {"id": "new", "text": "It is new."})
-    assert http.get(f"/jobs/{job}", params={"collection": curie}).json()["revocation"] is None
-    application.jobs.runner.run_ready()

@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Counts
-from tests.api.operations import assert_refused
 from tests.support.strict_client import TestClient
 
 QUESTION = "Where was Marie Curie born?"
@@ -37,12 +35,6 @@ def test_an_answer_and_its_episode_name_their_strategy(http: TestClient, curie: 
     assert episode == answer
 
 
-def test_the_graph_is_walked_unless_another_strategy_is_named(http: TestClient, curie: str) -> None:
-    answer = ask(http, curie)
-    assert (answer["strategy"], answer["expanded"]) == ("graph", False)
-    assert answer["hops"] > 0
-
-
 @pytest.mark.parametrize("strategy", ["graph", *PLAIN_STRATEGIES])
 def test_expansions_are_kept_as_a_verdict_takes_them(http: TestClient, curie: str, strategy: str) -> None:
     answer = ask(http, curie, arm={"strategy": strategy}, expansions=UNITS)
@@ -57,30 +49,6 @@ def test_expansions_are_kept_as_a_verdict_takes_them(http: TestClient, curie: st
     )
     assert response.status_code == 200, response.text
     assert response.json()["status"] == "applied"
-
-
-@pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
-@pytest.mark.parametrize("bound", [{"max_hops": 3}, {"stop_rule": "none"}, {"stop_rule": "coverage"}])
-def test_hops_cannot_be_bounded_where_none_is_made(
-    http: TestClient, curie: str, counts: Counts, strategy: str, bound: dict[str, Any]
-) -> None:
-    before = counts()
-    body = {"collection": curie, "query": QUESTION, "arm": {"strategy": strategy}} | bound
-    response = http.post("/query", json=body)
-    assert response.status_code == 422
-    assert_refused(response)
-    assert response.json()["type"] == "urn:engram:problem:invalid-request"
-    assert counts() == before
-    assert ask(http, curie, arm={"strategy": strategy}, max_hops=None, stop_rule=None)["hops"] == 0
-    assert ask(http, curie, arm={"strategy": "graph"}, **bound)["hops"] > 0
-
-
-@pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
-def test_a_collection_that_is_not_there_is_not_found(http: TestClient, strategy: str) -> None:
-    body = {"collection": "no-such-collection", "query": QUESTION, "arm": {"strategy": strategy}}
-    response = http.post("/query", json=body)
-    assert response.status_code == 404
-    assert_refused(response)
 
 
 def test_the_longest_expansions_are_taken(http: TestClient, curie: str) -> None:

@@ -5,7 +5,7 @@ number that stands in prose, must not be taken for a verdict.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -232,10 +232,15 @@ def llm(running: OpenAiServer) -> Iterator[Llm]:
         yield client
 
 
-@pytest.fixture(params=list(USES.values()), ids=list(USES))
-def use(request: pytest.FixtureRequest) -> Use:
-    chosen: Use = request.param
-    return chosen
+each_use = pytest.mark.parametrize("use", USES.values(), ids=USES)
+
+
+def vary(name: str, values: Sequence[Any]) -> pytest.MarkDecorator:
+    """Each value for one use, and the first value for all others: the same code reads their replies."""
+    cases = [(use, value) for use in USES for value in (values if use == "judge" else values[:1])]
+    return pytest.mark.parametrize(
+        ("use", name), [pytest.param(USES[use], value, id=f"{use}-{value!r:.20}") for use, value in cases]
+    )
 
 
 def ask_for_good_reply(use: Use, server: OpenAiServer, llm: Llm) -> Any:
@@ -277,27 +282,30 @@ PROSE = [
 ]
 
 
-@pytest.mark.parametrize("prose", PROSE)
+@vary("prose", PROSE)
 def test_prose_is_refused(use: Use, server: OpenAiServer, llm: Llm, prose: str) -> None:
     check_refused(use, server, llm, prose)
 
 
-@pytest.mark.parametrize("empty", ["", "  \n", "{}", "[]", "null", "```json\n```"])
+@vary("empty", ["", "  \n", "{}", "[]", "null", "```json\n```"])
 def test_an_empty_reply_is_refused(use: Use, server: OpenAiServer, llm: Llm, empty: str) -> None:
-    # A bare list is GRAM's form for names and facts, so an empty one says that a text has none.
-    if empty == "[]" and use in (USES["entities"], USES["relations"]):
-        server.queue(empty)
-        assert use.call(llm) == []
-        return
     check_refused(use, server, llm, empty)
 
 
-@pytest.mark.parametrize("refusal", [Reply(content=None), "I'm sorry, but I can't help with that."])
+@pytest.mark.parametrize("name", ["entities", "relations"])
+def test_an_empty_list_says_that_a_text_has_none(server: OpenAiServer, llm: Llm, name: str) -> None:
+    """A bare list is GRAM's form for names and facts."""
+    server.queue("[]")
+    assert USES[name].call(llm) == []
+
+
+@vary("refusal", [Reply(content=None), "I'm sorry, but I can't help with that."])
 def test_a_refusal_is_no_reply(use: Use, server: OpenAiServer, llm: Llm, refusal: str | Reply) -> None:
     check_refused(use, server, llm, refusal)
 
 
-def test_refusal_and_failure_raise_different_errors(use: Use, server: OpenAiServer, llm: Llm) -> None:
+def test_refusal_and_failure_raise_different_errors(server: OpenAiServer, llm: Llm) -> None:
+    use = USES["judge"]
     server.queue(Reply("The response was filtered.", status=400), Reply("overloaded", status=503))
     with pytest.raises(LlmRefusalError, match="filtered"):
         use.call(llm)
@@ -306,7 +314,7 @@ def test_refusal_and_failure_raise_different_errors(use: Use, server: OpenAiServ
     assert not isinstance(raised.value, LlmRefusalError)
 
 
-@pytest.mark.parametrize(
+@vary(
     "wrapping",
     [
         "Sure! Here is the JSON you asked for: {}",
@@ -322,7 +330,7 @@ def test_a_wrapped_reply_is_understood(use: Use, server: OpenAiServer, llm: Llm,
     check_understood(use, server, llm, wrapping.replace("{}", json.dumps(use.reply)))
 
 
-@pytest.mark.parametrize(
+@vary(
     "thinking",
     [
         '<think>\nMaybe {"supporting": [3]}? No, [1].\n</think>\n\n{}',
@@ -335,11 +343,13 @@ def test_a_thought_before_the_reply_is_left_out(use: Use, server: OpenAiServer, 
     check_understood(use, server, llm, thinking.replace("{}", json.dumps(use.reply)))
 
 
-def test_a_thought_without_an_end_is_refused(use: Use, server: OpenAiServer, llm: Llm) -> None:
+def test_a_thought_without_an_end_is_refused(server: OpenAiServer, llm: Llm) -> None:
+    use = USES["judge"]
     check_refused(use, server, llm, f"<think>\nIt might be {json.dumps(use.reply)}")
 
 
-def test_a_thought_in_a_part_of_its_own_is_left_out(use: Use, server: OpenAiServer, llm: Llm) -> None:
+def test_a_thought_in_a_part_of_its_own_is_left_out(server: OpenAiServer, llm: Llm) -> None:
+    use = USES["judge"]
     expected = ask_for_good_reply(use, server, llm)
     parts = [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": json.dumps(use.reply)}]
     completion = {"choices": [{"message": {"role": "assistant", "content": parts}}]}
@@ -347,7 +357,7 @@ def test_a_thought_in_a_part_of_its_own_is_left_out(use: Use, server: OpenAiServ
     assert use.call(llm) == expected
 
 
-@pytest.mark.parametrize("wrong", [0, 99, -1, "s99", "four"])
+@vary("wrong", [0, 99, -1, "s99", "four"])
 def test_wrong_ids_are_refused(use: Use, server: OpenAiServer, llm: Llm, wrong: int | str) -> None:
     if use.numbered is None:  # numbers that nobody asked for are left out
         check_understood(use, server, llm, json.dumps({**use.reply, "cited": [wrong], "sids": [wrong]}))
@@ -355,7 +365,7 @@ def test_wrong_ids_are_refused(use: Use, server: OpenAiServer, llm: Llm, wrong: 
         check_refused(use, server, llm, json.dumps(change_numbers(use, lambda _: wrong)))
 
 
-@pytest.mark.parametrize("form", ["{}", "[{}]", "s{}", "#{}", "Sentence {}"])
+@vary("form", ["{}", "[{}]", "s{}", "#{}", "Sentence {}"])
 def test_numbers_and_truth_values_in_quotes_are_understood(
     use: Use, server: OpenAiServer, llm: Llm, form: str
 ) -> None:
@@ -369,6 +379,7 @@ def test_numbers_and_truth_values_in_quotes_are_understood(
     check_understood(use, server, llm, json.dumps(quoted))
 
 
+@each_use
 def test_the_papers_own_form_is_understood_or_refused(use: Use, server: OpenAiServer, llm: Llm) -> None:
     if use.understood:
         check_understood(use, server, llm, use.paper)
@@ -376,6 +387,7 @@ def test_the_papers_own_form_is_understood_or_refused(use: Use, server: OpenAiSe
         check_refused(use, server, llm, use.paper)
 
 
+@each_use
 def test_a_reply_that_is_cut_off_is_refused(use: Use, server: OpenAiServer, llm: Llm) -> None:
     whole = json.dumps(use.reply)
     for length in {*range(1, len(whole), 9), len(whole) - 2, len(whole) - 1}:

@@ -20,6 +20,7 @@ from engram.core.filter.caps import (
     is_contested,
     select_within_limit,
 )
+from engram.core.filter.judge_standing import NEWCOMERS
 
 SHARES = st.floats(0.0, 1.0, allow_nan=False)
 GAINS = st.floats(0.001, 0.999, allow_nan=False)
@@ -112,10 +113,16 @@ class TestContestedVerdicts:
             ((("a", 1), ("c", 1), ("b", 0)), 0, True),
             ((("a", 1), ("b", 0), ("c", 0)), 0, False),
             ((("a", 1), ("c", 1)), 0, True),
+            ((("me", 1), ("a", 1)), 0, False),  # who spoke first may change its mind
         ],
     )
     def test_it_goes_by_other_judges_last_words(self, said: JudgeStatements, target: int, against: bool) -> None:
         assert is_contested(said, "me", target) is against
+
+    def test_a_newcomer_does_not_count_on_its_own_side(self) -> None:
+        said = (("a", 1), ("b", 0))
+        assert is_contested(said, NEWCOMERS, 0)
+        assert not is_contested(said, "me", 0)
 
     @given(words=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 1)), max_size=30))
     def test_of_two_opposite_verdicts_of_a_newcomer_at_most_one_is_contested(

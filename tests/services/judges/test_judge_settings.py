@@ -112,12 +112,6 @@ class TestOneMemoryADay:
         assert support(application, curie, born)["support"] > before["support"]
         undo.assert_verified(application, curie)
 
-    def test_each_judge_has_its_own(self, application: Application, curie: str, born: int) -> None:
-        application.learning.judges.set(application.auth.access.scope(curie), "loud", share=0.8)
-        say(application, curie, "loud", born, 1, times=4)
-        (changes,) = say(application, curie, "another", born, 1)
-        assert all(row.gain > 0 for row in changes)
-
 
 class TestContradictedJudges:
     def test_one_judge_does_not_undo_what_another_taught(
@@ -129,39 +123,6 @@ class TestContradictedJudges:
         share = application.models.noise.contested
         assert support(application, curie, born)["support"] == pytest.approx(before * (1 - share))
         undo.assert_verified(application, curie)
-
-    def test_nor_raises_what_another_rejected(self, application: Application, curie: str, born: int) -> None:
-        say(application, curie, "honest", born, 0)
-        say(application, curie, "hostile", born, 1, times=20)
-        share = application.models.noise.contested
-        assert support(application, curie, born)["support"] == pytest.approx(share)
-
-    def test_the_first_word_is_no_worse_for_being_contradicted(
-        self, application: Application, curie: str, born: int
-    ) -> None:
-        say(application, curie, "honest", born, 1)
-        say(application, curie, "hostile", born, 0)
-        (again,) = say(application, curie, "honest", born, 1)
-        assert all(row.gain > 0.2 for row in again)
-
-    def test_two_judges_outweigh_one(self, application: Application, curie: str, born: int) -> None:
-        say(application, curie, "hostile", born, 0)
-        (one,) = say(application, curie, "honest", born, 1)
-        (two,) = say(application, curie, "careful", born, 1)
-        share = application.models.noise.contested
-        assert [row.gain for row in one] == pytest.approx([share] * len(one))
-        assert all(row.gain > 0.3 for row in two)
-
-    def test_a_judge_may_change_its_mind(self, application: Application, curie: str, born: int) -> None:
-        say(application, curie, "honest", born, 0)
-        (corrected,) = say(application, curie, "honest", born, 1)
-        assert all(row.gain > 0.3 for row in corrected)
-
-    def test_a_trusted_judge_can_be_let_through(self, application: Application, curie: str, born: int) -> None:
-        application.learning.judges.set(application.auth.access.scope(curie), "editor", share=1.0, contested=1.0)
-        say(application, curie, "honest", born, 1)
-        say(application, curie, "editor", born, 0, times=20)
-        assert support(application, curie, born)["support"] < 0.1
 
     def test_other_questions_are_no_contradiction(self, application: Application, curie: str, born: int) -> None:
         say(application, curie, "honest", born, 1)
@@ -258,28 +219,6 @@ class TestRankingVerdictCap:
         undo.apply(application, curie, [hostile])
         undo.assert_same(after, undo.list_learned(application, curie))
 
-    def test_verdict_counts_once_its_contradiction_is_revoked(self, application: Application, curie: str) -> None:
-        passages = list(state.passages(application, curie).values())
-        first, second, *_ = everything = state.list_sentence_ids(application, curie)
-        unranked = state.add_episode(application, curie, QUESTION, everything[:2])
-        ranked = state.add_episode(
-            application,
-            curie,
-            QUESTION,
-            everything[:2],
-            ranked=passages,
-        )
-        honest = state.judge(application, curie, unranked, [first], judge="honest").event.id
-        hostile = state.judge(application, curie, ranked, [second], rejected=[first], judge="hostile").event.id
-        undo.apply(application, curie, [honest, hostile])
-        assert state.load_weights(application, curie) is None
-
-        application.learning.revocation.revoke(application.auth.access.scope(curie), honest)
-        learned = state.load_weights(application, curie)
-        assert learned is not None
-        assert learned.events == 1
-        undo.assert_verified(application, curie)
-
     def test_a_row_that_counts_though_it_must_not_is_found(self, application: Application, curie: str) -> None:
         application.learning.judges.set(application.auth.access.scope(curie), "busy", weight_verdicts=1)
         undo.apply(application, curie, self.give_weight_verdicts(application, curie, "busy", 2))
@@ -337,9 +276,3 @@ class TestSettings:
         assert [
             v.judge.name for v in application.learning.judges.page(application.auth.access.scope(curie), "a", 1)
         ] == ["b"]
-
-    def test_setting_nothing_makes_a_judge_as_every_other(self, application: Application, curie: str) -> None:
-        application.learning.judges.set(application.auth.access.scope(curie), "a", share=0.1)
-        view = application.learning.judges.set(application.auth.access.scope(curie), "a")
-        assert view.constants == application.models.noise
-        assert application.learning.judges.page(application.auth.access.scope(curie), "", 10) == []
