@@ -107,15 +107,6 @@ class TestChangedContent:
         assert {row["sentence_id"] for row in state.rows(application, curie, "memory_audit")} == {born, discovered}
         assert state.counts(application, curie) == state.true_counts(application, curie)
 
-    def test_reordered_sentences_only_move(self, application: Application, curie: str, ingest: Ingest) -> None:
-        before = state.sentences(application, curie, "warsaw")
-
-        ingest({**CURIE[1], "text": "Warsaw is the capital of Poland. Warsaw lies on the Vistula."})
-
-        after = state.sentences(application, curie, "warsaw")
-        assert after == before
-        assert list(after) == list(reversed(before))
-
     def test_equal_sentences_of_one_passage_stay_distinct(
         self, application: Application, collection: str, ingest: Ingest
     ) -> None:
@@ -127,18 +118,6 @@ class TestChangedContent:
         assert [sentence.text for sentence in second] == ["Bees fly.", "Bees fly.", "Ants walk."]
         assert [sentence.id for sentence in second] == [first[0].id, first[2].id, first[1].id]
         assert state.counts(application, collection)[1] == 3
-
-    def test_a_sentence_may_become_one_of_two_equal_ones(
-        self, application: Application, collection: str, ingest: Ingest
-    ) -> None:
-        ingest(passage("a", "Bees fly. Ants walk."))
-        kept = state.sentences(application, collection, "a")["Bees fly."]
-        ingest(passage("a", "Bees fly. Ants walk. Bees fly."))
-        _, stored = application.corpus.ingest.passage(application.auth.access.scope(collection), "a")
-
-        assert [sentence.text for sentence in stored] == ["Bees fly.", "Ants walk.", "Bees fly."]
-        assert [sentence.id == kept for sentence in stored] == [True, False, False]
-        assert state.counts(application, collection) == state.true_counts(application, collection)
 
     def test_a_new_title_is_linked_and_the_old_one_let_go(
         self, application: Application, curie: str, ingest: Ingest
@@ -174,11 +153,6 @@ class TestChangedContent:
 
 
 class TestTerms:
-    def test_a_passage_is_found_by_words_of_its_title_and_text(self, application: Application, curie: str) -> None:
-        assert lexical.load_index(application, curie) == lexical.from_texts(application, curie)
-        assert list(lexical.search(application, curie, {"tokyo": 1.0})) == ["tokyo"]
-        assert list(lexical.search(application, curie, {"vistula": 1.0})) == ["vistula", "warsaw"]
-
     def test_they_follow_what_the_passage_says_now(
         self, application: Application, curie: str, ingest: Ingest
     ) -> None:
@@ -249,44 +223,6 @@ class TestDeletion:
         assert state.counts(application, collection) == state.true_counts(application, collection) == (0, 0, 0)
         assert state.rows(application, collection, "time_expression") == []
 
-    def test_all_passages_put_back_make_the_same_graph(
-        self, application: Application, curie: str, ingest: Ingest
-    ) -> None:
-        before, counted = links(application, curie), state.counts(application, curie)
-        for body in CURIE:
-            application.corpus.ingest.delete_passage(application.auth.access.scope(curie), body["id"])
-        assert state.true_counts(application, curie) == (0, 0, 0)
-
-        ingest(*CURIE)
-
-        assert links(application, curie) == before
-        assert state.counts(application, curie) == counted
-
-    @pytest.mark.wing("published")
-    def test_a_collection_goes_with_everything_in_it(self, application: Application, curie: str) -> None:
-        teach(application, curie, *state.list_sentence_ids(application, curie))
-
-        target = {"c": state.collection_id(application, curie)}
-        held = "SELECT count(*) FROM {} WHERE collection_id = %(c)s"
-        tables = [
-            *state.GRAPH,
-            *state.LEXICAL,
-            *(state.LEARNED if "published" in application.wing_services else ("question_support",)),
-            "episode",
-            "judged_query",
-            "feedback_event",
-            "verdict_sentence",
-            "memory_audit",
-            "question",
-            "job",
-        ]
-        with application.database.read() as reader:
-            assert all(reader.scalar(held.format(table), target) for table in tables)
-
-            application.corpus.ingest.delete_collection(application.auth.access.scope(curie))
-
-            assert not any(reader.scalar(held.format(table), target) for table in tables)
-
 
 class TestSmallBatches:
     """However little is done at once, all of it is done, and comes out the same."""
@@ -335,15 +271,6 @@ class TestSmallBatches:
         assert links(application, collection) == links(application, f"{collection}-whole")
         assert state.counts(application, collection) == state.true_counts(application, collection)
         assert state.counts(application, collection) == state.counts(application, f"{collection}-whole")
-
-    def test_unchanged_passages_are_counted_as_unchanged_across_batches(
-        self, application: Application, curie: str, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(batch_planning, "BATCH_ROWS", 1)
-
-        again = ingest(*CURIE, passage("new", "Lund lies in Scania."))
-
-        assert (again["created"], again["unchanged"]) == (1, 5)
 
     @pytest.mark.parametrize("bound", ["BATCH_CHARACTERS", "BATCH_TOKENS"])
     def test_keys_are_made_anew_in_small_steps(

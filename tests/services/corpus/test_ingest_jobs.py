@@ -1,6 +1,5 @@
 """Ingest jobs: interrupted, shared between workers, failing, abandoned, raced by deletes."""
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
@@ -10,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from engram.composition.container import Application
-from engram.context.errors import ConflictError, NotFoundError
+from engram.context.errors import NotFoundError
 from engram.services.corpus.graph_builder import IndexService
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.job_runner import MAX_ATTEMPTS, Runner
-from tests.support import state, threads
+from tests.support import state
 from tests.support.jobs import run_again, runner
 
 INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at", "text_since")
@@ -139,19 +138,6 @@ class TestInterruptions:
         assert state.rows(application, collection, "ingest_line") == []
         assert application.jobs.runner.run_ready() == 0
 
-    def test_one_that_is_still_receiving_cannot_be_cancelled(
-        self, application: Application, collection: str
-    ) -> None:
-        reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(collection))
-        reception.add([(1, {"id": "a", "text": "Bees fly."})], [])
-        with pytest.raises(ConflictError, match="receiving"):
-            application.jobs.jobs.cancel(application.auth.access.scope(collection), reception.job_id)
-        reception.finish()
-        assert (
-            application.jobs.jobs.job(application.auth.access.scope(collection), reception.job_id).status
-            == "queued"
-        )
-
     def test_stopped_ingest_resumes_later(self, application: Application, collection: str) -> None:
         index = indexer(application, application.models.embedder)
         job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
@@ -181,14 +167,6 @@ class TestInterruptions:
 
         assert self.count_rows_of(application, reception.job_id) == [0, 0, 0]
 
-    def test_aborted_reception_leaves_no_rows(self, application: Application, collection: str) -> None:
-        reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(collection))
-        reception.add([(1, {"id": "a", "text": "Bees fly."})], [(2, "not JSON")])
-        assert self.count_rows_of(application, reception.job_id) == [1, 1, 1]
-        reception.abort()
-
-        assert self.count_rows_of(application, reception.job_id) == [0, 0, 0]
-
     def count_rows_of(self, application: Application, job_id: UUID) -> list[int]:
         """How many rows there are of a job, its lines and its errors."""
         tables = {"job": "id", "ingest_line": "job_id", "ingest_error": "job_id"}
@@ -200,28 +178,6 @@ class TestInterruptions:
 
 
 class TestTwoWorkers:
-    def test_they_never_do_the_same_job(self, application: Application, collection: str) -> None:
-        embedding, go_on = threading.Event(), threading.Event()
-
-        def wait(_: Sequence[str]) -> None:
-            embedding.set()
-            assert go_on.wait(30)
-
-        busy = indexer(application, DisturbedEncoder(application, wait), batch_size=100)
-        job_id = state.stage_passages(application, collection, *MANY_PASSAGES)
-        worked: list[int] = []
-        first = threads.make_thread(lambda: worked.append(busy.run_ready()))
-        first.start()
-        assert embedding.wait(30)
-
-        assert application.jobs.runner.run_ready() == 0
-        go_on.set()
-        first.join()
-
-        assert worked == [1]
-        job = application.jobs.jobs.job(application.auth.access.scope(collection), job_id)
-        assert (job.status, job.created, job.unchanged) == ("succeeded", 7, 0)
-
     def test_many_at_once_do_every_job_once(self, application: Application, collection: str) -> None:
         names = [f"{collection}-{n}" for n in range(3)]
         ids = {

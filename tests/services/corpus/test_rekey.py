@@ -1,6 +1,5 @@
 """Re-keying: what keys are made of, one swap of them all, and what may come in between."""
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -122,11 +121,6 @@ def answers(application: Application, name: str) -> Iterator[Answer]:
         yield "words", question, tuple(names[found] for found in words), tuple(words.values())
 
 
-def alike(one: Answer, other: Answer) -> bool:
-    """Whether they differ in nothing but the last digits of scores."""
-    return one[:3] == other[:3] and one[3] == pytest.approx(other[3], abs=1e-5)
-
-
 class TestKeys:
     @pytest.mark.parametrize("building", get_args(KeyBuilding)[1:])
     def test_they_are_made_of_the_new_key_texts(
@@ -171,14 +165,6 @@ class TestKeys:
         for key, vector in before.items():
             np.testing.assert_allclose(after[key], vector, atol=1e-6)
 
-    def test_the_keys_that_there_are_already_stay_untouched(self, application: Application, corpus: str) -> None:
-        before = state.snapshot(application, corpus, KEYS)
-
-        job = rekey_collection(application, corpus, "full")
-
-        assert (job.status, job.received, job.updated, job.unchanged) == ("succeeded", 6, 0, 6)
-        assert state.snapshot(application, corpus, KEYS) == before
-
     def test_terms_of_an_earlier_analysis_are_replaced(
         self, application: Application, ingest: Ingest, corpus: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -210,15 +196,6 @@ class TestKeys:
             np.testing.assert_array_equal(after[key], vector)
         assert rekey_collection(application, corpus, "full").updated == 0
 
-    def test_a_collection_without_passages(self, application: Application, ingest: Ingest, collection: str) -> None:
-        ingest(CORPUS[0])
-        application.corpus.ingest.delete_passage(application.auth.access.scope(collection), "curie")
-
-        job = rekey_collection(application, collection, "keywords")
-
-        assert (job.status, job.received) == ("succeeded", 0)
-        assert application.auth.access.scope(collection).collection.key_building == "keywords"
-
     def test_another_collection_keeps_its_keys(self, application: Application, ingest: Ingest, corpus: str) -> None:
         other = f"{corpus}-other"
         ingest(*CORPUS, into=other)
@@ -243,29 +220,6 @@ class TestSwap:
         assert job.status == "succeeded"
         assert within == old
         assert list(answers(application, corpus)) != old
-
-    def test_no_statement_sees_a_mixture(self, application: Application, corpus: str) -> None:
-        seen: list[Answer] = []
-        over = threading.Event()
-
-        def ask() -> None:
-            while not over.is_set():
-                seen.extend(answers(application, corpus))
-
-        def rekey_again_and_again() -> None:
-            try:
-                for building in ("title", "full", "keywords", "full"):
-                    assert rekey_collection(application, corpus, building, batch_size=1).status == "succeeded"
-                    expected.extend(answers(application, corpus))
-            finally:
-                over.set()
-
-        expected = list(answers(application, corpus))
-        state.together(ask, ask, rekey_again_and_again)
-
-        mixed = [answer for answer in seen if not any(alike(answer, other) for other in expected)]
-        assert mixed == []
-        assert len({answer[2] for answer in seen}) > len(QUESTIONS)
 
     def test_one_that_breaks_off_leaves_everything_as_it_was(self, application: Application, corpus: str) -> None:
         def fail(*_: Any) -> None:
@@ -342,19 +296,6 @@ class TestStaging:
         assert application.jobs.jobs.job(application.auth.access.scope(corpus), job_id).status == "succeeded"
         assert_keyed(application, corpus, "abstract", KEY_TEXTS["abstract"])
 
-    def test_a_failed_batch_is_done_again(self, application: Application, corpus: str) -> None:
-        def fail_once(_: Sequence[str]) -> None:
-            if flaky.calls == 2:
-                raise RuntimeError("out of memory")
-
-        flaky = DisturbedEncoder(application, fail_once)
-        job = rekey_collection(application, corpus, "title", embedder=flaky)
-        assert (job.status, job.updated, job.error) == ("queued", 4, "RuntimeError: out of memory")
-
-        run_again(application, worker(application, flaky))
-        assert application.jobs.jobs.job(application.auth.access.scope(corpus), job.id).error is None
-        assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
-
     def test_passages_deleted_meanwhile_are_gone(self, application: Application, corpus: str) -> None:
         def delete(_: Sequence[str]) -> None:
             # The first of the batch that is being embedded, and one that waits.
@@ -387,18 +328,6 @@ class TestStaging:
 
         assert _job(application, corpus, job_id).updated == 7
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"] | {"curie": "Maria", "new": "Bees fly."})
-
-    def test_jobs_of_a_collection_are_done_in_turn(self, application: Application, corpus: str) -> None:
-        """Passages sent while keys are made anew are ingested after that, with the new keys."""
-        held: list[int] = []
-        racing = DisturbedEncoder(application, lambda _: held.append(worker(application).run_ready()))
-        application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
-        state.stage_passages(application, corpus, {"id": "new", "title": "Bee", "text": "Bees fly."})
-
-        assert worker(application, racing, batch_size=100).run_ready() == 2
-
-        assert set(held) == {0}
-        assert_keyed(application, corpus, "title", KEY_TEXTS["title"] | {"new": "Bee"})
 
     def test_a_collection_deleted_meanwhile_stays_deleted(self, application: Application, corpus: str) -> None:
         target = state.collection_id(application, corpus)
@@ -482,19 +411,6 @@ class TestOvertakenWorkers:
         assert state.rows(application, corpus, "staged_key") == []
         assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
 
-    def test_two_workers_swap_once(self, application: Application, corpus: str) -> None:
-        application.corpus.rekey.request(application.auth.access.scope(corpus), "title")
-        rebased: list[int] = []
-
-        def count(_: Writer, collection_id: int, passages: Sequence[int]) -> None:
-            rebased.append(len(passages))
-
-        state.together(*[worker(application, rebase=count, batch_size=2).run_ready] * 2)
-
-        assert rebased == [len(CORPUS)]
-        assert state.rows(application, corpus, "staged_key") == []
-        assert_keyed(application, corpus, "title", KEY_TEXTS["title"])
-
     def _rename(self, application: Application, name: str, turn: int) -> None:
         with application.database.write() as writer:
             writer.execute(
@@ -573,19 +489,6 @@ class TestRequests:
         worker(application).run_ready()
         assert application.auth.access.scope(corpus).collection.key_building == "abstract"
 
-    def test_senders_at_once_make_one_job(self, application: Application, corpus: str) -> None:
-        outcomes: list[Any] = []
-
-        def send() -> None:
-            try:
-                outcomes.append(application.corpus.rekey.request(application.auth.access.scope(corpus), "title"))
-            except ConflictError as error:
-                outcomes.append(error)
-
-        state.together(*[send] * 6)
-        assert sum(not isinstance(outcome, ConflictError) for outcome in outcomes) == 1
-        assert len(state.rows(application, corpus, "job")) == 2
-
     def test_the_same_request_again_is_the_same_job(self, application: Application, corpus: str) -> None:
         made: list[Any] = []
         state.together(
@@ -605,11 +508,6 @@ class TestRequests:
         with pytest.raises(IdempotencyConflictError):
             application.corpus.rekey.request(application.auth.access.scope(corpus), "full", "once")
         assert application.auth.access.scope(corpus).collection.key_building == "title"
-
-    def test_a_key_of_an_ingest_is_taken(self, application: Application, corpus: str) -> None:
-        state.stage_passages(application, corpus, CORPUS[0], key="once")
-        with pytest.raises(IdempotencyConflictError):
-            application.corpus.rekey.request(application.auth.access.scope(corpus), "title", "once")
 
 
 def rekey_by_application(application: Application, name: str, building: KeyBuilding) -> None:

@@ -1,7 +1,7 @@
 """What verdicts add to a collection's learned weights: which terms, once each, and to whom."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -125,45 +125,6 @@ class TestTermSums:
         learned = state.load_weights(application, towns)
         assert learned is not None
         assert learned.events == 6
-
-    def test_one_event_counts_once_however_often_it_is_sent_or_applied(
-        self, application: Application, towns: str
-    ) -> None:
-        query_id, supporting = add_episode(application, towns), list_first_sentences(application, towns, "Townc")
-        for _ in range(3):
-            receipt = state.judge(application, towns, query_id, supporting, key="once", wait=True)
-        target = state.collection_id(application, towns)
-        state.together(*[lambda: application.learning.learner.apply(target, [receipt.event.id])] * 4)
-
-        assert_same(load_evidence(application, towns), observe_expected(application))
-        assert list(audit(application, towns)) == [receipt.event.id]
-
-    def test_the_same_event_by_several_threads_counts_once(self, application: Application, towns: str) -> None:
-        target = state.collection_id(application, towns)
-        for event in judge_some(application, towns, 4):
-            state.together(*[lambda event=event: application.learning.learner.apply(target, [event])] * 2)
-
-        assert_same(load_evidence(application, towns), sum_expected(application, 4))
-
-    def test_different_events_by_several_threads_add_up(self, application: Application, towns: str) -> None:
-        target = state.collection_id(application, towns)
-        events = judge_some(application, towns, 24)
-
-        def build_applier(mine: Sequence[int]) -> Callable[[], None]:
-            return lambda: [application.learning.learner.apply(target, [event]) for event in mine] and None
-
-        state.together(*(build_applier(events[start::4]) for start in range(4)))
-
-        assert set(state.event_statuses(application, towns).values()) == {"applied"}
-        assert_same(load_evidence(application, towns), sum_expected(application, 24))
-        assert_same(sum_of_audit(application, towns), sum_expected(application, 24))
-
-    def test_a_verdict_can_be_taken_back_with_its_row(self, application: Application, towns: str) -> None:
-        events = judge_some(application, towns, 5)
-        application.learning.learner.apply(state.collection_id(application, towns), events)
-        term = read_term(audit(application, towns)[events[-1]])
-
-        assert_same(load_evidence(application, towns) - term, sum_expected(application, 4))
 
     def test_a_failed_batch_leaves_no_term(
         self, application: Application, towns: str, monkeypatch: pytest.MonkeyPatch
@@ -295,15 +256,6 @@ class TestCollections:
         assert state.snapshot(application, towns, state.WEIGHTS) == {table: [] for table in state.WEIGHTS}
         assert estimate_sufficiency(application, towns) == untouched
         assert_same(load_evidence(application, other), kept)
-
-    def test_a_deleted_collection_takes_them_along(self, application: Application, towns: str) -> None:
-        self.teach(application, towns)
-        target = {"c": state.collection_id(application, towns)}
-        application.corpus.ingest.delete_collection(application.auth.access.scope(towns))
-
-        with application.database.read() as reader:
-            for table in (*state.WEIGHTS, "episode"):
-                assert reader.scalar(f"SELECT count(*) FROM {table} WHERE collection_id = %(c)s", target) == 0
 
 
 class TestEpisodes:

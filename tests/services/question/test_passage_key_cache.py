@@ -14,7 +14,6 @@ from engram.providers.embedder import Embedder
 from engram.services.question import caches
 from engram.services.question.caches import PassageKeyCache
 from engram.services.question.query import Query
-from engram.services.question.search import RetrievalService
 from engram.storage.corpus import collections, current_vectors
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.database import Reader
@@ -185,33 +184,6 @@ def test_each_snapshot_finds_what_it_has(alone: Application, taught: str) -> Non
             find_cached(kept, old, asked, 2) == before == list(passages_by_key.find_nearest_passages(old, asked, 2))
         )
     assert_true(alone, kept, taught)
-
-
-def test_answers_are_the_same_with_and_without(alone: Application, taught: str) -> None:
-    """In every way that passages are looked for by keys."""
-    ways: list[dict[str, Any]] = [
-        {"profile": profile, "memory": memory, "strategy": strategy}
-        for profile in ("paper", "default")
-        for memory in ("off", "read")
-        for strategy in ("graph", "dense", "hybrid")
-    ]
-    apart = [
-        RetrievalService(
-            alone.database,
-            alone.retrieval.planner,
-            alone.models.priors,
-            kept,
-            alone.retrieval.graph_cache,
-            alone.retrieval.question_spreads,
-            threshold=0.8,
-        )
-        for kept in (PassageKeyCache(0), PassageKeyCache(ROOM))
-    ]
-    for question in QUESTIONS:
-        for way in ways:
-            query = Query(text=question, scope=alone.auth.access.scope(taught), top_k=2, **way)
-            without, with_them = (retrieve.find(retrieve.plan(query)) for retrieve in apart)
-            assert without.shown_passages == with_them.shown_passages, (question, way)
 
 
 def test_a_question_without_names_reads_what_is_near_by_them(

@@ -13,14 +13,13 @@ from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.query_vector import expand_query
-from engram.core.ranking import bm25, fusion
+from engram.core.ranking import bm25
 from engram.providers.language import terms
 from engram.services.question.answer import Answer
 from engram.services.question.plan import term_weights
 from engram.services.question.query import Query, Strategy
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections, lexical_index
-from engram.storage.retrieval import passage_candidates
 from tests.conftest import CURIE, Ingest
 from tests.support import state
 from tests.support.keys import evolve, statements
@@ -154,15 +153,6 @@ class TestStrategies:
             assert [sentence.text for sentence in passage.sentences][1:] == ["It rained."]
             assert all(sentence.score is None and sentence.hops == [] for sentence in passage.sentences)
 
-    @pytest.mark.parametrize("profile", ["paper", "default"])
-    @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
-    def test_the_profile_makes_no_difference(
-        self, application: Application, curie: str, strategy: Strategy, profile: Any
-    ) -> None:
-        answer = ask(application, curie, strategy, profile=profile)
-        assert map_scores(answer) == map_scores(ask(application, curie, strategy))
-        assert episode_row(application, curie, answer)["profile"] == profile
-
     @pytest.mark.parametrize("bound", [{"max_hops": 1}, {"stop_rule": "none"}, {"stop_rule": "llm"}])
     @pytest.mark.parametrize("strategy", PLAIN_STRATEGIES)
     def test_hops_that_are_not_made_cannot_be_bounded(
@@ -258,14 +248,6 @@ class TestExpansions:
         assert map_scores(answer) == pytest.approx(rank_by_words(application, curie, weights), rel=1e-6)
         assert {"tokyo", "polonium"} <= map_scores(answer).keys()
 
-    def test_hybrid_search_expands_both(self, application: Application, curie: str) -> None:
-        parts = [
-            list(map_scores(ask(application, curie, one, expansions=UNITS, top_k=100)))
-            for one in ("dense", "lexical")
-        ]
-        expected = fusion.reciprocal_rank_fusion(parts)
-        assert map_scores(ask(application, curie, "hybrid", expansions=UNITS)) == pytest.approx(expected)
-
     def test_a_walk_ranks_by_expanded_keys_and_reaches_by_the_question(
         self, application: Application, curie: str
     ) -> None:
@@ -310,18 +292,6 @@ class TestExpansions:
         assert row["answer"]["expanded"] is True
         (question,) = application.models.embedder.embed([QUESTION])
         np.testing.assert_allclose(np.array(json.loads(row["embedding"])), question, atol=1e-6)
-
-    def test_sentences_are_scanned_by_the_question_and_passages_by_the_key(
-        self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """All statements but those over passage keys look at the question's own vector."""
-        focused = []
-        find = passage_candidates.find
-        monkeypatch.setattr(passage_candidates, "find", lambda *a: focused.append(a[1]) or find(*a))
-        ask(application, curie, "graph", expansions=UNITS)
-        vectors = application.models.embedder.embed([QUESTION, *(unit.text for unit in UNITS)])
-        np.testing.assert_allclose(focused[0].vector, vectors[0], atol=1e-5)
-        np.testing.assert_allclose(focused[0].key_vector, expand_query(vectors[0], vectors[1:]), atol=1e-5)
 
     def test_lexical_search_embeds_no_unit(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
-from engram.context.errors import IdempotencyConflictError, InvalidRequestError, NotFoundError
+from engram.context.errors import InvalidRequestError, NotFoundError
 from engram.services.jobs.job_runner import Runner
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.revocation_service import RevocationService
@@ -165,7 +165,7 @@ class TestStates:
         undo.assert_verified(application, curie)
 
     @pytest.mark.wing("published")
-    def test_evidence_that_was_rolled_back_can_betake_backd(self, application: Application, curie: str) -> None:
+    def test_evidence_that_was_rolled_back_can_be_taken_back(self, application: Application, curie: str) -> None:
         first, second, third = (undo.stream(application, curie, 8, seed) for seed in (11, 12, 13))
         for events in (first, second, third):
             undo.apply(application, curie, events, 8)
@@ -189,29 +189,6 @@ class TestEvents:
         assert application.learning.revocation.revoke(application.auth.access.scope(curie), events[0]) == first
         assert (undo.list_learned(application, curie), log_of(application, curie)) == before
         assert first.revoked_at is not None
-
-    @pytest.mark.parametrize("status", ["pending", "parked"])
-    def testtake_backd_pending_verdict_is_never_applied(
-        self, application: Application, curie: str, status: str
-    ) -> None:
-        (event,) = undo.stream(application, curie, 1, seed=1)
-        with application.database.write() as writer:
-            writer.execute("UPDATE feedback_event SET status = %(s)s WHERE id = %(id)s", {"s": status, "id": event})
-        assert (
-            application.learning.revocation.revoke(application.auth.access.scope(curie), event).applied_at is None
-        )
-        assert application.learning.learner.apply(state.collection_id(application, curie), [event]) == 0
-        application.learning.learner.apply_overdue(0.0, 100)
-        assert log_of(application, curie)[event]["status"] == "revoked"
-        assert not any(undo.list_learned(application, curie).values())
-
-    def test_the_same_verdict_sent_again_is_not_learned_again(self, application: Application, curie: str) -> None:
-        sentence = state.list_sentence_ids(application, curie)[0]
-        query_id = state.add_episode(application, curie, "Who was born in Warsaw?", [])
-        event = state.judge(application, curie, query_id, [sentence], key="once", wait=True).event
-        application.learning.revocation.revoke(application.auth.access.scope(curie), event.id)
-        again = state.judge(application, curie, query_id, [sentence], key="once", wait=True)
-        assert (again.event.id, again.event.status, again.changes) == (event.id, "revoked", [])
 
     def test_unknown_event_raises_not_found(self, application: Application, curie: str) -> None:
         with pytest.raises(NotFoundError, match=f"no verdict {2**62}"):
@@ -248,7 +225,7 @@ class TestBesideWorkers:
         thread.join(30)
         assert log_of(application, curie)[event]["status"] == "revoked"
 
-    def test_two_workers_and_two_whotake_back_leave_what_is_left(
+    def test_two_workers_and_two_who_take_back_leave_what_is_left(
         self, application: Application, curie: str
     ) -> None:
         events = undo.stream(application, curie, 60, seed=21)
@@ -394,15 +371,6 @@ class TestJobs:
         assert (job.status, job.updated) == ("succeeded", 12)
         undo.assert_verified(application, curie)
 
-    def test_revocation_stops_between_batches_on_request(self, application: Application, curie: str) -> None:
-        undo.apply(application, curie, undo.stream(application, curie, 6, seed=33), 6)
-        job_id = application.learning.revocation.request(application.auth.access.scope(curie))
-        answers = iter([False, *[True] * 9])
-        self.runner(application, batch_size=2).run_ready(lambda: next(answers))
-        assert application.jobs.jobs.job(application.auth.access.scope(curie), job_id).updated == 2
-        self.runner(application, batch_size=2).run_ready()
-        assert application.jobs.jobs.job(application.auth.access.scope(curie), job_id).updated == 6
-
     def test_one_that_is_cancelled_leaves_what_it_did_and_the_rest_counting(
         self, application: Application, curie: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -461,21 +429,6 @@ class TestJobs:
         assert [statuses[event] for event in events] == ["pending", "revoked", "revoked", "pending"]
         with pytest.raises(InvalidRequestError, match="'from'"):
             application.learning.revocation.request(application.auth.access.scope(curie), since=start, before=start)
-
-    def test_a_key_repeats_the_first_answer(self, application: Application, curie: str) -> None:
-        first = application.learning.revocation.request(
-            application.auth.access.scope(curie), judge="careless", key="once"
-        )
-        assert (
-            application.learning.revocation.request(
-                application.auth.access.scope(curie), judge="careless", key="once"
-            )
-            == first
-        )
-        with pytest.raises(IdempotencyConflictError):
-            application.learning.revocation.request(
-                application.auth.access.scope(curie), judge="careful", key="once"
-            )
 
     @staticmethod
     def add_episode(application: Application, collection: str) -> Any:

@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 
@@ -66,19 +65,6 @@ def replay_in_order(application: Application, collection: str) -> None:
 
 
 class TestOneEvent:
-    def test_event_is_applied_only_once(self, application: Application, curie: str) -> None:
-        target = state.collection_id(application, curie)
-        (event,) = accept_events(application, curie, 1, seed=1)
-        assert application.learning.learner.apply(target, [event]) == 1
-        learned, log = state.list_learned(application, curie), state.rows(application, curie, "feedback_event")
-
-        assert application.learning.learner.apply(target, [event]) == 0
-        assert application.learning.learner.apply(target, [event, event]) == 0
-        assert application.learning.learner.apply_overdue(0.0, 1000) >= 0
-
-        assert state.list_learned(application, curie) == learned
-        assert state.rows(application, curie, "feedback_event") == log
-
     def test_an_event_in_another_connections_hands_is_stepped_over(
         self, application: Application, curie: str
     ) -> None:
@@ -137,20 +123,6 @@ class TestOverlappingEvents:
         concurrent = state.list_learned(application, curie)
         assert {row["event_id"] for row in concurrent["memory_audit"]} == set(events)
         assert {row["event_id"] for row in concurrent["weight_audit"]} == set(events)
-        replay_in_order(application, curie)
-        assert state.list_learned(application, curie) == concurrent
-
-    def test_two_services_share_one_log(self, application: Application, curie: str) -> None:
-        target = state.collection_id(application, curie)
-        events = accept_events(application, curie, 30, seed=9)
-        other = replace(application.learning.learner)
-        state.together(
-            lambda: [application.learning.learner.apply(target, [event]) for event in events],
-            lambda: [other.apply(target, [event]) for event in reversed(events)],
-        )
-
-        assert sorted(state.list_applied_order(application, curie)) == events
-        concurrent = state.list_learned(application, curie)
         replay_in_order(application, curie)
         assert state.list_learned(application, curie) == concurrent
 
