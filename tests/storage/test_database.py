@@ -16,7 +16,6 @@ from engram.context.errors import ConfigurationError, UnavailableError, is_out_o
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate
-from tests.support import threads
 
 
 @pytest.fixture
@@ -35,13 +34,6 @@ INSERT = (
     "INSERT INTO collection (name, encoder_model, encoder_fingerprint, encoder_dimension) VALUES (%(n)s, '', '', 8)"
 )
 FAILING = "DO $$ BEGIN RAISE EXCEPTION 'as told' USING ERRCODE = '{state}'; END $$"
-
-
-def test_a_writer_keeps_what_its_block_wrote(database: Database, collection: str) -> None:
-    with database.write() as writer:
-        assert writer.execute(INSERT, {"n": collection}) == 1
-
-    assert exists(database, collection)
 
 
 def test_a_writer_forgets_what_a_failed_block_wrote(database: Database, collection: str) -> None:
@@ -262,35 +254,6 @@ def test_a_lock_is_held_by_one_and_let_go_at_the_end(database: Database, address
             assert theirs
     finally:
         other.close()
-
-
-def test_a_lock_is_let_go_when_its_block_raises(database: Database) -> None:
-    with pytest.raises(KeyError), database.hold_lock("one"):
-        raise KeyError("later")
-    with database.hold_lock("one") as held:
-        assert held
-
-
-def test_lock_holder_can_read_and_write(database: Database) -> None:
-    with database.hold_lock("one") as held, database.read() as reader, database.write() as writer:
-        assert held
-        assert reader.scalar("SELECT 1") == writer.scalar("SELECT 1")
-
-
-def test_many_threads_share_a_small_pool(database: Database) -> None:
-    seen: list[int] = []
-
-    def read() -> None:
-        with database.read() as reader:
-            seen.append(reader.scalar("SELECT 1"))
-
-    readers = [threads.make_thread(read) for _ in range(8)]
-    for thread in readers:
-        thread.start()
-    for thread in readers:
-        thread.join()
-
-    assert seen == [1] * 8
 
 
 def test_only_the_database_module_commits() -> None:

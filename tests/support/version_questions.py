@@ -1,4 +1,4 @@
-"""Ten policies in three versions each, in English, German and French, and four questions on each policy."""
+"""Six policies in three versions each, in English, German and French, and four questions on each policy."""
 
 from dataclasses import dataclass
 
@@ -53,20 +53,6 @@ POLICIES = (
         ),
     ),
     Policy(
-        "remote-work",
-        "Remote work guideline",
-        "Remote work is agreed with the team. Up to {value} may be worked from home. The office desk is shared.",
-        {2021: "five days a week", 2023: "three days a week", 2025: "two days a week"},
-        _ask(
-            "How many days may I currently work from home?",
-            "How many days a week may be worked from home?",
-            2023,
-            "How many days could be worked from home in 2023?",
-            "What changed in the rule about working from home?",
-            2025,
-        ),
-    ),
-    Policy(
         "password-rules",
         "Password rules",
         "Passwords protect every account. A password has at least {value}. It is never sent by mail.",
@@ -77,21 +63,6 @@ POLICIES = (
             2020,
             "How long did a password have to be in 2020?",
             "What is different about the length of passwords?",
-            2024,
-        ),
-    ),
-    Policy(
-        "backup-plan",
-        "Backup plan",
-        "Servers are saved every night. Backups of the servers are kept for {value}. A restore is tried "
-        "each quarter.",
-        {2021: "14 days", 2022: "30 days", 2024: "90 days"},
-        _ask(
-            "How long are backups of servers kept currently?",
-            "For how many days do we keep server backups?",
-            2021,
-            "For how long were server backups kept in 2021?",
-            "How has the time that backups are kept changed?",
             2024,
         ),
     ),
@@ -124,21 +95,6 @@ POLICIES = (
         ),
     ),
     Policy(
-        "besucher",
-        "Besucherregelung",
-        "Besucher melden sich am Empfang an. Der Einlass für Besucher endet um {value}. Ausweise werden "
-        "zurückgegeben.",
-        {2021: "16 Uhr", 2022: "17 Uhr", 2025: "18 Uhr"},
-        _ask(
-            "Wann endet der Einlass für Besucher jetzt?",
-            "Bis wann werden Besucher eingelassen?",
-            2022,
-            "Bis wann wurden Besucher im Jahr 2022 eingelassen?",
-            "Was ist der Unterschied beim Einlass der Besucher?",
-            2025,
-        ),
-    ),
-    Policy(
         "teletravail",
         "Charte du télétravail",
         "Le télétravail est convenu avec l'équipe. Le télétravail est limité à {value}. Le bureau est partagé.",
@@ -163,20 +119,6 @@ POLICIES = (
             2020,
             "Combien était remboursé pour un repas en 2020 ?",
             "Comment le remboursement des repas a-t-il changé ?",
-            2024,
-        ),
-    ),
-    Policy(
-        "archives",
-        "Règles d'archivage",
-        "Les contrats sont archivés par le secrétariat. Un contrat est conservé {value}. L'accès est limité.",
-        {2021: "cinq ans", 2023: "huit ans", 2024: "dix ans"},
-        _ask(
-            "Combien de temps un contrat est-il conservé maintenant ?",
-            "Pendant combien d'années conserve-t-on un contrat ?",
-            2021,
-            "Combien de temps un contrat était-il conservé en 2021 ?",
-            "Quelle différence y a-t-il dans la conservation des contrats ?",
             2024,
         ),
     ),

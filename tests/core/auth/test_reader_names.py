@@ -2,7 +2,7 @@
 
 import pytest
 
-from engram.core.auth.reader_names import is_reader_name, normalise_readers
+from engram.core.auth.reader_names import MOST_CHARACTERS, is_reader_name, normalise_readers
 
 
 def test_readers_are_in_order_and_each_once() -> None:
@@ -21,6 +21,10 @@ def test_what_is_no_name_is_refused(name: str) -> None:
     assert not is_reader_name(name)
     with pytest.raises(ValueError, match="a reader is user:NAME or group:NAME"):
         normalise_readers([name])
+
+
+def test_a_name_has_two_hundred_characters_at_most() -> None:
+    assert is_reader_name("user:" + "a" * (MOST_CHARACTERS - 5))
 
 
 def test_there_are_at_most_a_thousand() -> None:

@@ -139,30 +139,6 @@ class TestProperties:
             for part in ("vectors", "perplexities", "gains", "residuals"):
                 assert_array_equal(getattr(whole, part)[row], getattr(alone, part))
 
-    def test_supports_do_not_depend_on_their_batch(self) -> None:
-        draw = np.random.default_rng(1)
-        supports, perplexity, noise = draw.uniform(size=(3, 17))
-        targets = draw.integers(0, 2, 17).astype(float)
-        whole = update_supports(supports, perplexity, targets, noise + 0.01, Q)
-        for at in range(17):
-            row = slice(at, at + 1)
-            alone = update_supports(supports[row], perplexity[row], targets[row], noise[row] + 0.01, Q)
-            for part in ("supports", "perplexities", "gains", "residuals"):
-                assert_array_equal(getattr(whole, part)[row], getattr(alone, part))
-
-    @given(batches(), st.randoms(use_true_random=False))
-    def test_order_of_rows_does_not_matter(
-        self, batch: tuple[Floats, Floats, Floats, Floats, Floats], random: "np.random.Generator"
-    ) -> None:
-        memories, perplexity, direction, targets, noise = batch
-        order = list(range(len(memories)))
-        random.shuffle(order)
-        straight = update_memories(memories, perplexity, direction, targets, noise, Q)
-        shuffled = update_memories(memories[order], perplexity[order], direction, targets[order], noise[order], Q)
-
-        assert_array_equal(shuffled.vectors, straight.vectors[order])
-        assert_array_equal(shuffled.perplexities, straight.perplexities[order])
-
     @given(batches())
     def test_before_it_is_normalised_the_inner_product_follows_eq_16_and_the_rest_stays(
         self, batch: tuple[Floats, Floats, Floats, Floats, Floats]
@@ -184,16 +160,6 @@ class TestProperties:
         update = update_memories(*batch, Q)
 
         assert_allclose(np.linalg.norm(update.vectors.astype(np.float64), axis=1), 1.0, atol=1e-6)
-
-    @given(batches())
-    def test_the_length_of_the_question_does_not_matter(
-        self, batch: tuple[Floats, Floats, Floats, Floats, Floats]
-    ) -> None:
-        memories, perplexity, direction, targets, noise = batch
-        short = update_memories(memories, perplexity, direction, targets, noise, Q)
-        long = update_memories(memories, perplexity, direction * 8.0, targets, noise, Q)
-
-        assert_allclose(long.vectors, short.vectors, atol=1e-6)
 
     @given(st.floats(0.0, 1.0), perplexities, verdicts, noises)
     def test_supports_stay_between_none_and_full(

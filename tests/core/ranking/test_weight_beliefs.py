@@ -209,29 +209,12 @@ class TestPosterior:
         assert_array_equal(after.mean, prior.mean)
         assert_array_equal(after.precision, prior.precision)
 
-    def test_a_verdict_is_believed_more_afterwards(self) -> None:
-        for seed in range(20):
-            prior = prior_of(seed)
-            features, supported = episode(seed, 10, 2)
-            value = log_likelihood(features, supported, prior)
-            # So weak that the linearised step cannot overshoot.
-            after = posterior(prior, draw_observation(seed, prior, noise=100.0).evidence)
-
-            assert value(after.mean) > value(prior.mean)
-
     def test_mean_solves_the_normal_equations(self) -> None:
         prior, evidence = prior_of(6), draw_observation(6, prior_of(6)).evidence
         after = posterior(prior, evidence)
 
         assert_allclose(after.precision, prior.precision + evidence.precision)
         assert_allclose(after.precision @ (after.mean - prior.mean), evidence.information, atol=1e-12)
-
-    def test_a_prior_of_more_verdicts_moves_less(self) -> None:
-        prior, evidence = prior_of(7), draw_observation(7, prior_of(7)).evidence
-        firm = WeightBelief(prior.mean, 1000.0 * prior.precision)
-
-        moved = np.linalg.norm(posterior(prior, evidence).mean - prior.mean)
-        assert 0 < np.linalg.norm(posterior(firm, evidence).mean - prior.mean) < moved / 100
 
 
 def total(observations: list[WeightObservation]) -> WeightEvidence:
@@ -366,27 +349,6 @@ class TestExamination:
         assert_allclose(two.evidence.information, one.evidence.information)
         assert_allclose(two.evidence.precision, one.evidence.precision)
         assert two.surprise == pytest.approx(one.surprise)
-
-    def test_a_passage_that_was_hardly_looked_at_teaches_hardly_anything(self) -> None:
-        prior, (features, _) = prior_of(3), episode(3, 6, 1)
-        ranked = [10, 20, 30, 40, 50, 60]
-        verdict = LoggedVerdict(supports=(1,), rejects=(2, 3, 4, 5, 6), partial=True)
-        named = [(10, 1), (20, 0), (30, 0), (40, 0), (50, 0), (60, 0)]
-        sizes = []
-        for probability in (1.0, 0.1, 0.001):
-            said = observe_verdict(
-                ranked,
-                features.astype(np.float32),
-                named,
-                verdict,
-                prior=prior,
-                noise=1.0,
-                examined=dict.fromkeys(ranked[1:], probability),
-            )
-            assert said is not None
-            sizes.append(float(np.abs(said.evidence.information).sum()))
-        assert sizes[0] > sizes[1] > sizes[2]
-        assert sizes[2] < 0.02 * sizes[0]
 
     @pytest.mark.parametrize("probability", [0.0, -1.0, 1.5, np.nan])
     def test_a_probability_out_of_its_range_is_refused(self, probability: float) -> None:

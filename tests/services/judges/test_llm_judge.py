@@ -15,7 +15,7 @@ from engram.context.errors import LlmError, LlmNotConfiguredError, NotFoundError
 from engram.services.judges.llm_judge import JudgeService
 from engram.services.verdict.verdict import Verdict
 from engram.storage.database import Database
-from tests.conftest import CURIE, Ingest, Scoped
+from tests.conftest import Scoped
 from tests.support import threads
 from tests.support.constants import LLM_ATTEMPTS, set_constants
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
@@ -173,20 +173,6 @@ def test_a_sentence_that_was_not_shown_cannot_be_supported(
             judging(server.base_url).run(lambda: [scoped(curie)], once=True)
         assert len(server.requests) == 2  # asked once more, with the reason
     assert events(http, curie) == []
-
-
-def test_collections_take_turns(
-    http: TestClient, application: Application, curie: str, ingest: Ingest, judging: Judging, scoped: Scoped
-) -> None:
-    other = f"{curie}-other"
-    ingest(*CURIE, into=other)
-    for collection in (curie, other):
-        ask(http, collection, QUESTION)
-    names = {scope.collection.name for scope in application.auth.access.list_scopes()}
-    assert {curie, other} <= names
-    with OpenAiServer(keyword_handler) as server:
-        assert judging(server.base_url).run(lambda: [scoped(curie), scoped(other)], once=True) == 2
-    assert [len(events(http, collection)) for collection in (curie, other)] == [1, 1]
 
 
 def test_without_an_endpoint_or_a_collection(curie: str, judging: Judging, scoped: Scoped) -> None:

@@ -90,10 +90,6 @@ class TestQueries:
         with pytest.raises(NotFoundError, match=str(judged.query_id)):
             application.answers.episodes.read(application.auth.access.scope(judged.collection), judged.query_id)
 
-    def test_episodes_are_stored_for_ever_by_default(self, application: Application, judged: JudgedQuery) -> None:
-        assert run(retention(application), datetime.now(UTC) + timedelta(days=36_500)).weeks == []
-        application.answers.episodes.read(application.auth.access.scope(judged.collection), judged.query_id)
-
     def test_learned_state_outlives_expired_episodes(self, application: Application, judged: JudgedQuery) -> None:
         sentence = min(state.sentences(application, judged.collection, "curie").values())
         again = ask(application, judged.collection)

@@ -13,7 +13,6 @@ from engram.services.question.search import RetrievalResult
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.conftest import CURIE, Ingest
 from tests.support import state
-from tests.support.undo import assert_verified
 
 QUESTION = "Where was Marie Curie born?"
 FOOTER = "\n\nRetrieved from https://mirror.example.org"
@@ -134,20 +133,6 @@ def test_many_copies_do_not_keep_the_others_out(application: Application, ingest
         assert len(first.duplicates) == 130
 
 
-def test_the_same_question_collapses_the_same(application: Application, doubled: str) -> None:
-    first, second = find(application, doubled), find(application, doubled)
-    assert first.ranking.best == second.ranking.best
-    assert first.ranking.stand_in_by_passage == second.ranking.stand_in_by_passage
-
-
-def test_texts_that_differ_in_a_fact_stay_apart(application: Application, ingest: Ingest, curie: str) -> None:
-    other = {**CURIE[0], "id": "other", "text": CURIE[0]["text"].replace("1867", "1868")}
-    ingest(other)
-    answer = ask(application, curie)
-    assert {"curie", "other"} <= {hit.passage_id for hit in answer.passages}
-    assert not any(hit.duplicates for hit in answer.passages)
-
-
 class TestVerdict:
     """A verdict that names the copy that is not shown."""
 
@@ -237,28 +222,6 @@ class TestVerdict:
         )
         assert detail.event.verdict.rejects == (own[1],)
         assert detail.event.verdict.examinations == {own[1]: 0.5}
-
-    def test_verdict_on_a_hidden_copy_recalls_the_shown_one(self, application: Application, doubled: str) -> None:
-        answer, _, hidden = self.ask_doubled(application, doubled)
-        self.apply_verdict(
-            application,
-            doubled,
-            answer,
-            supporting=[NamedSentence(self.sentences(application, doubled, hidden)[0])],
-        )
-        again = ask(application, doubled, text="In which city was Marie Curie born?")
-        assert strip_copy(again.passages[0].passage_id) == "curie"
-        assert again.passages[0].duplicates
-
-    def test_verification_of_collapsed_verdicts_is_clean(self, application: Application, doubled: str) -> None:
-        answer, _, hidden = self.ask_doubled(application, doubled)
-        self.apply_verdict(
-            application,
-            doubled,
-            answer,
-            supporting=[NamedSentence(self.sentences(application, doubled, hidden)[0])],
-        )
-        assert_verified(application, doubled)
 
 
 def test_a_trace_counts_the_duplicates_that_are_left_out(application: Application, doubled: str) -> None:

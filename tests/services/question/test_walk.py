@@ -7,11 +7,21 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
+from engram.core.ranking.question_memory import net_support
+from engram.core.ranking.same_need import SameNeed
 from engram.services.question.caches import GraphCache, find_nothing
 from engram.services.question.plan import QueryPlan, Search
 from engram.services.question.query import Frontier, Query, SessionPart
-from engram.services.question.walk import Walk, advance, find_rest, resume_walk
+from engram.services.question.walk import (
+    Walk,
+    advance,
+    find_rest,
+    resume_walk,
+    summarise_recall,
+    summarise_rejections,
+)
 from engram.storage.database import Reader
+from engram.storage.learning.question_supports import PastSupport
 from tests.support.state import add_episode, judge, sentences
 
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
@@ -162,3 +172,20 @@ def test_entities_that_are_gone_are_not_gone_on_from(application: Application, p
     gone = SessionPart(frontier=Frontier({2**40: 1.0}, {2**40: ""}))
     plan = application.retrieval.retrieve.plan(planned(max_hops=1).query.with_part(gone))
     assert 2**40 not in through(application, plan).hops[0].start.activation
+
+
+def build_past(sentence: int, passage: int, *, need: float, support: float = 0.9) -> PastSupport:
+    """A sentence that a complete verdict on past question 1 named."""
+    return PastSupport(1, "", 1.0, sentence, passage, support, 0.1, True, same_need=SameNeed(need, 0.0, 0.0))
+
+
+def test_complete_evidence_vouches_with_its_least_probable_passage() -> None:
+    named = [build_past(10, 100, need=0.9), build_past(11, 101, need=0.6)]
+    assert summarise_recall(named)[1] == pytest.approx(0.6 * net_support(0.9, 0.1))
+    assert summarise_recall([replace(past, complete=False) for past in named])[1] == 0.0
+
+
+def test_a_passage_with_a_supported_sentence_is_not_rejected() -> None:
+    past = [build_past(10, 100, need=0.9), build_past(11, 100, need=0.9, support=0.0)]
+    assert summarise_rejections(past) == {}
+    assert summarise_rejections(past[1:]).keys() == {100}

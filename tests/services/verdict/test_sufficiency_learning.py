@@ -230,13 +230,6 @@ class TestRealAnswers:
         assert kept[str(again.query_id)] is None  # recall had a say in what was shown
         assert kept[str(first.query_id)] is not None
 
-    def test_answer_with_small_top_k_teaches_no_sufficiency(self, application: Application, curie: str) -> None:
-        answer = query(application, curie, top_k=2)
-        assert answer.sufficiency is not None
-        (kept,) = state.rows(application, curie, "episode")
-        assert kept["ranked"] is not None
-        assert kept["answer_features"] is None
-
     @pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense"}, {"strategy": "hybrid"}])
     def test_unranked_profile_has_no_sufficiency(
         self, application: Application, curie: str, arm: dict[str, Any]

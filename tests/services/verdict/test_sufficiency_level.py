@@ -15,7 +15,6 @@ from engram.core.ranking.sufficiency import ANSWER_FEATURES, EVIDENCE_PASSAGES, 
 from engram.services.question.answer import Answer
 from engram.services.question.query import Query
 from engram.wings.local import sample
-from engram.wings.local.sample.tour import question
 from tests.conftest import Ingest
 from tests.support import state, undo
 
@@ -120,16 +119,3 @@ def test_the_level_stays_whatever_share_of_judged_answers_is_right(
     level = fmean(probability(read_features(answer)[0], before) for answer in answers)
     assert fmean(predicted) == pytest.approx(level, abs=0.05)
     undo.assert_verified(application, corpus)
-
-
-def test_tour_ends_with_the_sufficiency_it_began_with(application: Application, corpus: str) -> None:
-    """The tour corrects one answer and gives a thumb to the next, as the README does."""
-    bystander = "Who discovered Titan?"
-    before = ask(application, corpus, bystander).sufficiency
-    first = ask(application, corpus, question().text)
-    evidence = [state.sentences(application, corpus, passage)[text] for passage, text in question().supporting]
-    state.judge(application, corpus, first.query_id, evidence, wait=True)
-    again = ask(application, corpus, question().text)
-    state.judge(application, corpus, again.query_id, rating="up", wait=True)
-
-    assert ask(application, corpus, bystander).sufficiency == pytest.approx(before, abs=1e-9)

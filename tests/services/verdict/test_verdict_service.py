@@ -72,34 +72,6 @@ class TestIdempotencyKeys:
         assert {row["update_count"] for row in state.rows(application, curie, "question_support")} == {1}
         assert application.answers.episodes.read(application.auth.access.scope(curie), query_id).judged == 1
 
-    def test_of_two_verdicts_at_once_one_wins(
-        self, application: Application, curie: str, query_id: uuid.UUID
-    ) -> None:
-        outcomes: list[object] = []
-
-        def send(sentence: int) -> None:
-            try:
-                outcomes.append(state.judge(application, curie, query_id, [sentence], key="once"))
-            except IdempotencyConflictError as error:
-                outcomes.append(error)
-
-        born, discovered, *_ = state.list_sentence_ids(application, curie)
-        state.together(*[lambda: send(born), lambda: send(discovered)] * 4)
-
-        accepted = [outcome for outcome in outcomes if isinstance(outcome, Receipt)]
-        assert (len(outcomes), len(accepted)) == (8, 4)
-        assert len({receipt.event.body_hash for receipt in accepted}) == 1
-
-    def test_collections_do_not_share_keys(
-        self, application: Application, curie: str, query_id: uuid.UUID, ingest: Ingest
-    ) -> None:
-        other = f"{curie}-other"
-        state.judge(application, curie, query_id, key="once")
-        ingest({"id": "a", "text": "Bees fly."}, into=other)
-        again = state.judge(application, other, state.add_episode(application, other, "?", []), key="once")
-
-        assert again.event.status == "pending"
-
 
 class TestSentenceReferences:
     def accept_names(
@@ -247,22 +219,6 @@ class TestInapplicableEvents:
         assert receipt.event.status == "applied"
         assert {row.sentence_id for row in receipt.changes or []}.isdisjoint({born, discovered})
         assert vistula in {row.sentence_id for row in receipt.changes or []}
-
-    def test_event_of_deleted_passages_is_applied_without_changes(
-        self, application: Application, curie: str
-    ) -> None:
-        born = state.sentences(application, curie, "curie")["Marie Curie was born in Warsaw in 1867."]
-        query_id = state.add_episode(application, curie, "When was Marie Curie born?", [born], "1867")
-        event = state.judge(application, curie, query_id, [born]).event.id
-        application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "curie")
-
-        application.learning.learner.apply(state.collection_id(application, curie), [event])
-
-        assert (
-            application.learning.verdicts.read(application.auth.access.scope(curie), event).event.status
-            == "applied"
-        )
-        assert application.learning.verdicts.read(application.auth.access.scope(curie), event).changes == []
 
     def test_event_of_unknown_version_is_parked_and_blocks_no_others(
         self, application: Application, curie: str, query_id: uuid.UUID

@@ -15,7 +15,6 @@ from engram.composition.container import Application
 from engram.context.errors import NotFoundError
 from engram.core.ranking.bm25 import inverse_document_frequency
 from engram.providers.language import terms
-from engram.storage.column_parameters import Numbers
 from engram.storage.corpus import collections, lexical_index, passages
 from engram.wings.local.sample import corpus as sample_corpus
 from engram.wings.local.sample import questions as sample_questions
@@ -110,11 +109,6 @@ class TestRanking:
         assert search(application, collection, {}) == {}
         assert search(application, collection, {"cat": 1.0}) == {}
         assert list(search(application, collection, {"ant": 1.0})) == ["a"]
-
-    def test_collection_without_terms_has_no_results(self, application: Application, collection: str) -> None:
-        put(application, collection, count_terms({"a": [], "b": []}))
-
-        assert search(application, collection, {"ant": 1.0}) == {}
 
     def test_metadata_choose_passages_and_leave_the_scores(self, application: Application, collection: str) -> None:
         put(
@@ -335,23 +329,6 @@ class TestEvolvedKeys:
             chosen = search(application, collection, {term: 1.0}, metadata={"even": True}, evolved=True)
             assert chosen.keys() == found
 
-    def test_another_collections_keys_have_no_say(self, application: Application, collection: str) -> None:
-        corpus = count_terms({"a": ["ant"], "b": ["bee"]})
-        put(application, collection, corpus)
-        other = f"{collection}-other"
-        put(application, other, corpus)
-        evolve(application, other, terms={"b": {"ant": (0.0, 5.0)}})
-
-        assert search(application, collection, {"ant": 1.0}, evolved=True).keys() == {"a"}
-
-    def test_equal_scores_come_in_id_order(self, application: Application, collection: str) -> None:
-        put(application, collection, count_terms({"z": ["ant", "bee"], "a": ["bee", "cat"]}))
-        evolve(application, collection, terms={"a": {"ant": (0.0, 1.0)}, "z": {"cat": (0.0, 1.0)}})
-
-        found = search(application, collection, {"bee": 1.0, "ant": 1.0, "cat": 1.0}, evolved=True)
-        assert list(found) == ["z", "a"]
-        assert len(set(found.values())) == 1
-
     def test_base_keys_are_read_without_looking_at_evolved_ones(
         self, application: Application, collection: str
     ) -> None:
@@ -370,12 +347,3 @@ def test_postings_are_read_from_their_index_alone(bystander: "psycopg.Connection
         """
     ).fetchone()
     assert columns == (["collection_id", "term_id", "passage_id", "frequency", "length", "reader_set_id"],)
-
-
-@pytest.mark.parametrize("kind", [np.int64, np.float32])
-def test_numbers_arrive_as_they_are(application: Application, kind: type[np.generic]) -> None:
-    for values in ([], [0], [1, -(2**20), 2**24]):
-        sent = np.array(values, dtype=kind)
-        cast = "bigint[]" if kind is np.int64 else "real[]"
-        with application.database.read() as reader:
-            assert reader.scalar(f"SELECT %(values)s::{cast}", {"values": Numbers(sent)}) == sent.tolist()
