@@ -1,23 +1,30 @@
 """The encoder as all tests have it: asked once about each text."""
 
 import json
+import os
 import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from engram.composition import models
 from engram.providers.embedder import Embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
 from engram.providers.embedder.question_tuning import QuestionTuning, find_question_tuning
 from engram.storage.corpus.collections import EncoderId
+from tests.support.environment import PRECISION
 
 HALF_PRECISION = 4e-4
 """How far half precision moves a number of a unit vector at most, and a cosine."""
+VECTORS = "TESTED_VECTORS"
+"""Variable that tells processes where the vectors of the default encoder are kept, see ``remember_vectors``."""
 SOME_ENCODER = EncoderId("some", "5" * 64, 384)
 """Of collections whose vectors are of no matter."""
 
@@ -132,6 +139,22 @@ class MemoisingEncoder:
             self._known.update(zip(new, self._encoder.embed(new), strict=True))
             rows = [(_key(text), self._known[text].tobytes()) for text in new]
             self._beside.executemany("INSERT INTO vector VALUES (?, ?)", rows)
+
+
+def remember_vectors() -> None:
+    """Have this process ask the default encoder once about each text, together with all that share the file."""
+    file = os.environ.get(VECTORS)
+    if file is None:
+        return
+    load = models.load_precisions
+
+    @wraps(load)
+    def load_remembering(model: str, *rest: Any) -> list[Embedder]:
+        first, *late = load(model, *rest)
+        is_shared = (model, rest[0], rest[-1]) == (DEFAULT_MODEL, "onnx", PRECISION)
+        return [MemoisingEncoder(first, Path(file)) if is_shared else first, *late]
+
+    setattr(models, "load_precisions", load_remembering)
 
 
 def _key(text: str) -> bytes:
