@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -148,13 +147,13 @@ def remember_vectors() -> None:
         return
     load = models.load_precisions
 
-    @wraps(load)
-    def load_remembering(model: str, *rest: Any) -> list[Embedder]:
-        first, *late = load(model, *rest)
-        is_shared = (model, rest[0], rest[-1]) == (DEFAULT_MODEL, "onnx", PRECISION)
-        return [MemoisingEncoder(first, Path(file)) if is_shared else first, *late]
+    def load_remembering(*arguments: Any) -> list[Embedder]:
+        first, *late = load(*arguments)
+        model, runtime, *_, precision = arguments
+        is_default = (model, runtime, precision) == (DEFAULT_MODEL, "onnx", PRECISION)
+        return [MemoisingEncoder(first, Path(file)) if is_default else first, *late]
 
-    setattr(models, "load_precisions", load_remembering)
+    vars(models)["load_precisions"] = load_remembering
 
 
 def _key(text: str) -> bytes:
