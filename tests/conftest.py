@@ -216,6 +216,7 @@ def heavy(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Heavy
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # which all processes have
+    os.environ[encoder.VECTORS] = str(folder / "vectors.sqlite")
     return encoder.MemoisingEncoder(loading.models.embedder, folder / "vectors.sqlite"), loading.models.language
 
 

@@ -29,6 +29,7 @@ def site(
         yield Installation(services, env, tmp_path_factory.mktemp("clocks"))
 
 
+@pytest.mark.campaign
 def test_nothing_is_lost_or_doubled_while_the_clock_jumps(site: Installation) -> None:
     with ExitStack() as stack:
         tally = Tally("clock", runs=1)

@@ -22,6 +22,7 @@ from engram.wings.sessions.services.session_state import SessionRequest
 from tests.conftest import CURIE
 from tests.faults.conftest import Start, Working
 from tests.support import state, undo
+from tests.support.campaign import leave_to_campaign
 from tests.support.constants import INGEST_BATCH, LEASE_SECONDS
 from tests.support.jobs import make_due
 from tests.support.openai_server import OpenAiServer
@@ -59,6 +60,14 @@ REPLAY = ANY_KIND | {
     "all written and not committed": ("engram.wings.history.storage.collection_copies:describe", "after"),
     "made and not said so": ("engram.wings.history.services.past_state:PastService.make", "after"),
 }
+ORDINARY = {
+    "a batch counted and not committed",
+    "between two batches",
+    "half of the keys in place",
+    "a batch done",
+    "all written and not committed",
+}
+"""One step inside a transaction and one between two, of each kind of job that has both."""
 Killed = Callable[..., dict[str, Any]]
 
 
@@ -94,7 +103,7 @@ def content(application: Application, collection: str) -> dict[str, list[Any]]:
     return {table: sorted(rows, key=str) for table, rows in graph.items()}
 
 
-@pytest.mark.parametrize("step", INGEST)
+@pytest.mark.parametrize("step", leave_to_campaign(INGEST, ordinary=ORDINARY & INGEST.keys()))
 def test_killed_while_it_ingests(
     application: Application, collection: str, killed_and_made_good: Killed, step: str
 ) -> None:
@@ -112,7 +121,7 @@ def test_killed_while_it_ingests(
     assert state.counts(application, collection) == state.counts(application, straight)
 
 
-@pytest.mark.parametrize("step", REKEY)
+@pytest.mark.parametrize("step", leave_to_campaign(REKEY, ordinary=ORDINARY & REKEY.keys()))
 def test_killed_while_it_makes_keys_anew(
     application: Application, curie: str, killed_and_made_good: Killed, step: str
 ) -> None:
@@ -124,7 +133,7 @@ def test_killed_while_it_makes_keys_anew(
     assert orphans(application, curie) == {}
 
 
-@pytest.mark.parametrize("step", REVOCATION)
+@pytest.mark.parametrize("step", leave_to_campaign(REVOCATION, ordinary=ORDINARY & REVOCATION.keys()))
 def test_killed_while_it_revokes(
     application: Application, curie: str, killed_and_made_good: Killed, step: str
 ) -> None:
@@ -138,7 +147,7 @@ def test_killed_while_it_revokes(
     undo.assert_verified(application, curie)
 
 
-@pytest.mark.parametrize("step", ERASURE)
+@pytest.mark.parametrize("step", leave_to_campaign(ERASURE, ordinary=ORDINARY & ERASURE.keys()))
 def test_killed_while_it_erases(
     application: Application, curie: str, killed_and_made_good: Killed, step: str
 ) -> None:
@@ -160,7 +169,7 @@ def test_killed_while_it_erases(
     undo.assert_verified(application, curie)
 
 
-@pytest.mark.parametrize("step", REPLAY)
+@pytest.mark.parametrize("step", leave_to_campaign(REPLAY, ordinary=ORDINARY & REPLAY.keys()))
 def test_killed_while_it_brings_back_the_past(
     application: Application, curie: str, killed_and_made_good: Killed, step: str
 ) -> None:

@@ -10,6 +10,7 @@ from engram.composition.container import Application
 from engram.wings.published.parts import published_of
 from tests.faults.conftest import Start, Working
 from tests.support import state, twins, undo
+from tests.support.campaign import leave_to_campaign
 from tests.support.constants import FEEDBACK_BATCH, SWEEP_SECONDS, WAITING_KEY_EVENTS
 from tests.support.orphans import KEPT_BY, OUTLIVING, SEARCHES, list_unguarded, orphans
 from tests.support.processes import eventually
@@ -39,6 +40,9 @@ EVOLVING = {
     "evolved and not committed": ("engram.wings.published.storage.evolved_keys:set_progress", "after", "2"),
     "evolved and not acknowledged": ("engram.storage.wake_stream:WakeStream.acknowledge", "before"),
 }
+ORDINARY = ("before the locks", "weights added", "committed and not acknowledged")
+"""One step before the transaction, one inside it, and one after it."""
+ORDINARY_EVOLVING = ("evolved and not committed", "evolved and not acknowledged")
 
 
 @pytest.fixture
@@ -71,7 +75,7 @@ def kill_and_recover(
     undo.assert_verified(application, collection)
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", leave_to_campaign(STEPS, ordinary=ORDINARY))
 def test_killed_while_it_applies(
     application: Application, curie: str, twin: str, start: Start, working: Working, step: str
 ) -> None:
@@ -79,7 +83,7 @@ def test_killed_while_it_applies(
     kill_and_recover(application, curie, twin, start, working, *STEPS[step], **env)
 
 
-@pytest.mark.parametrize("step", EVOLVING)
+@pytest.mark.parametrize("step", leave_to_campaign(EVOLVING, ordinary=ORDINARY_EVOLVING))
 def test_killed_while_keys_evolve(
     application: Application, curie: str, twin: str, start: Start, working: Working, step: str
 ) -> None:

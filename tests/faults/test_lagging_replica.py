@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.wings.local.servers import EmbeddedPostgres
@@ -17,6 +19,7 @@ from tests.faults.replicas import Replicas
 from tests.support.databases import application_on
 
 
+@pytest.mark.campaign
 def test_what_was_acknowledged_is_read_while_the_replica_lags(
     application: Application,
     postgres: EmbeddedPostgres,

@@ -13,7 +13,10 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from tests.faults.installation import Installation, Tally
 from tests.faults.races import FAULTS, Races
+from tests.support.campaign import leave_to_campaign
 from tests.support.databases import application_on
+
+REVOCATION = "revocation racing with learning, a worker killed"
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +33,7 @@ def races(
         yield Races(site, random.Random(1), stack)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", leave_to_campaign(FAULTS, ordinary=(REVOCATION,)))
 def test_nothing_is_lost_doubled_or_mixed(races: Races, fault: str) -> None:
     tally = Tally(fault, runs=1)
     FAULTS[fault](races, tally)

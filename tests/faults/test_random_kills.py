@@ -15,6 +15,7 @@ from engram.providers.embedder import load_embedder
 from tests.faults.installation import Installation, Tally
 from tests.faults.kills import FAULTS, Kills
 from tests.support import encoder
+from tests.support.campaign import leave_to_campaign
 from tests.support.databases import application_on
 
 WORKS = ("rekey", "reembed", "backup", "restore", "migrate")
@@ -39,7 +40,7 @@ def kills(
         yield Kills(site, str(second), random.Random(1), stack, dict.fromkeys(WORKS, SECONDS))
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", leave_to_campaign(FAULTS, ordinary=("kill -9 during restore",)))
 def test_nothing_is_lost_or_doubled(kills: Kills, fault: str) -> None:
     tally = Tally(fault, runs=1)
     FAULTS[fault](kills, tally)

@@ -1,23 +1,29 @@
 """The encoder as all tests have it: asked once about each text."""
 
 import json
+import os
 import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
+from engram.composition import models
 from engram.providers.embedder import Embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
 from engram.providers.embedder.question_tuning import QuestionTuning, find_question_tuning
 from engram.storage.corpus.collections import EncoderId
+from tests.support.environment import PRECISION
 
 HALF_PRECISION = 4e-4
 """How far half precision moves a number of a unit vector at most, and a cosine."""
+VECTORS = "TESTED_VECTORS"
+"""Variable that tells processes where the vectors of the default encoder are kept, see ``remember_vectors``."""
 SOME_ENCODER = EncoderId("some", "5" * 64, 384)
 """Of collections whose vectors are of no matter."""
 
@@ -132,6 +138,22 @@ class MemoisingEncoder:
             self._known.update(zip(new, self._encoder.embed(new), strict=True))
             rows = [(_key(text), self._known[text].tobytes()) for text in new]
             self._beside.executemany("INSERT INTO vector VALUES (?, ?)", rows)
+
+
+def remember_vectors() -> None:
+    """Have this process ask the default encoder once about each text, together with all that share the file."""
+    file = os.environ.get(VECTORS)
+    if file is None:
+        return
+    load = models.load_precisions
+
+    def load_remembering(*arguments: Any) -> list[Embedder]:
+        first, *late = load(*arguments)
+        model, runtime, *_, precision = arguments
+        is_default = (model, runtime, precision) == (DEFAULT_MODEL, "onnx", PRECISION)
+        return [MemoisingEncoder(first, Path(file)) if is_default else first, *late]
+
+    vars(models)["load_precisions"] = load_remembering
 
 
 def _key(text: str) -> bytes:

@@ -24,6 +24,8 @@ from pathlib import Path
 from struct import Struct
 from typing import IO, NoReturn
 
+from tests.support.encoder import remember_vectors
+
 ROOT = Path(__file__).resolve().parents[2]
 WIDE = {"COLUMNS": "300"}
 """Consoles are as wide as they were told to be when they were imported."""
@@ -169,6 +171,7 @@ def _run_child(told: int, reports: int, out: int, err: int) -> list[str]:
     for variable in [name for name in os.environ if ":" in name]:  # of a constant: MODULE:NAME
         module, _, name = variable.partition(":")
         setattr(importlib.import_module(module), name, json.loads(os.environ.pop(variable)))
+    remember_vectors()
     arguments: list[str] = order["arguments"]
     return arguments
 
