@@ -190,8 +190,7 @@ def test_each_snapshot_finds_what_it_has(alone: Application, taught: str) -> Non
 def test_answers_are_the_same_with_and_without(alone: Application, taught: str) -> None:
     """In every way that passages are looked for by keys."""
     ways: list[dict[str, Any]] = [
-        {"profile": profile, "memory": memory, "strategy": strategy}
-        for profile in ("paper", "default")
+        {"memory": memory, "strategy": strategy}
         for memory in ("off", "read")
         for strategy in ("graph", "dense", "hybrid")
     ]
