@@ -12,10 +12,11 @@ from rich.console import Console
 
 from engram.composition.container import Application, Servers
 from engram.context.errors import InvalidRequestError
-from engram.core.ranking.profiles import DEFAULT, PAPER, Profile
+from engram.core.ranking.profiles import DEFAULT, Profile
 from engram.services.question.pipeline import QuestionPipeline
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
+from engram.wings.published.core.paper_profile import PAPER
 from engram_evaluation import levels_table
 from engram_evaluation.arrivals import arrivals
 from engram_evaluation.commands.evaluate_command import build_variation
@@ -206,7 +207,7 @@ def test_levels_are_measured_together_left_out_and_alone(
     [
         (DEFAULT, True, ["all levels", "without question memory"]),
         (
-            replace(DEFAULT, policy=replace(DEFAULT.policy, sentence_memories=True, evolved_keys=True)),
+            replace(PAPER, recalls=True),
             True,
             [
                 "all levels",

@@ -111,8 +111,6 @@ def test_recalled_sentence_joins_a_hop_unless_deleted(
         named: 0.5,
         other: 0.0,
     }
-    known = dict(zip(found.sentence_ids.tolist(), found.task_perplexity.tolist(), strict=True))
-    assert known == {named: 1.0, other: 1.0}, "this profile reads no sentence memories"
 
 
 @pytest.mark.parametrize("metadata", [None, {"even": True}])

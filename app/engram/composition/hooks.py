@@ -8,7 +8,7 @@ from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
-from engram.services.question.plan import QuestionEncoder
+from engram.services.question.plan import QuestionEncoder, Retrievers
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.verdict.learn import VerdictEffect
@@ -28,6 +28,7 @@ class Hooks:
         explainer: finds the verdicts behind answers.
         key_explainer: explains evolved passage keys.
         question_encoder: embeds questions for passages as verdicts taught.
+        retrievers: retrieve by profiles of their own.
     """
 
     question_rules: Sequence[QuestionRule] = ()
@@ -39,3 +40,4 @@ class Hooks:
     explainer: Explainer | None = None
     key_explainer: KeyExplainer | None = None
     question_encoder: QuestionEncoder | None = None
+    retrievers: Retrievers = field(default_factory=Retrievers)

@@ -16,7 +16,7 @@ from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.jobs.work import JobHandler, JobKind
 from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
-from engram.services.question.plan import QuestionEncoder
+from engram.services.question.plan import QuestionEncoder, Retriever, Retrievers
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.verdict.learn import VerdictEffect
@@ -112,6 +112,7 @@ class Wing:
             of the wing, with the wing's services and a function that tells whether to stop.
         make_question_encoder: makes what embeds questions for passages; called as early as
             ``make_passage_observer``. Of several wings the first one's is asked.
+        retriever: retrieves by a profile of the wing's: makes its hops and ranks by them.
         job_handlers: kind of job -> function that takes the wing's services and returns the handler of such jobs.
         warm_up: loads what the wing's services need, before the first request.
         collection_settings: column of the core's table ``collection`` -> function that validates a new value and
@@ -134,6 +135,7 @@ class Wing:
     key_explainer: KeyExplainer | None = None
     sweep: Callable[[Any, Callable[[], bool]], object] | None = None
     make_question_encoder: Callable[[Any], QuestionEncoder] | None = None
+    retriever: Retriever | None = None
     job_handlers: Mapping[JobKind, Callable[[Any], JobHandler]] = field(default_factory=dict)
     warm_up: Callable[[Any], None] | None = None
     collection_settings: Mapping[str, CompleteSetting] = field(default_factory=dict)
@@ -245,5 +247,13 @@ def collect_hooks(wings: Sequence[Wing], installed: Sequence[Wing], application:
         key_explainer=next((wing.key_explainer for wing in wings if wing.key_explainer is not None), None),
         question_encoder=next(
             (wing.make_question_encoder(application) for wing in wings if wing.make_question_encoder), None
+        ),
+        retrievers=Retrievers(
+            present=[wing.retriever for wing in wings if wing.retriever is not None],
+            absent={
+                wing.retriever.profile.name: wing.name
+                for wing in installed
+                if wing.retriever is not None and wing not in wings
+            },
         ),
     )

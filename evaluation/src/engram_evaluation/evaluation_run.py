@@ -11,9 +11,10 @@ from rich.console import Console
 
 from engram.config.settings import Settings
 from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
-from engram.core.ranking.profiles import PROFILES
+from engram.core.ranking.profiles import DEFAULT
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
 from engram.providers.ranking_prior import RankingPriors
+from engram.wings.published.core.paper_profile import PAPER
 from engram_evaluation import verdict_givers
 from engram_evaluation.adapt_protocol import adapt
 from engram_evaluation.answers_protocol import answers
@@ -158,8 +159,8 @@ def _run(run: Run) -> list[Phase]:
     protocol = run.options.protocol
     if protocol in alone:
         return alone[protocol](run)
-    profile, has_expansions = PROFILES[run.options.profile], bool(run.dataset.expansions)
-    return run_learning(run, list_variations(protocol, profile, has_expansions=has_expansions))
+    profile = PAPER if run.options.profile == PAPER.name else DEFAULT
+    return run_learning(run, list_variations(protocol, profile, has_expansions=bool(run.dataset.expansions)))
 
 
 def write(report: RunReport, folder: Path) -> list[Path]:

@@ -20,7 +20,7 @@ from engram.context import tenancy
 from engram.context.errors import ConflictError, EngramError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.ranking.profiles import PROFILES, ProfileName
+from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Principal, Scope
 from engram.services.question.answer import Answer
 from engram.services.question.query import HopStopRule, Memory, Query, Strategy
@@ -141,7 +141,7 @@ class Harness:
             include=frozenset({"trace", "sentences"} if read else {"trace"}),
             expansions=expansions,
         )
-        profile = PROFILES[arm.profile]
+        profile = self.services.retrieval.planner.retrievers.find_profile(arm.profile)
         if arm.ungated:
             profile = replace(profile, policy=replace(profile.policy, gated=False))
         began = time.perf_counter()

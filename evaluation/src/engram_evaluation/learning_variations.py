@@ -10,6 +10,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import Profile
 from engram.services.auth.scope import Scope
 from engram.services.verdict.verdict import NamedSentence, Verdict
+from engram.wings.published.core.paper_profile import PAPER
 from engram_evaluation.dataset import Question
 from engram_evaluation.retrieval_metrics import is_match
 from engram_evaluation.verdict_givers import Judge, ShownSentence
@@ -120,7 +121,7 @@ def list_variations(protocol: str, profile: Profile, *, has_expansions: bool) ->
         return COMPARED_VARIATIONS.get(protocol, (FULL,))
     is_read = {
         "question memory": profile.recalls,
-        "sentence memories": profile.policy.sentence_memories,
+        "sentence memories": profile.name == PAPER.name,
         PASSAGE_KEYS: profile.policy.evolved_keys and has_expansions,
     }
     levels = [level for level, read in is_read.items() if read]

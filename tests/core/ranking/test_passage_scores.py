@@ -1,6 +1,5 @@
-"""The passage rankings: Eq. 8, and the features of every candidate."""
+"""The passage ranking: the features of every candidate."""
 
-import math
 import random
 
 import numpy as np
@@ -25,25 +24,8 @@ from engram.core.ranking.passage_scores import (
     add_reranking_features,
     has_title_match,
     passage_features,
-    score_passages_published,
     select_best,
 )
-
-
-def test_score_adds_prior_and_discounted_logarithms() -> None:
-    scores = score_passages_published({1: 0.8, 2: 0.5}, [{1: 0.6}, {1: 0.4, 3: 0.2}], 0.01)
-
-    assert scores == {
-        1: pytest.approx(0.01 * 0.8 + math.log(1.6) / 1 + math.log(1.4) / 2),
-        2: pytest.approx(0.01 * 0.5),
-        3: pytest.approx(math.log(1.2) / 2),
-    }
-
-
-@pytest.mark.parametrize("bonus", [-1.0, -2.5])
-def test_a_bonus_without_a_logarithm_is_refused(bonus: float) -> None:
-    with pytest.raises(ValueError, match="above -1"):
-        score_passages_published({}, [{1: bonus}], 0.01)
 
 
 def test_the_best_come_first_and_equal_scores_in_id_order() -> None:
@@ -56,13 +38,6 @@ def test_ranking_does_not_depend_on_the_order_of_scores(scores: dict[int, float]
 
     assert select_best(backwards, limit) == select_best(scores, limit)
     assert len(select_best(scores, limit)) == min(limit, len(scores))
-
-
-@given(st.floats(0.0, 1.0), st.floats(0.0, 1.0))
-def test_a_larger_bonus_never_ranks_lower(smaller: float, more: float) -> None:
-    scores = score_passages_published({1: 0.5, 2: 0.5}, [{1: smaller, 2: smaller + more}], 0.01)
-
-    assert scores[2] >= scores[1]
 
 
 def reach(*sentences: tuple[int, float, float], titled: dict[int, float] | None = None) -> HopReach:

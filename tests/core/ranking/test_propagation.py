@@ -1,4 +1,4 @@
-"""Propagation: the factors of Eq. 4, the scores of Eq. 6, the sums of Eq. 7 and the means of Eq. 9."""
+"""Propagation: the factors of Eq. 4, the scores of Eq. 6 and the means of Eq. 9."""
 
 import math
 
@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.ranking.propagation import (
+    ChannelMemories,
     ReachedSentences,
-    memory_factor,
     normalise_l1,
-    passage_bonuses,
     select_next_entities,
     select_strongest,
     sentence_scores,
     sentence_weights,
-    time_factor,
 )
 
 numbers = st.lists(st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3), min_size=1, max_size=30)
@@ -26,23 +24,28 @@ numbers = st.lists(st.floats(-1e3, 1e3).filter(lambda x: x == 0 or abs(x) > 1e-3
 def candidates(
     semantic: list[float],
     activation: list[float],
-    task: tuple[float, float] = (1.0, 0.0),
-    time: tuple[float, float] = (1.0, 0.0),
+    task: tuple[float, float] | None = None,
+    time: tuple[float, float] | None = None,
     agreement: float = 0.0,
 ) -> ReachedSentences:
-    """Sentences 1, 2, ... whose channels all have the given (perplexity, similarity)."""
+    """Sentences 1, 2, ... whose channels all have the given (perplexity, similarity); None: no memories."""
     count = len(semantic)
     ids = np.arange(1, count + 1)
-    columns = [np.full(count, value) for value in (*task, *time, agreement)]
-    return ReachedSentences(ids, ids * 10, np.array(activation), np.array(semantic), *columns)
+    memories = {
+        channel: ChannelMemories(*(np.full(count, value) for value in values))
+        for channel, values in (("task", task), ("time", time))
+        if values is not None
+    }
+    agreed = np.full(count, agreement)
+    return ReachedSentences(ids, ids * 10, np.array(activation), np.array(semantic), agreed, memories)
 
 
 def test_untouched_memory_has_factor_one() -> None:
-    assert_array_equal(memory_factor(np.array([1.0, 1.0]), np.array([0.9, -0.9])), [1.0, 1.0])
+    assert_array_equal(ChannelMemories(np.array([1.0, 1.0]), np.array([0.9, -0.9])).factor, [1.0, 1.0])
 
 
 def test_a_sure_aligned_memory_doubles_and_a_sure_opposed_one_silences() -> None:
-    assert_array_equal(memory_factor(np.array([0.0, 0.0]), np.array([1.0, -1.0])), [2.0, 0.0])
+    assert_array_equal(ChannelMemories(np.array([0.0, 0.0]), np.array([1.0, -1.0])).factor, [2.0, 0.0])
 
 
 def test_weight_is_the_product_of_similarity_and_both_factors() -> None:
@@ -51,12 +54,11 @@ def test_weight_is_the_product_of_similarity_and_both_factors() -> None:
     assert_allclose(sentence_weights(rows), [0.5 * (1 + 0.8 * 0.75) * (1 + 0.5 * 0.4)])
 
 
-def test_time_factor_mixes_text_and_memory_by_perplexity() -> None:
-    unjudged = candidates([0.5], [1.0], agreement=0.8)
-    judged = candidates([0.5], [1.0], time=(0.25, 0.4), agreement=0.8)
+def test_days_that_agree_add_to_the_weight() -> None:
+    rows = candidates([0.5], [1.0], agreement=0.8)
 
-    assert_allclose(time_factor(unjudged), [1.8])
-    assert_allclose(time_factor(judged), [1 + 0.25 * 0.8 + 0.75 * 0.4])
+    assert_allclose(sentence_weights(rows), [0.5 * 1.8])
+    assert_array_equal(rows.get_memories("time").factor, [1.0])
 
 
 def test_scores_are_weighted_activations_that_sum_to_one() -> None:
@@ -93,12 +95,6 @@ def test_strongest_does_not_depend_on_the_order_of_rows(pairs: list[tuple[int, i
 
     assert ids[select_strongest(scores, ids, limit)].tolist() == expected
     assert ids[::-1][select_strongest(scores[::-1], ids[::-1], limit)].tolist() == expected
-
-
-def test_a_passage_collects_the_scores_of_its_sentences() -> None:
-    bonuses = passage_bonuses(np.array([0.5, 0.25, 0.125]), np.array([7, 8, 7]))
-
-    assert bonuses == {7: 0.5 + 0.125, 8: 0.25}
 
 
 def test_next_entities_go_by_the_mean_and_not_the_sum() -> None:

@@ -73,7 +73,7 @@ def test_a_kept_sentence_takes_its_new_time_expression(
     assert row.text == "1998"
 
 
-@pytest.mark.parametrize("profile", ["paper", "default"])
+@pytest.mark.parametrize("profile", [pytest.param("paper", marks=pytest.mark.wing("published")), "default"])
 def test_dissimilar_entity_is_not_aligned(
     application: Application, ingest: Ingest, collection: str, profile: Any
 ) -> None:

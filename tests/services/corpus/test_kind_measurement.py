@@ -183,6 +183,7 @@ def test_questions_that_name_titles_make_an_encyclopedia(
     assert read_kind(http, collection) == ("encyclopedic", "questions", 1.0, LEAST_QUESTIONS)
 
 
+@pytest.mark.wing("published")
 def test_a_question_counts_once_and_only_where_features_ranked(
     ingest: Ingest, http: TestClient, application: Application, collection: str
 ) -> None:

@@ -283,6 +283,7 @@ class TestEpisodes:
         score = best.astype(np.float64) @ state.prior_of(application, towns).prior.mean
         assert score == pytest.approx(answer.passages[0].score, abs=1e-4)
 
+    @pytest.mark.wing("published")
     def test_paper_profile_keeps_no_candidates_and_learns_no_weights(
         self, application: Application, towns: str
     ) -> None:

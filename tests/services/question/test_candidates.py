@@ -54,12 +54,12 @@ def strip_copy(passage: str) -> str:
     return passage.removesuffix("-copy")
 
 
-ARMS: tuple[dict[str, Any], ...] = (
+ARMS: tuple[Any, ...] = (
     {},
     {"strategy": "dense"},
     {"strategy": "lexical", "text": "Marie Curie, Warsaw, Vistula, polonium, Tokyo"},
     {"strategy": "hybrid"},
-    {"profile": "paper", "collapse_duplicates": True},
+    pytest.param({"profile": "paper", "collapse_duplicates": True}, marks=pytest.mark.wing("published")),
 )
 
 
@@ -83,7 +83,7 @@ def test_each_text_is_shown_once_and_names_its_copy(
 @pytest.mark.parametrize(
     "arm",
     [
-        {"profile": "paper"},
+        pytest.param({"profile": "paper"}, marks=pytest.mark.wing("published")),
         {"collapse_duplicates": False},
         *({**one, "collapse_duplicates": False} for one in ARMS[1:4]),
     ],

@@ -3,7 +3,9 @@
 import pytest
 
 from engram.composition.container import Application
+from engram.context.errors import InvalidRequestError
 from engram.core.ranking.profiles import ProfileName
+from engram.services.question.plan import Retrievers
 from engram.services.question.query import Query
 from engram.services.question.trace import HopTrace
 from tests.conftest import Ingest
@@ -41,6 +43,7 @@ class TestVisitedEntities:
             assert not entities & seen
             seen |= entities
 
+    @pytest.mark.wing("published")
     def test_as_published_they_lead_again(self, application: Application, curie: str) -> None:
         first, second, *_ = list_starts(hops(application, curie, QUESTION, "paper"))
 
@@ -59,7 +62,15 @@ class TestVisitedEntities:
         assert (answer.hops, answer.stop_reason) == (1, "no_entities")
 
 
-@pytest.mark.parametrize(("profile", "leading"), [("default", "Rarington"), ("paper", "Ontaria")])
+def test_a_profile_whose_wing_is_off_is_refused() -> None:
+    with pytest.raises(InvalidRequestError, match="'paper': the wing 'published' brings it and is off"):
+        Retrievers(absent={"paper": "published"}).find("paper")
+
+
+@pytest.mark.parametrize(
+    ("profile", "leading"),
+    [("default", "Rarington"), pytest.param("paper", "Ontaria", marks=pytest.mark.wing("published"))],
+)
 def test_rare_name_of_a_sentence_leads_by_default(
     application: Application, ingest: Ingest, collection: str, profile: ProfileName, leading: str
 ) -> None:

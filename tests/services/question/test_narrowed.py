@@ -11,10 +11,10 @@ from tests.conftest import CURIE, Ingest
 from tests.support import state
 
 QUESTIONS = ("Where was Marie Curie born?", "Which city lies on the Vistula?", "What is radioactive and why?")
-ARMS: tuple[dict[str, Any], ...] = (
+ARMS: tuple[Any, ...] = (
     {},
     {"memory": "off"},
-    {"profile": "paper"},
+    pytest.param({"profile": "paper"}, marks=pytest.mark.wing("published")),
     {"strategy": "dense"},
     {"strategy": "lexical"},
     {"strategy": "hybrid"},

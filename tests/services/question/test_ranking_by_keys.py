@@ -199,6 +199,7 @@ class TestEvolvedKeys:
         assert next(iter(off)) == "curie"
         assert off == map_scores(ask(application, evolved, strategy))
 
+    @pytest.mark.wing("published")
     def test_they_serve_a_walk_of_profile_paper_as_well(self, application: Application, evolved: str) -> None:
         read, off = (
             map_scores(ask(application, evolved, "graph", profile="paper", memory=memory))
@@ -218,7 +219,7 @@ class TestEvolvedKeys:
             sent = {}
             for memory in ("off", "read"):
                 with statements() as sent[memory]:
-                    ask(application, curie, strategy, memory=memory, profile="paper")
+                    ask(application, curie, strategy, memory=memory, collapse_duplicates=False)
             keyed = [
                 [statement for statement in sent[memory] if " passage p" in statement or "posting" in statement]
                 for memory in ("off", "read")
@@ -248,6 +249,7 @@ class TestExpansions:
         assert map_scores(answer) == pytest.approx(rank_by_words(application, curie, weights), rel=1e-6)
         assert {"tokyo", "polonium"} <= map_scores(answer).keys()
 
+    @pytest.mark.wing("published")
     def test_a_walk_ranks_by_expanded_keys_and_reaches_by_the_question(
         self, application: Application, curie: str
     ) -> None:

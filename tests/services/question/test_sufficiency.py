@@ -17,6 +17,8 @@ from engram.services.question.search import RetrievalResult, RetrievalService
 from tests.support import state
 from tests.support.strict_client import TestClient
 
+PAPER = pytest.param({"profile": "paper"}, marks=pytest.mark.wing("published"))
+
 CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
 
 Believing = Callable[[float], RetrievalService]
@@ -155,7 +157,7 @@ class TestWithheldPassages:
 
 
 @pytest.mark.parametrize("asked", [{"stop_rule": "learned"}, {"min_sufficiency": 0.5}])
-@pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense"}])
+@pytest.mark.parametrize("arm", [PAPER, {"strategy": "dense"}])
 def test_sufficiency_options_need_a_profile_with_sufficiency(
     application: Application, curie: str, asked: dict[str, Any], arm: dict[str, Any]
 ) -> None:

@@ -78,7 +78,7 @@ def resume(application: Application, reader: Reader, plan: QueryPlan, walk: Walk
     return advance(search, resume_walk(plan, walk, *more, **named))
 
 
-@pytest.mark.parametrize("profile", ["paper", "default"])
+@pytest.mark.parametrize("profile", [pytest.param("paper", marks=pytest.mark.wing("published")), "default"])
 @pytest.mark.usefixtures("taught")
 def test_a_walk_resumed_after_each_hop_is_one_that_ran_through(
     application: Application, planned: Planned, reader: Reader, profile: str

@@ -15,6 +15,8 @@ from engram.services.question.query import Query
 from engram.services.question.sufficiency import WithholdingLevel
 from tests.support import state, undo
 
+PAPER = pytest.param({"profile": "paper"}, marks=pytest.mark.wing("published"))
+
 QUESTION = "Into which sea flows the river of Marie Curie's birthplace?"
 ANSWER = state.draw_answer(7)
 CURIE = ("curie", "warsaw", "vistula", "polonium", "tokyo")
@@ -230,7 +232,7 @@ class TestRealAnswers:
         assert kept[str(again.query_id)] is None  # recall had a say in what was shown
         assert kept[str(first.query_id)] is not None
 
-    @pytest.mark.parametrize("arm", [{"profile": "paper"}, {"strategy": "dense"}, {"strategy": "hybrid"}])
+    @pytest.mark.parametrize("arm", [PAPER, {"strategy": "dense"}, {"strategy": "hybrid"}])
     def test_unranked_profile_has_no_sufficiency(
         self, application: Application, curie: str, arm: dict[str, Any]
     ) -> None:

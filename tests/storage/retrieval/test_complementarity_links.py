@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engram.composition.container import Application
+from engram.core.ranking.profiles import Policy
 from engram.storage.carried_statements import CarriedStatement
 from engram.storage.corpus import collections
 from engram.storage.database import Reader
@@ -32,7 +33,7 @@ MOST_LINKS = 1000
 def focus(application: Application, curie: str) -> Focus:
     question = application.models.embedder.embed(["Which river flows through the city where Curie was born?"])[0]
     with application.database.read() as reader:
-        return Focus(collections.find(reader, curie), question, limits=application.models.limits)
+        return Focus(collections.find(reader, curie), question, limits=application.models.limits, policy=Policy())
 
 
 def vector(shown: str) -> NDArray[np.float64]:

@@ -1,13 +1,13 @@
 """What the database computes of GAM-RAG because only it has all rows at hand, held against the core's words."""
 
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 from engram.composition.container import Application
-from engram.core.ranking.profiles import Policy
 from engram.core.ranking.propagation import sentence_weights
 from engram.core.ranking.question_memory import net_rejection, net_support
 from engram.core.ranking.same_need import SameNeed
@@ -16,6 +16,7 @@ from engram.storage.corpus import collections
 from engram.storage.learning import question_supports
 from engram.storage.retrieval import graph_hops
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
+from engram.wings.published.storage import memory_hops
 from tests.support import state, undo
 
 
@@ -26,7 +27,7 @@ def taught(application: Application, curie: str) -> str:
     return curie
 
 
-def focus(application: Application, collection: str, *, use_memory: bool, sentence_memories: bool) -> Focus:
+def focus(application: Application, collection: str) -> Focus:
     question, constraint = application.models.embedder.embed(["Who was born in Warsaw?", "1867"])
     with application.database.read() as reader:
         found = collections.find(reader, collection)
@@ -34,23 +35,21 @@ def focus(application: Application, collection: str, *, use_memory: bool, senten
         found,
         question,
         constraint,
-        use_memory,
-        Policy(sentence_memories=sentence_memories),
+        use_memory=True,
         limits=GraphLimits(hub_limit=100, candidate_limit=100),
     )
 
 
-@pytest.mark.parametrize("use_memory", [True, False])
-@pytest.mark.parametrize("sentence_memories", [True, False])
+@pytest.mark.parametrize("hops", [graph_hops, pytest.param(memory_hops, marks=pytest.mark.wing("published"))])
 def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_entities(
-    application: Application, taught: str, use_memory: bool, sentence_memories: bool
+    application: Application, taught: str, hops: ModuleType
 ) -> None:
-    asked = focus(application, taught, use_memory=use_memory, sentence_memories=sentence_memories)
+    asked = focus(application, taught)
     with application.database.read() as reader:
 
         def candidates(limit: int) -> Any:
             narrow = replace(asked, limits=GraphLimits(hub_limit=100, candidate_limit=limit))
-            return graph_hops.find_all_sentences(reader, narrow, None, [])
+            return hops.find_all_sentences(reader, narrow, None, [])
 
         every = candidates(100)
         weights = sentence_weights(every)
@@ -68,7 +67,7 @@ def test_the_best_sentences_by_eq_4_are_the_candidates_of_a_question_without_ent
 def test_recall_reads_what_is_supported_or_rejected_or_has_a_sufficiency(
     application: Application, taught: str, support: float, perplexity: float
 ) -> None:
-    asked = focus(application, taught, use_memory=True, sentence_memories=True)
+    asked = focus(application, taught)
     with application.database.write() as writer:
         writer.execute(
             "UPDATE question_support SET support = %(s)s, perplexity = %(p)s WHERE collection_id = %(c)s",

@@ -26,8 +26,7 @@ WITH called AS MATERIALIZED (
             WHERE NOT EXISTS (SELECT FROM linked WHERE sentence_id = extra)
         ), candidates AS MATERIALIZED (
             SELECT * FROM (
-                SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> (SELECT %(q)s::halfvec)) AS semantic,
-                       1::float8 AS task_perplexity, 0::float8 AS task_similarity, 1::float8 AS time_perplexity, 0::float8 AS time_similarity
+                SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> (SELECT %(q)s::halfvec)) AS semantic
                 FROM reached FULL JOIN (
         SELECT s.* FROM sentence s
         WHERE s.collection_id = %(collection)s AND s.id = ANY(ARRAY(SELECT sentence_id FROM reached)) AND true OFFSET 0

@@ -17,7 +17,7 @@ from engram.core.ranking.passage_scores import (
     add_reranking_features,
     passage_features,
 )
-from engram.core.ranking.propagation import ReachedSentences, sentence_scores
+from engram.core.ranking.propagation import ChannelMemories, ReachedSentences, sentence_scores
 from engram.core.ranking.weight_beliefs import WeightBelief, WeightEvidence, build_empty_evidence
 from engram.wings.why.core.influence import (
     compute_features,
@@ -57,9 +57,8 @@ def candidates(count: int = 3) -> ReachedSentences:
     activation, semantic, *memory = draw.uniform(0.1, 0.9, size=(6, count))
     ids = np.arange(10, 10 + count)
     task, like_task, time, like_time = memory
-    return ReachedSentences(
-        ids, ids // 2, activation, semantic, task, like_task, time, like_time, agreement=np.zeros(count)
-    )
+    memories = {"task": ChannelMemories(task, like_task), "time": ChannelMemories(time, like_time)}
+    return ReachedSentences(ids, ids // 2, activation, semantic, np.zeros(count), memories)
 
 
 def test_memories_take_the_place_of_those_that_were_read() -> None:
@@ -67,10 +66,11 @@ def test_memories_take_the_place_of_those_that_were_read() -> None:
     changed = replace_memories(
         rows, {(11, "task"): (1.0, 0.0), (12, "time"): (0.25, 0.5), (99, "task"): (0.5, 0.5)}
     )
-    assert changed.task_perplexity.tolist() == [rows.task_perplexity[0], 1.0, rows.task_perplexity[2]]
-    assert changed.task_similarity[1] == 0.0
-    assert (changed.time_perplexity[2], changed.time_similarity[2]) == (0.25, 0.5)
-    assert rows.task_perplexity[1] != 1.0  # the given ones stay
+    task, time, before = changed.memories["task"], changed.memories["time"], rows.memories["task"].perplexity
+    assert task.perplexity.tolist() == [before[0], 1.0, before[2]]
+    assert task.similarity[1] == 0.0
+    assert (time.perplexity[2], time.similarity[2]) == (0.25, 0.5)
+    assert before[1] != 1.0  # the given ones stay
     for name in ("activation", "semantic", "agreement", "sentence_ids", "passage_ids"):
         assert getattr(changed, name) is getattr(rows, name)
 
@@ -79,7 +79,7 @@ def test_scores_without_a_memory() -> None:
     rows = candidates()
     np.testing.assert_array_equal(compute_scores(rows, {}), sentence_scores(rows))
     less = compute_scores(rows, {(10, "task"): (1.0, 0.0)})
-    time = 1.0 + (1.0 - rows.time_perplexity[0]) * rows.time_similarity[0]
+    time = rows.memories["time"].factor[0]
     others = sentence_scores(rows)[1:]
     assert less[0] / less[1] == pytest.approx(
         rows.activation[0] * rows.semantic[0] * time / (others[0] * weight_sum(rows))
@@ -89,9 +89,7 @@ def test_scores_without_a_memory() -> None:
 
 def weight_sum(rows: ReachedSentences) -> float:
     """What scores are divided by."""
-    learned = rows.task_similarity
-    task = 1.0 + (1.0 - rows.task_perplexity) * learned
-    time = 1.0 + (1.0 - rows.time_perplexity) * rows.time_similarity
+    task, time = (memories.factor for memories in rows.memories.values())
     return float((rows.semantic * task * time * rows.activation).sum())
 
 

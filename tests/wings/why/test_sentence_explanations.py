@@ -9,7 +9,7 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import EmbeddingSpaceMismatchError
-from engram.core.ranking.profiles import PROFILES
+from engram.core.ranking.profiles import ProfileName
 from engram.services.question.query import Query
 from engram.services.question.trace import Trace
 from engram.wings.why.parts import why_of
@@ -32,12 +32,14 @@ def teach(application: Application, name: str, time_constraint: str | None = Non
     return ids
 
 
-def ask_with_trace(application: Application, name: str, text: str, *, ungated: bool = False) -> Trace:
+def ask_with_trace(
+    application: Application, name: str, text: str, *, ungated: bool = False, profile: ProfileName = "paper"
+) -> Trace:
     scope = application.auth.access.scope(name)
-    query = Query(text=text, scope=scope, include=frozenset({"trace"}), stop_rule="none")
-    profile = PROFILES[query.profile]
+    query = Query(text=text, scope=scope, profile=profile, include=frozenset({"trace"}), stop_rule="none")
+    constants = application.retrieval.planner.retrievers.find_profile(profile)
     answer = application.answers.question.answer(
-        query, replace(profile, policy=replace(profile.policy, gated=not ungated, sentence_memories=True))
+        query, replace(constants, policy=replace(constants.policy, gated=not ungated))
     )
     assert answer.trace is not None
     return answer.trace
@@ -107,7 +109,8 @@ def test_ungated_times_count_in_full(application: Application, curie: str) -> No
 def test_ungated_supports_count_in_full(application: Application, curie: str) -> None:
     teach(application, curie)
     gated, ungated = (
-        ask_with_trace(application, curie, QUESTION, ungated=value).recalled for value in (False, True)
+        ask_with_trace(application, curie, QUESTION, ungated=value, profile="default").recalled
+        for value in (False, True)
     )
     assert [row.support for row in gated] == [pytest.approx(1 / 1.5)]
     assert [row.support for row in ungated] == [1.0]

@@ -51,6 +51,7 @@ class RetrievalServices:
             llm_times=settings.llm_time_extraction,
             collapse_duplicates=True,
             question_encoder=self.hooks.question_encoder,
+            retrievers=self.hooks.retrievers,
         )
 
     @locked_property

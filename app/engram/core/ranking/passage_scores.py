@@ -1,9 +1,8 @@
-"""From sentence evidence to a passage ranking: as published (GAM-RAG, Eq. 8), and by weighted features (ours).
+"""From sentence evidence to a passage ranking by weighted features.
 
 Base features say what each passage is by itself, reranking features what it adds to others (``complementarity``).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,30 +41,6 @@ BASE_FEATURES = (
 """
 PASSAGE_FEATURES = (*BASE_FEATURES, *complementarity.RERANKING_FEATURES)
 """Columns of a feature matrix."""
-
-
-def score_passages_published(
-    similarities: Mapping[int, float], bonuses: Sequence[Mapping[int, float]], prior_weight: float
-) -> dict[int, float]:
-    """Score passages as published: score(p) = α sim(p, Q) + Σ_t log(1 + bonus_t(p)) / t (Eq. 8; profile ``paper``).
-
-    The logarithm and the 1/t discount keep any single hop from dominating.
-
-    Args:
-        similarities: passage -> cosine with the question; the passages to score.
-        bonuses: per hop, passage -> summed score of its activated sentences (Eq. 7), above -1.
-        prior_weight: α.
-
-    Raises:
-        ValueError: a bonus is -1 or less.
-    """
-    scores = {passage: prior_weight * similarity for passage, similarity in similarities.items()}
-    for hop, bonus in enumerate(bonuses, start=1):
-        for passage, value in bonus.items():
-            if value <= -1:
-                raise ValueError("a bonus must be above -1")
-            scores[passage] = scores.get(passage, 0.0) + math.log1p(value) / hop
-    return scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The constants of a retrieval: ``PAPER`` has the published ones (docs/paper.md: how far), ``DEFAULT`` ours."""
+"""The constants of a retrieval: ``DEFAULT`` has ours, wings bring others."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,13 +11,11 @@ class Policy:
     """The learned state that a query reads, and how far it counts.
 
     Attributes:
-        sentence_memories: whether sentences are weighed by their memories (GAM-RAG, Eq. 4).
         evolved_keys: whether a graph search finds passages by evolved keys (ERM). Strategies that search by keys
             alone always do.
         gated: weight what is learned by its certainty. False, for the evaluation only: all of it counts in full.
     """
 
-    sentence_memories: bool = True
     evolved_keys: bool = True
     gated: bool = True
 
@@ -31,15 +29,13 @@ class Profile:
         max_hops: I, hops at most.
         sentences_per_hop: K_S, sentences selected per hop.
         entities_per_hop: K_E, entities that lead the next hop.
-        prior_weight: α, weight of passage-question similarity where passages are ranked by Eq. 8.
         rare_first: the next hop starts from entities that no hop started from yet, rare ones first.
-        by_features: rank by weighted features instead of Eq. 8; no verdict moves their weights.
+        by_features: rank by weighted features, whose weights no verdict moves; else a wing's ``Retriever`` ranks.
         ranked_sentences: reached sentences per hop whose passages are ranked, best first.
         ranked_passages: passages nearest to the question, by either key, that are ranked, reached or not; at least
             top_k are.
         policy: how far memories count.
         recalls: whether past questions' verdicts activate sentences.
-        credits_supported: expansions are credited to passages that the verdict supports, not to all retrieved ones.
         collapses: passages with nearly the text of a better one are left out of an answer, unless the query or the
             setting says otherwise.
     """
@@ -48,47 +44,25 @@ class Profile:
     max_hops: int
     sentences_per_hop: int
     entities_per_hop: int
-    prior_weight: float
     rare_first: bool
     by_features: bool
     ranked_sentences: int
     ranked_passages: int
     policy: Policy
     recalls: bool
-    credits_supported: bool
     collapses: bool
 
-
-PAPER = Profile(
-    name="paper",
-    max_hops=3,
-    sentences_per_hop=3,
-    entities_per_hop=5,
-    prior_weight=0.01,
-    rare_first=False,
-    by_features=False,
-    ranked_sentences=0,
-    ranked_passages=0,
-    policy=Policy(),
-    recalls=False,
-    credits_supported=False,
-    collapses=False,
-)
 
 DEFAULT = Profile(
     name="default",
     max_hops=3,
     sentences_per_hop=5,
     entities_per_hop=10,
-    prior_weight=0.01,
     rare_first=True,
     by_features=True,
     ranked_sentences=100,
     ranked_passages=50,
-    policy=Policy(sentence_memories=False, evolved_keys=False),
+    policy=Policy(evolved_keys=False),
     recalls=True,
-    credits_supported=True,
     collapses=True,
 )
-
-PROFILES: dict[str, Profile] = {profile.name: profile for profile in (PAPER, DEFAULT)}

@@ -1,14 +1,32 @@
-"""Memory-guided propagation over the entity-sentence-passage graph (GAM-RAG, section 3.2.2, Eqs. 4-7, 9)."""
+"""Memory-guided propagation over the entity-sentence-passage graph (GAM-RAG, section 3.2.2, Eqs. 4-6, 9)."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelMemories:
+    """Memories of one channel of n sentences, as a wing's hops read them; arrays are (n,).
+
+    Attributes:
+        perplexity: π in [0, 1]; 1 where no verdict has touched the channel.
+        similarity: cosine of memory and question; counts only where π < 1.
+    """
+
+    perplexity: Floats
+    similarity: Floats
+
+    @property
+    def factor(self) -> Floats:
+        """g = 1 + (1 - π) cos(m, q): 1 while nothing is known, up to 2 for a sure, aligned memory (Eq. 4)."""
+        return 1.0 + (1.0 - self.perplexity) * self.similarity
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,53 +38,37 @@ class ReachedSentences:
         passage_ids: the passage that holds each.
         activation: u, the summed activation of the entities that lead here (Eq. 5).
         semantic: cosine of sentence and question, in [-1, 1].
-        task_perplexity, time_perplexity: π in [0, 1]; 1 where no verdict has touched the channel.
-        task_similarity, time_similarity: cosine of memory and question; counts only where π < 1.
         agreement: how well the days a sentence speaks of agree with those asked for, in [0, 1]; 0 for all where
             that is not looked at.
+        memories: channel -> what the sentences remember; none where hops read no memories.
     """
 
     sentence_ids: Ids
     passage_ids: Ids
     activation: Floats
     semantic: Floats
-    task_perplexity: Floats
-    task_similarity: Floats
-    time_perplexity: Floats
-    time_similarity: Floats
     agreement: Floats
+    memories: Mapping[str, ChannelMemories] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.sentence_ids)
 
-
-def memory_factor(perplexity: Floats, similarity: Floats) -> Floats:
-    """g = 1 + (1 - π) cos(m, q): 1 while nothing is known, up to 2 for a sure, aligned memory (Eq. 4)."""
-    return 1.0 + (1.0 - perplexity) * similarity
-
-
-def task_factor(candidates: ReachedSentences) -> Floats:
-    """g_task, (n,)."""
-    return memory_factor(candidates.task_perplexity, candidates.task_similarity)
-
-
-def time_factor(candidates: ReachedSentences) -> Floats:
-    """g_time, (n,): 1 + π agreement + (1 - π) cos(m, q); as published where agreement is 0.
-
-    What the sentence itself says of its time counts until verdicts tell better.
-    """
-    learned = memory_factor(candidates.time_perplexity, candidates.time_similarity)
-    return learned + candidates.time_perplexity * candidates.agreement
+    def get_memories(self, channel: str) -> ChannelMemories:
+        """Return what the sentences remember in a channel; nothing where hops do not read it."""
+        count = len(self)
+        return self.memories.get(channel) or ChannelMemories(np.ones(count), np.zeros(count))
 
 
 def sentence_weights(candidates: ReachedSentences) -> Floats:
-    """w = s_sem · g_task · g_time, (n,), none below 0 (Eq. 4).
+    """w = s_sem · (1 + agreement) · Π g, (n,), none below 0: Eq. 4 where hops read memories and no days.
 
     A cosine can be negative, which the paper does not speak of; such a sentence counts as unlike the question
     and no worse, because a negative score would leave Eq. 8 with the logarithm of a negative number.
     """
-    task = task_factor(candidates)
-    return np.maximum(candidates.semantic, 0.0) * np.maximum(task, 0.0) * np.maximum(time_factor(candidates), 0.0)
+    weights = np.maximum(candidates.semantic, 0.0) * (1.0 + candidates.agreement)
+    for memories in candidates.memories.values():
+        weights = weights * np.maximum(memories.factor, 0.0)
+    return weights
 
 
 def normalise_l1(values: Floats) -> Floats:
@@ -83,14 +85,6 @@ def sentence_scores(candidates: ReachedSentences) -> Floats:
 def select_strongest(scores: Floats, ids: Ids, limit: int) -> NDArray[np.intp]:
     """Positions of the ``limit`` largest scores, best first; equal scores in id order."""
     return np.lexsort((ids, -scores))[:limit]
-
-
-def passage_bonuses(scores: Floats, passage_ids: Ids) -> dict[int, float]:
-    """Each passage's summed score of activated sentences (Eq. 7)."""
-    bonuses: dict[int, float] = {}
-    for passage, score in zip(passage_ids.tolist(), scores.tolist(), strict=True):
-        bonuses[passage] = bonuses.get(passage, 0.0) + score
-    return bonuses
 
 
 def select_next_entities(

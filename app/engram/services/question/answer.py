@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from engram.core.ranking import propagation, sufficiency
+from engram.core.ranking import sufficiency
 from engram.core.ranking.profiles import ProfileName
 from engram.services.question.passage_source import PassageSource, read_source
 from engram.services.question.query import Fallback, Frontier, HopStopRule, Memory, Strategy
@@ -367,8 +367,8 @@ def _hop_traces(walk: Walk) -> list[HopTrace]:
 def _sentence_traces(hop: WalkHop, probabilities: Mapping[int, float]) -> list[SentenceTrace]:
     """Make one trace per selected sentence of a hop; ``probabilities``: sentence -> its recall probability."""
     rows = hop.candidates
-    task_factors = propagation.task_factor(rows)
-    time_factors = propagation.time_factor(rows)
+    task, time = (rows.get_memories(channel) for channel in ("task", "time"))
+    task_factors, time_factors = task.factor, time.factor * (1.0 + rows.agreement)
     traces = []
     for sentence in hop.selected:
         row = hop.position(sentence)
@@ -385,9 +385,9 @@ def _sentence_traces(hop: WalkHop, probabilities: Mapping[int, float]) -> list[S
                 ],
                 semantic=float(rows.semantic[row]),
                 task_factor=float(task_factors[row]),
-                task_perplexity=float(rows.task_perplexity[row]),
+                task_perplexity=float(task.perplexity[row]),
                 time_factor=float(time_factors[row]),
-                time_perplexity=float(rows.time_perplexity[row]),
+                time_perplexity=float(time.perplexity[row]),
                 recall_probability=probabilities.get(sentence, 0.0),
             )
         )

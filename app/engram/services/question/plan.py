@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
 
@@ -16,7 +16,8 @@ from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfigure
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import query_vector
 from engram.core.ranking import bm25, complementarity
-from engram.core.ranking.profiles import PROFILES, Policy, Profile
+from engram.core.ranking.profiles import DEFAULT, Policy, Profile
+from engram.core.ranking.propagation import Floats, ReachedSentences
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.core.text.temporal import TimeExpression, find_time_expressions
 from engram.providers.language import Language, QuestionAnalysis, normalise_entity, question_terms, read_question
@@ -41,6 +42,81 @@ def create_query_id() -> UUID:
     return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
 
 
+class Retriever(Protocol):
+    """Retrieval by a profile that a wing brings: its hops, and its ranking of passages."""
+
+    @property
+    def profile(self) -> Profile:
+        """Constants of the profile, which ranks by no features."""
+        ...
+
+    def find_linked_sentences(
+        self,
+        reader: Reader,
+        focus: Focus,
+        activation: Mapping[int, float],
+        recalled: Sequence[int],
+        near: Sequence[int] | None,
+    ) -> ReachedSentences:
+        """Make a hop, see ``graph_hops.find_linked_sentences``."""
+        ...
+
+    def find_all_sentences(
+        self, reader: Reader, focus: Focus, passages: Sequence[int] | None, recalled: Sequence[int]
+    ) -> ReachedSentences:
+        """Make the hop of a question without entities, see ``graph_hops.find_all_sentences``."""
+        ...
+
+    def score_passages(
+        self, similarities: Mapping[int, float], hops: Sequence[tuple[ReachedSentences, Floats]]
+    ) -> dict[int, float]:
+        """Score passages.
+
+        Args:
+            similarities: passage -> cosine of its key and the question.
+            hops: the sentences that each hop reached, and their scores, (n,).
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Retrievers:
+    """Retrieval of the profiles that wings bring.
+
+    Attributes:
+        present: of the wings that are on.
+        absent: profile -> the wing that brings it and is off.
+    """
+
+    present: Sequence[Retriever] = ()
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    def find(self, profile: str) -> Retriever | None:
+        """Find who retrieves by a profile; None for the core's.
+
+        Raises:
+            InvalidRequestError: the wing that brings the profile is off.
+        """
+        if profile == DEFAULT.name:
+            return None
+        for retriever in self.present:
+            if retriever.profile.name == profile:
+                return retriever
+        raise InvalidRequestError(
+            f"Profile {profile!r}: the wing {self.absent[profile]!r} brings it and is off. "
+            "ENGRAM_WINGS says which wings are on."
+        )
+
+    def find_profile(self, name: str) -> Profile:
+        """Find the constants of a profile.
+
+        Raises:
+            InvalidRequestError: the wing that brings the profile is off.
+        """
+        retriever = self.find(name)
+        return DEFAULT if retriever is None else retriever.profile
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPlan:
     """One query, analysed and embedded.
@@ -48,6 +124,7 @@ class QueryPlan:
     Attributes:
         query_id: of the answer.
         profile: the constants that it is retrieved by.
+        retriever: makes hops and ranks passages where a wing brings the profile.
         focus: what all its statements look for, and where.
         max_hops: hops at most.
         stop_rule: what may end the hops early.
@@ -70,6 +147,7 @@ class QueryPlan:
     query_id: UUID
     query: Query
     profile: Profile
+    retriever: Retriever | None
     focus: Focus
     max_hops: int
     stop_rule: HopStopRule
@@ -138,6 +216,7 @@ class QueryPlanner:
         llm_times: whether times are looked for by the endpoint.
         collapse_duplicates: whether duplicates are collapsed where neither query nor profile says otherwise.
         question_encoder: makes the vectors of questions that passages are compared with; None: ``encoder`` does.
+        retrievers: retrieval by the profiles of wings.
     """
 
     database: Database
@@ -149,6 +228,7 @@ class QueryPlanner:
     llm_times: bool = False
     collapse_duplicates: bool = True
     question_encoder: QuestionEncoder | None = None
+    retrievers: Retrievers = field(default_factory=Retrievers)
 
     def plan(
         self, query: Query, profile: Profile | None = None, question_generation: int | None = None
@@ -161,7 +241,8 @@ class QueryPlanner:
 
         Raises:
             InvalidRequestError: the query bounds hops that its strategy does not make, or needs a sufficiency that
-                its strategy or profile does not compute; or the question has too many tokens.
+                its strategy or profile does not compute; or the wing of its profile is off; or the question has too
+                many tokens.
             LlmNotConfiguredError: ``stop_rule`` is "llm" and no endpoint is configured.
             EmbeddingSpaceMismatchError: the collection's vectors are of another encoder.
         """
@@ -169,7 +250,8 @@ class QueryPlanner:
         query = replace(query, scope=replace(query.scope, collection=visible_languages))
         self.encoder.check(query.scope.collection)
         self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
-        query_id, profile = query.id or create_query_id(), profile or PROFILES[query.profile]
+        query_id, retriever = query.id or create_query_id(), self.retrievers.find(query.profile)
+        profile = profile or (DEFAULT if retriever is None else retriever.profile)
         stop_rule = self._stop_rule(query, profile)
         began = time.perf_counter()
         with stage("analyse"):
@@ -209,6 +291,7 @@ class QueryPlanner:
             query_id=query_id,
             query=query,
             profile=profile,
+            retriever=retriever,
             focus=focus,
             max_hops=query.max_hops or profile.max_hops,
             stop_rule=stop_rule,

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from engram.core.ranking import (
     passage_scores,
-    propagation,
     remembered_sufficiency,
     reranking,
     sufficiency,
@@ -31,7 +30,7 @@ from engram.core.ranking.reranking import RerankedScores
 from engram.core.ranking.weight_beliefs import PriorIdentity, sigmoid
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.candidates import Candidates, collect_candidates, rank_distinct, search_by_keys
-from engram.services.question.plan import Search
+from engram.services.question.plan import Retriever, Search
 from engram.services.question.query import Strategy
 from engram.services.question.sufficiency import (
     SufficiencyEstimate,
@@ -39,7 +38,7 @@ from engram.services.question.sufficiency import (
     choose_level,
     estimate_sufficiency,
 )
-from engram.services.question.walk import Walk, WalkHop
+from engram.services.question.walk import Walk
 from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import LearnedWeights
 from engram.storage.retrieval import complementarity_links, passages_by_key
@@ -133,7 +132,8 @@ def rank(search: Search, walk: Walk, depth: int) -> PassageRanking:
     """
     if search.plan.query.strategy != "graph":
         return _rank_by_keys(search, search.plan.query.strategy, depth)
-    return _rank_by_features(search, walk) if search.plan.profile.by_features else _rank_as_published(search, walk)
+    retriever = search.plan.retriever
+    return _rank_by_features(search, walk) if retriever is None else _rank_by_retriever(search, walk, retriever)
 
 
 def _rank_by_keys(search: Search, strategy: Strategy, depth: int) -> PassageRanking:
@@ -153,20 +153,19 @@ def _rank_by_keys(search: Search, strategy: Strategy, depth: int) -> PassageRank
     )
 
 
-def _rank_as_published(search: Search, walk: Walk) -> PassageRanking:
-    """Rank by the similarity of a passage's key and the sentences that hops selected (GAM-RAG, Eqs. 7-8)."""
+def _rank_by_retriever(search: Search, walk: Walk, retriever: Retriever) -> PassageRanking:
+    """Rank the passages of selected sentences and those near to the question as a wing scores them."""
     plan, top_k = search.plan, search.plan.query.top_k
-    bonuses = [_bonuses(hop, plan.profile.sentences_per_hop) for hop in walk.hops]
-    touched = {passage for bonus in bonuses for passage in bonus}
-    touched.update(sentence.passage_id for sentence in walk.evidence.values())
+    touched = {sentence.passage_id for sentence in walk.evidence.values()}
+    hops = [(hop.candidates, hop.scores) for hop in walk.hops]
 
-    def score_as_published(limit: int) -> list[tuple[int, float]]:
+    def score(limit: int) -> list[tuple[int, float]]:
         near = passages_by_key.find_nearest_passages(search.reader, plan.focus, limit, touched, search.keys(limit))
         similarities = {passage: key.similarity for passage, key in near.items()}
-        scores = passage_scores.score_passages_published(similarities, bonuses, plan.profile.prior_weight)
+        scores = retriever.score_passages(similarities, hops)
         return passage_scores.select_best(scores, len(scores))
 
-    ordered, stand_in_by_passage = rank_distinct(search, top_k, score_as_published)
+    ordered, stand_in_by_passage = rank_distinct(search, top_k, score)
     return PassageRanking(
         ordered[:top_k],
         *_NO_FEATURES,
@@ -331,9 +330,3 @@ def _compute_beliefs(
         else (began.mean, 0)
         for of, began in prior.of_answers.items()
     }
-
-
-def _bonuses(hop: WalkHop, most: int) -> dict[int, float]:
-    """Passage -> summed score of its ranking sentences (Eq. 7)."""
-    chosen = hop.order[:most]
-    return propagation.passage_bonuses(hop.scores[chosen], hop.candidates.passage_ids[chosen])

@@ -130,9 +130,9 @@ def recalls(plan: QueryPlan) -> bool:
 def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
     """Read the entities named, the first hop and past questions in one statement.
 
-    None if the question names nothing, or if names had to be embedded for this plan.
+    None if the question names nothing, if names had to be embedded for this plan, or if a wing makes the hops.
     """
-    if not plan.mentions or plan.unknown:
+    if not plan.mentions or plan.unknown or plan.retriever is not None:
         return None
     return openings.read(
         reader,
@@ -292,14 +292,14 @@ def _step(search: Search, walk: Walk) -> Walk:
 
 def _hop(search: Search, walk: Walk, start: Frontier) -> WalkHop | None:
     reader, plan = search.reader, search.plan
-    focus, profile = plan.focus, plan.profile
+    focus, profile, hops = plan.focus, plan.profile, plan.retriever or graph_hops
     if walk.reached is not None:
         candidates = walk.reached
     elif start.activation or walk.hops:
         near = (walk.near or ())[:NEAR_PASSAGES] if _reads_near_hubs(plan) else None
-        candidates = graph_hops.find_linked_sentences(reader, focus, start.activation, walk.joining, near)
+        candidates = hops.find_linked_sentences(reader, focus, start.activation, walk.joining, near)
     else:
-        candidates = graph_hops.find_all_sentences(reader, focus, walk.near, walk.joining)
+        candidates = hops.find_all_sentences(reader, focus, walk.near, walk.joining)
     if not len(candidates):
         return None
     scores = propagation.sentence_scores(candidates)

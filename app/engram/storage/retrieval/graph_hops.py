@@ -36,28 +36,18 @@ DAYS = "t.starts_on - DATE '0001-01-01' + 1 AS starts, t.ends_on - DATE '0001-01
 # Before the hub limit, or a filter would look only at a hub's first sentences.
 _LINKED_SENTENCE = join_by_index("sentence s", "s.id = l.sentence_id")
 
-_GATED = "coalesce({channel}.perplexity, 1)"
-# For the evaluation: full weight, whatever the certainty, once a verdict has moved the row.
-_UNGATED = "(CASE WHEN {channel}.update_count > 0 THEN 0 ELSE 1 END)::float8"
-_VECTORS = {"task": "q", "time": "q_time"}
-"""Channel -> the parameter that its memories are compared with."""
-
 _REACHED = "ARRAY(SELECT sentence_id FROM reached)"
 _TIME = join_by_index("time_expression t", "t.id = s.time_expression_id", outer=True)
 
 _SCOPE = """(
     SELECT p.id FROM passage p WHERE p.collection_id = %(collection)s AND {condition} OFFSET 0
 ) AS scope"""
-_ALL_MEMORY = """
-    LEFT JOIN sentence_memory {channel} ON {channel}.collection_id = s.collection_id
-        AND {channel}.sentence_id = s.id AND {channel}.channel = '{channel}'
-"""
 _ALL_TIMES = """
     LEFT JOIN time_expression t ON t.collection_id = s.collection_id AND t.id = s.time_expression_id
 """
 
 
-_GIVEN = "unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS given(entity_id, score)"
+GIVEN_ENTITIES = "unnest(%(entities)s::bigint[], %(scores)s::float8[]) AS given(entity_id, score)"
 _ACTIVE = "active AS MATERIALIZED (SELECT * FROM {given})"
 _LINKED = """
     SELECT l.sentence_id FROM entity_sentence l {in_scope}
@@ -106,17 +96,17 @@ def find_linked_sentences(
         near: passages near the question, where the collection is large: an entity that more than
             ``HUB_THRESHOLD`` sentences name contributes those of these passages, not its oldest.
     """
-    row = reader.row(
-        build_reach_query(focus, build_link_query(focus, _GIVEN, None if near is None else id_rows("near"))),
-        build_link_parameters(
-            focus,
-            recalled,
-            entities=integers(activation),
-            scores=floats(activation.values()),
-            near=integers(near or ()),
-        ),
-    )
+    candidates = build_link_query(focus, GIVEN_ENTITIES, None if near is None else id_rows("near"))
+    row = reader.row(build_reach_query(focus, candidates), build_hop_parameters(focus, activation, recalled, near))
     return read_reach(focus, row)
+
+
+def build_hop_parameters(
+    focus: Focus, activation: Mapping[int, float], recalled: Sequence[int], near: Sequence[int] | None
+) -> dict[str, Any]:
+    """The parameters of a statement with a ``build_link_query`` of ``GIVEN_ENTITIES`` in it."""
+    given = {"entities": integers(activation), "scores": floats(activation.values()), "near": integers(near or ())}
+    return build_link_parameters(focus, recalled, **given)
 
 
 def build_link_parameters(focus: Focus, recalled: Sequence[int], **more: Any) -> dict[str, Any]:
@@ -130,10 +120,11 @@ def build_link_parameters(focus: Focus, recalled: Sequence[int], **more: Any) ->
     )
 
 
-def build_link_query(focus: Focus, entity_rows: str, near: str | None) -> str:
+def build_link_query(focus: Focus, entity_rows: str, near: str | None, *, candidates: str = "candidates") -> str:
     """Return the CTEs that end in ``candidates``: sentences linked to the entities.
 
     Args:
+        candidates: name of this last one.
         entity_rows: rows ``given(entity_id, score)``.
         near: rows ``wanted(id)``, passages near the question, where hubs contribute sentences of those.
     """
@@ -150,12 +141,12 @@ def build_link_query(focus: Focus, entity_rows: str, near: str | None) -> str:
             UNION ALL
             SELECT extra, 0 FROM unnest(%(recalled)s::bigint[]) AS extra
             WHERE NOT EXISTS (SELECT FROM linked WHERE sentence_id = extra)
-        ), candidates AS MATERIALIZED (
+        ), {candidates} AS MATERIALIZED (
             SELECT * FROM (
-                SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> {HALVED_QUESTION}) AS semantic,
-                       {_factor_columns(focus)}
+                SELECT s.id, s.passage_id, reached.activation, -(s.embedding <#> {HALVED_QUESTION}) AS semantic
+                       {_select_days(focus)}
                 FROM reached FULL JOIN {join_once("sentence s", "id", _REACHED)} ON s.id = reached.sentence_id
-                {_build_reached_factors(focus)} {_build_scope_join(focus)}
+                {_join_times(focus)} {_build_scope_join(focus)}
                 OFFSET 0
             ) AS found WHERE id IS NOT NULL
         )
@@ -168,39 +159,48 @@ def find_all_sentences(
     passages: Sequence[int] | None,
     recalled: Sequence[int],
 ) -> ReachedSentences:
-    """Candidates for a question without entities: every sentence with activation 1, the best by weight.
+    """Candidates for a question without entities: every sentence with activation 1, the best by similarity.
 
     Args:
         passages: look only into these passages; None for the whole collection.
         recalled: sentences that are candidates in any case.
     """
-    if passages is not None:
-        source = f"{id_rows('passages')} {join_by_index('sentence s', 's.passage_id = wanted.id')}"
-        source += f" {_build_scope_join(focus)} {_factors(focus)}"
-    elif focus.is_narrowed:  # how many sentences it leaves is not known, so the rest is looked up
-        scope = _SCOPE.format(condition=focus.passage_condition)
-        source = f"{scope} {join_by_index('sentence s', 's.passage_id = scope.id')} {_factors(focus)}"
-    else:
-        source = f"sentence s {_build_all_factors(focus)} WHERE s.collection_id = %(collection)s"
     candidates = f"""
-        weighed AS (
-            SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> {HALVED_QUESTION}) AS semantic,
-                   {_factor_columns(focus)}
-            FROM {source}
-        ), candidates AS MATERIALIZED (
-            (SELECT * FROM weighed ORDER BY {_build_weight(focus)} DESC, id LIMIT %(candidate_limit)s)
-            UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
+        {build_scan_query(focus, passages)}, candidates AS MATERIALIZED (
+            (SELECT * FROM scanned ORDER BY semantic DESC, id LIMIT %(candidate_limit)s)
+            UNION SELECT * FROM scanned WHERE id = ANY(%(recalled)s::bigint[])
         )
     """
-    row = reader.row(
-        build_reach_query(focus, candidates),
-        focus.parameters(
-            passages=None if passages is None else integers(passages),
-            recalled=integers(recalled),
-            candidate_limit=focus.limits.candidate_limit,
-        ),
-    )
+    row = reader.row(build_reach_query(focus, candidates), build_scan_parameters(focus, passages, recalled))
     return read_reach(focus, row)
+
+
+def build_scan_query(focus: Focus, passages: Sequence[int] | None) -> str:
+    """Return the CTE ``scanned``: all sentences of the passages, or of the collection, with activation 1."""
+    if passages is not None:
+        source = f"{id_rows('passages')} {join_by_index('sentence s', 's.passage_id = wanted.id')}"
+        source += f" {_build_scope_join(focus)} {_join_times(focus)}"
+    elif focus.is_narrowed:  # how many sentences it leaves is not known, so the rest is looked up
+        scope = _SCOPE.format(condition=focus.passage_condition)
+        source = f"{scope} {join_by_index('sentence s', 's.passage_id = scope.id')} {_join_times(focus)}"
+    else:
+        source = f"sentence s {_ALL_TIMES if focus.intervals else ''} WHERE s.collection_id = %(collection)s"
+    return f"""
+        scanned AS (
+            SELECT s.id, s.passage_id, 1::float8 AS activation, -(s.embedding <#> {HALVED_QUESTION}) AS semantic
+                   {_select_days(focus)}
+            FROM {source}
+        )
+    """
+
+
+def build_scan_parameters(focus: Focus, passages: Sequence[int] | None, recalled: Sequence[int]) -> dict[str, Any]:
+    """The parameters of a statement with ``build_scan_query`` in it."""
+    return focus.parameters(
+        passages=None if passages is None else integers(passages),
+        recalled=integers(recalled),
+        candidate_limit=focus.limits.candidate_limit,
+    )
 
 
 # Of the sentences that are ``chosen``: whom they name, and how they read.
@@ -229,14 +229,18 @@ _NAMED = """
 _READ = f"{as_rows(_TEXTS)} AS texts, {as_rows(_NAMED)} AS links"
 
 
-def build_reach_query(focus: Focus, candidates: str, *, before: str = "", besides: str = "") -> str:
+def build_reach_query(
+    focus: Focus, candidates: str, *, before: str = "", besides: str = "", more: Sequence[str] = ()
+) -> str:
     """Build SQL for all ``candidates``, each column one binary array.
 
     Args:
         before: tables that these are made from, each with a comma after it.
-        besides: more columns, each with a comma before it.
+        besides: more columns of the row, each with a comma before it.
+        more: further columns of the candidates.
     """
-    columns = (f"array_send(array_agg({value})) AS {name}" for name, value in _columns(focus).items())
+    own = _columns(focus) | {name: name for name in more}
+    columns = (f"array_send(array_agg({value})) AS {name}" for name, value in own.items())
     return f"""
         WITH {before} {candidates}
         SELECT columns.* {besides} FROM (SELECT {", ".join(columns)} FROM candidates) AS columns
@@ -267,64 +271,20 @@ def _build_scope_join(focus: Focus) -> str:
     return join_by_index("passage p", f"p.id = s.passage_id AND {focus.passage_condition}")
 
 
-def _channels(focus: Focus) -> tuple[str, ...]:
-    """The channels whose memories have a say."""
-    if not focus.reads_sentence_memories:
-        return ()
-    return ("task",) if focus.time_vector is None else ("task", "time")
+def _select_days(focus: Focus) -> str:
+    """The columns of the days that a sentence speaks of, if the question names some."""
+    return f", {DAYS}" if focus.intervals else ""
 
 
-def _factor_columns(focus: Focus) -> str:
-    """Perplexity and similarity of each channel, as if nothing were known where it has no say; and the days."""
-    columns = []
-    for channel, vector in _VECTORS.items():
-        perplexity, similarity = "1::float8", "0::float8"
-        if channel in _channels(focus):
-            perplexity = (_GATED if focus.policy.gated else _UNGATED).format(channel=channel)
-            similarity = f"coalesce(-({channel}.vector <#> %({vector})s), 0)"
-        columns.append(f"{perplexity} AS {channel}_perplexity, {similarity} AS {channel}_similarity")
-    return ", ".join([*columns, *([DAYS] if focus.intervals else [])])
-
-
-def _build_weight(focus: Focus) -> str:
-    """Return SQL that orders sentences of equal activation, see ``propagation.sentence_weights``."""
-    factors = ["semantic"]
-    if focus.reads_sentence_memories:
-        factors += [f"(1 + (1 - {channel}_perplexity) * {channel}_similarity)" for channel in _VECTORS]
-    return " * ".join(factors)
+def _join_times(focus: Focus) -> str:
+    """The join of few sentences to these days."""
+    return _TIME if focus.intervals else ""
 
 
 def _columns(focus: Focus) -> dict[str, str]:
-    """Return the columns of a candidate, by name, and their SQL; without those equal for all."""
+    """Return the columns of a candidate, by name, and their SQL."""
     days = {name: f"coalesce({name}::float8, 'NaN')" for name in ("starts", "ends")} if focus.intervals else {}
-    factors = [f"{channel}_{of}" for channel in _channels(focus) for of in ("perplexity", "similarity")]
-    return {name: name for name in ("id", "passage_id", "activation", "semantic", *factors)} | days
-
-
-def _factors(focus: Focus) -> str:
-    """Return SQL that reads the factors of a few sentences."""
-    memories = (
-        join_by_index(f"sentence_memory {one}", f"{one}.sentence_id = s.id AND {one}.channel = '{one}'", outer=True)
-        for one in _channels(focus)
-    )
-    return "".join([*memories, *([_TIME] if focus.intervals else [])])
-
-
-def _build_reached_factors(focus: Focus) -> str:
-    """Return SQL that reads the factors of the sentences reached by a hop."""
-    memories = (
-        "FULL JOIN "
-        + join_once(f"sentence_memory {one}", "sentence_id", _REACHED, condition=f"{one}.channel = '{one}'")
-        + f" ON {one}.sentence_id = reached.sentence_id"
-        for one in _channels(focus)
-    )
-    return " ".join([*memories, *([_TIME] if focus.intervals else [])])
-
-
-def _build_all_factors(focus: Focus) -> str:
-    """Return SQL that reads the factors of all sentences of a collection, in one join, which costs a third less."""
-    memories = (_ALL_MEMORY.format(channel=channel) for channel in _channels(focus))
-    return "".join([*memories, *([_ALL_TIMES] if focus.intervals else [])])
+    return {name: name for name in ("id", "passage_id", "activation", "semantic")} | days
 
 
 def read_reach(focus: Focus, row: Any) -> ReachedSentences:
@@ -332,21 +292,16 @@ def read_reach(focus: Focus, row: Any) -> ReachedSentences:
     ids = decode_column(row.id, np.int64)
     order = np.argsort(ids)
 
-    def column(name: str, otherwise: float) -> NDArray[np.float64]:
-        known = name in _columns(focus)
-        return decode_column(getattr(row, name), np.float64)[order] if known else np.full(len(ids), otherwise)
+    def column(name: str) -> NDArray[np.float64]:
+        return decode_column(getattr(row, name), np.float64)[order]
 
     agreed = np.zeros(len(ids))
     if focus.intervals and len(ids):
-        agreed = agreement(focus.intervals, column("starts", np.nan), column("ends", np.nan))
+        agreed = agreement(focus.intervals, column("starts"), column("ends"))
     return ReachedSentences(
         sentence_ids=ids[order],
         passage_ids=decode_column(row.passage_id, np.int64)[order],
-        activation=column("activation", 0.0),
-        semantic=column("semantic", 0.0),
-        task_perplexity=column("task_perplexity", 1.0),
-        task_similarity=column("task_similarity", 0.0),
-        time_perplexity=column("time_perplexity", 1.0),
-        time_similarity=column("time_similarity", 0.0),
+        activation=column("activation"),
+        semantic=column("semantic"),
         agreement=agreed,
     )

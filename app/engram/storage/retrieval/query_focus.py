@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.profiles import PAPER, Policy
+from engram.core.ranking.profiles import DEFAULT, Policy
 from engram.core.text.temporal import TimeExpression
 from engram.storage.column_parameters import integers
 from engram.storage.corpus.collections import Collection
@@ -51,7 +51,7 @@ class Focus:
     limits: GraphLimits = field(kw_only=True)
     time_vector: Vector | None = None
     use_memory: bool = False
-    policy: Policy = PAPER.policy
+    policy: Policy = DEFAULT.policy
     filter: PassageCondition | None = None
     among: Sequence[int] | None = None
     without: Sequence[int] = ()
@@ -63,11 +63,6 @@ class Focus:
     def evolved(self) -> bool:
         """Whether passages have evolved keys that may be read."""
         return self.use_memory and self.policy.evolved_keys and self.collection.key_generation > 0
-
-    @property
-    def reads_sentence_memories(self) -> bool:
-        """Whether sentences are weighed by what verdicts taught their memories."""
-        return self.use_memory and self.policy.sentence_memories
 
     @property
     def is_narrowed(self) -> bool:

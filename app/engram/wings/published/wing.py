@@ -10,6 +10,7 @@ from engram.wings.published.services.derived_memories import DerivedMemories
 from engram.wings.published.services.key_causes import PassageKeyExplainer
 from engram.wings.published.services.key_credit_effect import KeyCreditEffect
 from engram.wings.published.services.learning_setting import complete_setting
+from engram.wings.published.services.memory_retriever import MemoryRetriever
 from engram.wings.published.services.sentence_memory_effect import SentenceMemoryEffect
 from engram.wings.published.storage import memory_log
 from engram.wings.published.storage.key_tables import TABLES
@@ -65,6 +66,7 @@ WING = Wing(
     make_derived_states=make_derived_states,
     make_verdict_effects=make_verdict_effects,
     key_explainer=PassageKeyExplainer(),
+    retriever=MemoryRetriever(),
     sweep=lambda services, _: services.sweep(),
     collection_settings={"published": complete_setting},
     forget=memory_log.forget,

@@ -132,11 +132,7 @@ def _read(retrieved: RetrievalResult) -> MemoryPart:
         sentence
         for hop in retrieved.walk.hops
         for sentence in hop.selected
-        if min(
-            hop.candidates.task_perplexity[hop.position(sentence)],
-            hop.candidates.time_perplexity[hop.position(sentence)],
-        )
-        < 1.0
+        if any(channel.perplexity[hop.position(sentence)] < 1.0 for channel in hop.candidates.memories.values())
     }
     focus = retrieved.plan.focus
     return MemoryPart(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engram.core.ranking.profiles import PROFILES, ProfileName
+from engram.core.ranking.profiles import DEFAULT, ProfileName
 from engram.services.question.query import Memory, Query, Strategy
 from engram.storage.corpus.collections import Collection
 from engram.wings.experiments.core import assignment
@@ -32,7 +32,7 @@ def find_arm(query: Query, unit: str) -> ExperimentArm | None:
     if not arms or (bounded and any(arm.strategy != "graph" for arm in arms)):
         return None
     needs_sufficiency = query.stop_rule == "learned" or query.min_sufficiency is not None
-    if needs_sufficiency and not all(arm.strategy == "graph" and PROFILES[arm.profile].by_features for arm in arms):
+    if needs_sufficiency and not all(arm.strategy == "graph" and arm.profile == DEFAULT.name for arm in arms):
         return None
     at = assignment.assign(collection.id, [arm.name for arm in arms], [arm.percent for arm in arms], unit)
     return None if at is None else arms[at]

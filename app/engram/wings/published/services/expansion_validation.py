@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from engram.core.filter.logged_verdict import GENERATION_THRESHOLD, LoggedVerdict
-from engram.core.ranking.profiles import PROFILES
 from engram.storage.feedback_log.feedback_events import PendingEvent
+from engram.wings.published.core.paper_profile import PAPER
 
 Gate = Literal["retrieval", "generation", "none"]
 
@@ -57,7 +57,7 @@ class ExpansionValidation:
         is_open = event.verdict.retrieval_success is None and len(supported) > 0
         return max(
             self._gate_top_k if is_open else 0,
-            0 if PROFILES[event.profile].credits_supported else CREDITED_PASSAGES,
+            CREDITED_PASSAGES if event.profile == PAPER.name else 0,
         )
 
     def validate(self, event: PendingEvent, supported: Sequence[int], retrieved: Sequence[int]) -> Validation:
@@ -71,6 +71,4 @@ class ExpansionValidation:
         gate = self.gate(event.verdict, is_retrieved=is_retrieved)
         if gate == "none":
             return Validation(gate, [])
-        return Validation(
-            gate, supported if PROFILES[event.profile].credits_supported else retrieved[:CREDITED_PASSAGES]
-        )
+        return Validation(gate, retrieved[:CREDITED_PASSAGES] if event.profile == PAPER.name else supported)

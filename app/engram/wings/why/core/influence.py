@@ -21,7 +21,7 @@ from engram.core.ranking.passage_scores import (
     add_reranking_features,
     passage_features,
 )
-from engram.core.ranking.propagation import ReachedSentences, sentence_scores
+from engram.core.ranking.propagation import ChannelMemories, ReachedSentences, sentence_scores
 from engram.core.ranking.weight_beliefs import WeightBelief, WeightEvidence
 
 Floats = NDArray[np.float64]
@@ -51,21 +51,15 @@ def replace_memories(
         states: (sentence, channel) -> perplexity and cosine with the question; those of other sentences are not
             looked at.
     """
-    arrays = {
-        "task": (candidates.task_perplexity.copy(), candidates.task_similarity.copy()),
-        "time": (candidates.time_perplexity.copy(), candidates.time_similarity.copy()),
+    changed = {
+        channel: ChannelMemories(memories.perplexity.copy(), memories.similarity.copy())
+        for channel, memories in candidates.memories.items()
     }
     for (sentence, channel), (perplexity, similarity) in states.items():
         at = int(np.searchsorted(candidates.sentence_ids, sentence))
         if at < len(candidates) and candidates.sentence_ids[at] == sentence:
-            arrays[channel][0][at], arrays[channel][1][at] = perplexity, similarity
-    return replace(
-        candidates,
-        task_perplexity=arrays["task"][0],
-        task_similarity=arrays["task"][1],
-        time_perplexity=arrays["time"][0],
-        time_similarity=arrays["time"][1],
-    )
+            changed[channel].perplexity[at], changed[channel].similarity[at] = perplexity, similarity
+    return replace(candidates, memories=changed)
 
 
 def compute_scores(candidates: ReachedSentences, states: Mapping[tuple[int, str], tuple[float, float]]) -> Floats:

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking import passage_scores, propagation
+from engram.core.ranking import propagation
 from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.passage_scores import HopReach
@@ -128,23 +128,18 @@ class FeatureScoring:
         return compute_recall_lifts(values, recalled, self._retrieved.walk.evidence_count, rejected)
 
 
-class PublishedScoring:
-    """Passages ranked by Eq. 8, of which verdicts move what sentences add."""
+class RetrieverScoring:
+    """Passages that no features rank, of which verdicts move what sentences add."""
 
     def __init__(self, retrieved: RetrievalResult) -> None:
         self.passages = [passage for passage, _, _ in retrieved.shown_passages]
         self._retrieved = retrieved
 
     def passage_features(self, scores: Sequence[Floats], probabilities: Mapping[int, float]) -> Floats:
-        """Return what sentences add to the shown passages (GAM-RAG, Eqs. 7-8), (m,)."""
-        bonuses = []
-        for hop, values in zip(self._retrieved.walk.hops, scores, strict=True):
-            rows = hop.candidates
-            chosen = propagation.select_strongest(
-                values, rows.sentence_ids, self._retrieved.plan.profile.sentences_per_hop
-            )
-            bonuses.append(propagation.passage_bonuses(values[chosen], rows.passage_ids[chosen]))
-        added = passage_scores.score_passages_published({}, bonuses, self._retrieved.plan.profile.prior_weight)
+        """Return what sentences add to the shown passages, (m,)."""
+        retriever = self._retrieved.plan.retriever
+        hops = [hop.candidates for hop in self._retrieved.walk.hops]
+        added = {} if retriever is None else retriever.score_passages({}, list(zip(hops, scores, strict=True)))
         return np.array([added.get(passage, 0.0) for passage in self.passages])
 
     def compute_scores(self, features: Floats, past: PastJudgements) -> Floats:

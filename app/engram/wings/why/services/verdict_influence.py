@@ -35,7 +35,7 @@ from engram.storage.database import Reader
 from engram.wings.why.services.counterfactual_scores import (
     FeatureScoring,
     PastJudgements,
-    PublishedScoring,
+    RetrieverScoring,
     Scoring,
 )
 from engram.wings.why.services.counterfactual_states import Memories, Supports, Version
@@ -141,10 +141,10 @@ class _Versions:
         self, reader: Reader, retrieved: RetrievalResult, prior: RankingPrior, spreads: QuestionSpreads
     ) -> None:
         focus, walk, target = retrieved.plan.focus, retrieved.walk, retrieved.plan.focus.collection.id
-        channels = ("task",) if focus.time_vector is None else ("task", "time")
+        channels = sorted({channel for hop in walk.hops for channel in hop.candidates.memories})
         movers = (
             log.list_strongest_events(reader, target, _list_concerned_sentences(retrieved), channels, MOST_SHOWN)
-            if focus.reads_sentence_memories
+            if channels
             else []
         )
         recalls = retrieved.plan.profile.recalls
@@ -158,7 +158,7 @@ class _Versions:
         self._scoring: Scoring = (
             FeatureScoring(retrieved, {} if supports is None else supports.placed, prior.base_weights)
             if len(retrieved.ranking.candidates)
-            else PublishedScoring(retrieved)
+            else RetrieverScoring(retrieved)
         )
         recalled = self._scoring.compute_recall(retrieved.ranking.features, past)
         self.recalled = dict(zip(self._scoring.passages, recalled.tolist(), strict=True))

@@ -151,7 +151,6 @@ def test_paper_profile_is_the_published_retrieval(application: Application, samp
         assert {name for name, _ in got[:5]} <= alike, question.text
 
 
-@pytest.mark.wing("published")
 def test_memory_changes_what_paper_retrieves(application: Application, sample: str) -> None:
     graph = Graph(application, sample)
     assert any(perplexity < 1 for _, perplexity in graph.memory.values())
