@@ -27,7 +27,7 @@ from engram.storage.schema_revision import migrate
 from engram.wings.local.servers.local_servers import EmbeddedServers
 from engram.wings.tuning.services import learning_process
 from tests.support import encoder, keys, threads
-from tests.support.citus import open_distributed
+from tests.support.citus import CITUS, open_distributed
 from tests.support.command import Cli
 from tests.support.databases import hide_later_functions, open_migrated
 from tests.support.environment import PRECISION, WINGS  # reads the environment before it is cleared
@@ -38,8 +38,6 @@ from tests.support.modelled import ModelApplications
 from tests.support.strict_client import TestClient
 
 DATA = os.environ.get("ENGRAM_EVALUATION_DATA")
-CITUS = os.environ.get("ENGRAM_EVALUATION_CITUS")
-"""The folder of Postgres' programs where Citus is installed: tests of storage then run on a cluster of it."""
 
 for _name in list(os.environ):  # the settings of the machine's own Engram must not reach the tests
     if _name in {"DATABASE_URL", "READ_DATABASE_URL", "REDIS_URL"} or (

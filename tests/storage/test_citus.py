@@ -8,8 +8,9 @@ from engram.composition.container import Application
 from engram.storage import citus_distribution
 from engram.wings.history.parts import history_of
 from engram.wings.upkeep.storage import schema_drift
-from tests.conftest import CITUS, CURIE, Ingest
+from tests.conftest import CURIE, Ingest
 from tests.support import past, undo
+from tests.support.citus import CITUS
 from tests.support.strict_client import TestClient
 
 pytestmark = pytest.mark.skipif(CITUS is None, reason="ENGRAM_EVALUATION_CITUS is not set")

@@ -17,7 +17,7 @@ from engram.context.errors import ConfigurationError
 from engram.storage import citus_distribution
 from engram.storage.database import Writer
 from engram.storage.row_lookups import bind_to_node, id_rows
-from tests.conftest import CITUS
+from tests.support.citus import CITUS
 from tests.support.storage_files import list_storage_files
 
 REFERENCE, LOCAL = set(citus_distribution.REFERENCE), set(citus_distribution.LOCAL)

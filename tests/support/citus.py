@@ -6,15 +6,19 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 
+from engram.context import tenancy
 from engram.storage import citus_distribution
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate
 
+CITUS = os.environ.get("ENGRAM_EVALUATION_CITUS")
+"""The folder of Postgres' programs where Citus is installed: tests then run on a cluster of it."""
 SETTINGS = {
     "shared_preload_libraries": "citus",
     "listen_addresses": "127.0.0.1",
@@ -46,15 +50,7 @@ def cluster(programs: Path, data: Path, *, workers: int = 2, durable: bool = Fal
     try:
         for at in range(workers + 1):
             ports.append(_start(programs, data / f"node{at}", durable=durable))
-        for port in ports:
-            _run_statements(port, "CREATE DATABASE engram", database="postgres")
-            _run_statements(port, "CREATE EXTENSION citus", "CREATE EXTENSION vector")
-        _run_statements(
-            ports[0],
-            f"SELECT citus_set_coordinator_host('127.0.0.1', {ports[0]})",
-            *(f"SELECT citus_add_node('127.0.0.1', {port})" for port in ports[1:]),
-        )
-        yield f"postgresql://engram@127.0.0.1:{ports[0]}/engram"
+        yield _make_database(ports, "engram")
     finally:
         for at in reversed(range(len(ports))):
             _run(programs / "pg_ctl", "-D", data / f"node{at}", "-m", "immediate", "stop")
@@ -67,12 +63,45 @@ def open_distributed(programs: str) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="engram-citus-") as folder:
         Path(folder).chmod(0o777)
         with cluster(Path(programs), Path(folder) / "data") as url:
-            migrate(url)
-            database = Database(url)
-            with database.write_long() as writer:
-                citus_distribution.distribute(writer, hnsw_ef_search=100)
-            database.close()
+            _distribute(url)
             yield url
+
+
+@contextmanager
+def open_distributed_beside(url: str) -> Iterator[str]:
+    """The address of a new database on the cluster of ``url``, with the schema in place and distributed."""
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("SELECT nodeport FROM pg_dist_node ORDER BY groupid").fetchall()
+    ports, name = [port for (port,) in rows], f"test_{uuid4().hex}"
+    made = _make_database(ports, name)
+    try:
+        _distribute(made)
+        yield made
+    finally:
+        for port in ports:
+            _run_statements(port, f"DROP DATABASE {name} WITH (FORCE)", database="postgres")
+
+
+def _make_database(ports: list[int], name: str) -> str:
+    for port in ports:
+        _run_statements(port, f"CREATE DATABASE {name}", database="postgres")
+        _run_statements(port, "CREATE EXTENSION citus", "CREATE EXTENSION vector", database=name)
+    _run_statements(
+        ports[0],
+        f"SELECT citus_set_coordinator_host('127.0.0.1', {ports[0]})",
+        *(f"SELECT citus_add_node('127.0.0.1', {port})" for port in ports[1:]),
+        database=name,
+    )
+    return f"postgresql://engram@127.0.0.1:{ports[0]}/{name}"
+
+
+def _distribute(url: str) -> None:
+    migrate(url)
+    with tenancy.allow_all_tenants(), closing(Database(url)) as database:
+        with database.write_long() as writer:
+            citus_distribution.distribute(writer, hnsw_ef_search=100)
+        with database.write_long() as writer:
+            citus_distribution.open_policies(writer)
 
 
 def _start(programs: Path, folder: Path, *, durable: bool) -> int:
@@ -97,7 +126,7 @@ def _run(program: Path, *arguments: object) -> None:
     )
 
 
-def _run_statements(port: int, *statements: str, database: str = "engram") -> None:
+def _run_statements(port: int, *statements: str, database: str) -> None:
     with psycopg.connect(
         host="127.0.0.1", port=port, user="engram", dbname=database, autocommit=True
     ) as connection:

@@ -14,6 +14,7 @@ from engram.config.settings import Settings
 from engram.providers.embedder import Embedder
 from engram.services.maintenance.index_maintenance import IndexMaintenanceService, Thresholds
 from engram.storage.schema_revision import migrate
+from tests.support.citus import CITUS, open_distributed_beside
 
 LATER_FUNCTIONS = (
     *("max(bytea)", "min(bytea)", "max(record)", "min(record)", "reverse(bytea)", "crc32(bytea)", "crc32c(bytea)"),
@@ -46,6 +47,11 @@ def new_database(url: str, *, copied: bool = False) -> Iterator[str]:
 @contextmanager
 def open_migrated(addresses: Servers) -> Iterator[Servers]:
     """A new database with the schema in place, and the Redis of ``addresses``."""
+    if CITUS is not None:
+        with open_distributed_beside(addresses.database_url) as url:
+            hide_later_functions(url)
+            yield Servers(url, addresses.redis_url)
+        return
     template = _template(addresses.database_url, os.environ.get("ENGRAM_EMBEDDING_DIMENSION"))
     with new_database(template, copied=True) as url:
         yield Servers(url, addresses.redis_url)

@@ -26,6 +26,8 @@ def distribute(
     with servers(configured, make=False) as addresses, closing(Database(addresses.database_url)) as database:
         with tenancy.allow_all_tenants(), database.write_long() as writer:
             spread = citus_distribution.distribute(writer, hnsw_ef_search=HNSW_EF_SEARCH)
+        with tenancy.allow_all_tenants(), database.write_long() as writer:
+            citus_distribution.open_policies(writer)
         where = describe_address(addresses.database_url)
     if as_json:
         say_json({"database": where, **asdict(spread)})

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from sqlalchemy import MetaData
 
 from engram.context.errors import ConfigurationError
-from engram.storage.database import Reader, Writer
+
+from engram.migrations import rules
+from engram.storage.database import READER_ROLE, TENANT_ROLE, Reader, Writer
 from engram.storage.tables.table_base import metadata
 
 REFERENCE = ("tenant", "collection")
@@ -39,13 +41,11 @@ class DistributionResult:
         references: number of tables that were put on every node.
         foreign_keys: number of foreign keys that were taken off and put on again. Those onto ``LEFT_OFF`` are taken
             off for good and do not count.
-        policies: number of row security policies that were removed.
     """
 
     tables: int
     references: int
     foreign_keys: int
-    policies: int
 
 
 def is_distributed(reader: Reader) -> bool:
@@ -82,7 +82,7 @@ def build_distributed_schema() -> MetaData:
 def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
     """Distribute what is not distributed yet, in one transaction: all of it or nothing.
 
-    Existing rows move to the nodes where they belong.
+    Existing rows move to the nodes where they belong. Once it is committed, ``open_policies``.
 
     Args:
         hnsw_ef_search: candidates that a search through an HNSW index keeps; set for each node's database.
@@ -98,14 +98,13 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
     writer.row("SELECT pg_advisory_xact_lock(%(key)s)", {"key": LOCK})
     # Citus must move tables that refer to each other one after the other.
     writer.execute("SET LOCAL citus.multi_shard_modify_mode = 'sequential'")
-    policies = _drop_policies(writer)
-    # They serve callers who see only passages of some readers, whom nobody keeps apart there.
-    writer.execute("DROP VIEW IF EXISTS entity_reader_set, entity_embedding, passage_embedding, passage_key_vector")
     distributed_tables = {
         row.name for row in writer.rows("SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition")
     }
     references = [name for name in REFERENCE if name not in distributed_tables]
     tables = [name for name in list_collection_tables() if name not in distributed_tables]
+    _close_policies(writer, [*references, *tables])
+    writer.execute(f"DROP VIEW IF EXISTS {', '.join(rules.VIEWS)}")
     foreign_keys = _list_foreign_keys(writer, [*references, *tables])
     for key in foreign_keys:
         writer.execute(f"ALTER TABLE {key.table} DROP CONSTRAINT {key.name}")
@@ -122,7 +121,32 @@ def distribute(writer: Writer, *, hnsw_ef_search: int) -> DistributionResult:
         # Citus carries out a statement with several parts one part at a time; a deferred key is checked at the end.
         writer.execute(f"ALTER TABLE {key.table} ADD CONSTRAINT {key.name} {key.definition} {DEFERRABLE_CLAUSE}")
     _set_on_nodes(writer, NODE_SETTINGS | {"hnsw.ef_search": str(hnsw_ef_search)})
-    return DistributionResult(len(tables), len(references), len(restored_keys), policies)
+    for view in rules.VIEWS_OF_ALL.split(";"):
+        writer.execute(view)
+    writer.execute(rules.GRANTS)
+    return DistributionResult(len(tables), len(references), len(restored_keys))
+
+
+def open_policies(writer: Writer) -> None:
+    """Have row security show on all shards what it shows of tables that are not distributed.
+
+    Until then, and on a shard that came to its node since, it shows nothing to connections that it binds. Nodes
+    open connections of each role to each other.
+
+    Raises:
+        ConfigurationError: a node did not do it.
+    """
+    for role in (TENANT_ROLE, READER_ROLE):
+        if writer.scalar("SELECT NOT rolcanlogin FROM pg_roles WHERE rolname = %(role)s", {"role": role}):
+            writer.execute(f"ALTER ROLE {role} LOGIN")
+    failed = writer.rows(
+        "SELECT nodeid, result FROM run_command_on_all_nodes(%(command)s) WHERE NOT success",
+        {"command": rules.OPEN_POLICIES_OF_SHARDS},
+    )
+    if failed:
+        raise ConfigurationError(
+            "Row security is not open: " + "; ".join(f"node {row.nodeid}: {row.result}" for row in failed)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,21 +171,17 @@ def _list_foreign_keys(reader: Reader, tables: list[str]) -> list[_ForeignKey]:
     return [_ForeignKey(row.table, row.name, row.onto, row.definition) for row in rows]
 
 
-def _drop_policies(writer: Writer) -> int:
-    """Drop the policies of row security and return how many there were.
-
-    Citus takes their sub-query on no distributed table.
-    """
+def _close_policies(writer: Writer, tables: list[str]) -> None:
+    """Have the policies of these tables ask no other table, which Citus takes on none that it distributes."""
     rows = writer.rows(
         """
         SELECT quote_ident(tablename) AS "table", quote_ident(policyname) AS name FROM pg_policies
-        WHERE schemaname = current_schema() ORDER BY 1, 2
-        """
+        WHERE schemaname = current_schema() AND tablename = ANY(%(tables)s::text[]) ORDER BY 1, 2
+        """,
+        {"tables": tables},
     )
     for row in rows:
-        writer.execute(f"DROP POLICY {row.name} ON {row.table}")
-        writer.execute(f"ALTER TABLE {row.table} DISABLE ROW LEVEL SECURITY")
-    return len(rows)
+        writer.execute(f"ALTER POLICY {row.name} ON {row.table} USING ({rules.CLOSED})")
 
 
 def _set_on_nodes(writer: Writer, settings: dict[str, str]) -> None:

@@ -26,11 +26,13 @@ DISTRIBUTED_KEY = "distributed"
 """Of a connection's ``info``: whether it leads to a coordinator of Citus."""
 _OF_A_COORDINATOR = """
     SELECT set_config('plan_cache_mode', 'force_custom_plan', false),
-           set_config('citus.multi_shard_modify_mode', 'sequential', false)
+           set_config('citus.multi_shard_modify_mode', 'sequential', false),
+           set_config('citus.propagate_set_commands', 'local', false)
     WHERE to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
 """
 """Citus has to know the collection, and so the node, when it plans; the node's own plan is for any. And what is
-written to several tables goes to a node by one connection, which alone sees it before the end."""
+written to several tables goes to a node by one connection, which alone sees it before the end. What is set for a
+transaction holds on its nodes as well."""
 
 
 class PreparedStatement(RawCursor[Any]):

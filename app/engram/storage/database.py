@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from psycopg import ClientCursor, Connection, Error
+from psycopg.sql import SQL, Identifier
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import NullPool, QueuePool, create_engine, make_url
 
@@ -42,6 +43,8 @@ POOL_TIMEOUT_SECONDS = 10.0
 CANCEL_POLL_SECONDS = 0.2
 SERVES = "serves"
 READER_SETS = "reader_sets"
+NODES_SERVE = "nodes serve"
+"""Of a connection's ``info``: the settings that the nodes of a cluster need to serve its tenant, by name."""
 TENANT_ROLE = "engram_tenant"
 """What a tenant's connections are: row security holds for it, and it sees no keys."""
 READER_ROLE = "engram_reader"
@@ -244,7 +247,8 @@ class Database:
             limit_statements(connection),
         ):
             self._set_visibility(connection)
-            yield Reader(connection)
+            with _transaction_on_nodes(connection):
+                yield Reader(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[Reader]:
@@ -263,6 +267,7 @@ class Database:
         ):
             self._set_visibility(connection)
             connection.begin()
+            _set_on_nodes(connection)
             yield Reader(connection)
             # A rollback has the driver forget its prepared statements, which are then planned anew each time:
             # a third of what a query costs.
@@ -280,6 +285,7 @@ class Database:
         with explain_errors(writing=True), self._writers.connect() as connection:
             self._set_visibility(connection)
             connection.begin()
+            _set_on_nodes(connection)
             yield Writer(connection)
             connection.commit()
             tenancy.get_visibility().reader_sets.clear()  # it may have made some
@@ -293,7 +299,8 @@ class Database:
         """
         with explain_errors(writing=True), self._single_writers.connect() as connection:
             self._set_visibility(connection)
-            yield Writer(connection)
+            with _transaction_on_nodes(connection):
+                yield Writer(connection)
 
     @contextmanager
     def write_long(self, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Writer]:
@@ -312,6 +319,7 @@ class Database:
             self._set_visibility(connection)
             driver: Any = connection.connection.driver_connection
             connection.begin()
+            _set_on_nodes(connection)
             with _cancel_when(should_stop, driver):
                 yield Writer(connection)
             connection.commit()
@@ -393,8 +401,6 @@ class Database:
             UnsetTenancyError: no tenancy is set.
         """
         visibility = tenancy.get_visibility()
-        if connection.info.get(DISTRIBUTED_KEY):  # where no passage can have readers
-            visibility = replace(visibility, readers=None)
         if not self._row_security and visibility.readers is None:
             visibility = _EVERYTHING
         is_bound = visibility.readers is not None
@@ -405,7 +411,7 @@ class Database:
             return
         role = TENANT_ROLE if self._row_security and visibility.tenant is not None else "none"
         with leave_transactions(connection) as driver:
-            connection.info[SERVES] = connection.info[READER_SETS] = None
+            connection.info[SERVES] = connection.info[READER_SETS] = connection.info[NODES_SERVE] = None
             if visibility.readers is None:
                 with ClientCursor(driver) as cursor:
                     cursor.execute(_SERVE, (visibility.tenant or "", role))
@@ -423,6 +429,8 @@ class Database:
                     visibility.reader_sets[self] = found, time.monotonic()
             if is_bound:
                 connection.info[READER_SETS] = frozenset(map(int, filter(None, found.strip("{}").split(","))))
+            if connection.info.get(DISTRIBUTED_KEY) and (is_bound or role != "none"):
+                connection.info[NODES_SERVE] = {"engram.tenant": visibility.tenant, "engram.reader_sets": found}
         connection.info[SERVES] = visibility, found
 
     def close(self) -> None:
@@ -431,6 +439,30 @@ class Database:
         self._readers.dispose()
         if self.replica is not None:
             self.replica.close()
+
+
+def _set_on_nodes(connection: SqlConnection) -> None:
+    """Have the nodes of a cluster serve whom the connection serves, for the transaction that it is in.
+
+    Citus hands on what is set by ``SET LOCAL``, one statement at a time, and nothing else; the role is that of the
+    connections that it opens.
+    """
+    driver: Any = connection.connection.driver_connection
+    with raise_as_sqlalchemy(connection, driver, None), ClientCursor(driver) as cursor:
+        for name, value in (connection.info.get(NODES_SERVE) or {}).items():
+            cursor.execute(SQL("SET LOCAL {} = {}").format(Identifier(*name.split(".")), value))
+
+
+@contextmanager
+def _transaction_on_nodes(connection: SqlConnection) -> Iterator[None]:
+    """One transaction for the block on a connection without, if nodes have to be told whom they serve."""
+    if not connection.info.get(NODES_SERVE):
+        yield
+        return
+    driver: Any = connection.connection.driver_connection
+    with raise_as_sqlalchemy(connection, driver, None), driver.transaction():
+        _set_on_nodes(connection)
+        yield
 
 
 def _as_list(value: object) -> object:

@@ -134,6 +134,7 @@ class PassageKeyCache:
                 cached.keys is not None
                 or cached.request_count < QUESTIONS_BEFORE_READ
                 or cache_key in self._reading
+                or (reader.distributed and reader.reader_sets is not None)  # whom a cluster's views show no more
             ):
                 return cached
             self._reading.add(cache_key)

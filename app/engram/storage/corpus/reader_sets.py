@@ -23,7 +23,7 @@ def make(writer: Writer, collection_id: int, lists: Iterable[Readers]) -> dict[R
     """Return each list's set, made where it is new.
 
     Raises:
-        ConfigurationError: the database cannot keep readers apart: it lacks the role, or is distributed.
+        ConfigurationError: the database cannot keep readers apart: it lacks the role.
     """
     by_digest = {_digest(readers): readers for readers in lists}
     if not by_digest:
@@ -231,8 +231,6 @@ def _digest(readers: Readers) -> bytes:
 
 
 def _check_role(reader: Reader) -> None:
-    if reader.distributed:
-        raise ConfigurationError("Passages cannot have readers where Citus distributes them.")
     role = reader.row(
         """
         SELECT pg_has_role(oid, 'MEMBER') AND NOT rolsuper AND NOT rolbypassrls AS is_bound FROM pg_roles

@@ -27,9 +27,8 @@ def list_missing(database: Database) -> list[str]:
         is_distributed = citus_distribution.is_distributed(reader)
         expected = citus_distribution.build_distributed_schema() if is_distributed else metadata
         missing = [*_list_missing_names(reader, expected)]
-        if not is_distributed:
-            missing += [f"row security of {table}" for table in row_security.list_unprotected(reader)]
-            missing += [f"the policy of readers on {table}" for table in row_security.list_unbound(reader)]
+        missing += [f"row security of {table}" for table in row_security.list_unprotected(reader)]
+        missing += [f"the policy of readers on {table}" for table in row_security.list_unbound(reader)]
     with database.open_for_inspection() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), expected)
     for change in differences:
