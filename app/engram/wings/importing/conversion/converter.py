@@ -18,13 +18,14 @@ from types import TracebackType
 from typing import IO, Any, Self, cast
 
 import engram
-from engram.wings.importing.conversion import chunks
+from engram.wings.importing.conversion import chunks, old_office
 from engram.wings.importing.conversion.documents import (
     Conversion,
     ImportedPassage,
     NotInstalledError,
     UnreadableError,
 )
+from engram.wings.importing.conversion.formats import find_kind, is_lock_file
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 
 ROOT = Path(engram.__file__).resolve().parents[1]
@@ -65,8 +66,17 @@ class Converter:
         """
         if len(data) > self.limits.file_bytes:
             raise UnreadableError(f"{source} is larger than {self.limits.file_bytes >> 20} MiB.")
-        header = {"source": source, "kind": kind, "size": size, "overlap": overlap, "limits": asdict(self.limits)}
+        kind = find_kind(source) if kind is None else kind
         with self._lock:
+            if kind in old_office.PRESENT_KINDS and not is_lock_file(source):
+                kind, data = old_office.modernise(source, data, kind, self.limits, self._is_abandoned)
+            header = {
+                "source": source,
+                "kind": kind,
+                "size": size,
+                "overlap": overlap,
+                "limits": asdict(self.limits),
+            }
             answer = self._ask_process(source, json.dumps(header).encode(), data)
         if "error" in answer:
             raise _FAILURES.get(answer["error"], UnreadableError)(answer["detail"])

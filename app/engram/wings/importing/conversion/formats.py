@@ -12,14 +12,23 @@ from engram.wings.importing.conversion import (
     mail,
     markdown,
     notebooks,
+    old_office,
+    open_documents,
+    open_sheets,
+    org_mode,
+    outlook,
     pages,
     portable,
     prose,
+    restructured,
+    rich_text,
     sheets,
     slides,
     structured,
     tables,
     word,
+    xml_documents,
+    yaml_values,
 )
 from engram.wings.importing.conversion.conversion_check import find_differences
 from engram.wings.importing.conversion.documents import (
@@ -49,18 +58,28 @@ READERS: dict[str, Reader] = {
     ".pptm": slides.pptx,
     ".xlsx": sheets.xlsx,
     ".xlsm": sheets.xlsx,
+    ".odt": open_documents.odt,
+    ".odp": open_documents.odp,
+    ".ods": open_sheets.ods,
+    ".rtf": rich_text.rtf,
+    ".rst": restructured.rst,
+    ".org": org_mode.org,
     ".csv": tables.table,
     ".tsv": tables.table,
     ".epub": books.epub,
     ".eml": mail.eml,
+    ".msg": outlook.msg,
     ".ipynb": notebooks.notebook,
     ".vtt": captions.captions,
     ".srt": captions.captions,
     ".json": structured.parse_json,
     ".jsonl": structured.parse_json,
     ".ndjson": structured.parse_json,
+    ".yaml": yaml_values.parse_yaml,
+    ".yml": yaml_values.parse_yaml,
+    ".xml": xml_documents.xml,
 }
-KINDS = tuple(READERS)
+KINDS = (*READERS, *old_office.PRESENT_KINDS)
 ATTACHMENT_DEPTH = 3
 """Attachments inside each other."""
 
@@ -97,6 +116,8 @@ def convert(
         ValueError: as ``chunks.passages``.
     """
     kind = find_kind(source) if kind is None else kind
+    if kind in old_office.PRESENT_KINDS:
+        kind, data = old_office.modernise(source, data, kind, limits)
     if kind not in READERS:
         raise UnreadableError(f"{source} is of none of the kinds {', '.join(KINDS)}.")
     if is_lock_file(source):

@@ -7,6 +7,8 @@ from io import BytesIO
 from engram.wings.importing.conversion.documents import UnreadableError
 
 MIB = 1024 * 1024
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""What files of Microsoft's compound format begin with."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def check_zip(source: str, data: bytes, limits: ConversionLimits) -> None:
     Raises:
         UnreadableError: it is no zip file, has encrypted or too many members, or unpacks to too much.
     """
-    if data[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":  # an OLE container: Office's encryption, or its old formats
+    if data.startswith(OLE):  # Office's encryption, or its old formats
         raise UnreadableError(f"{source} needs a password, or is in an Office format from before 2007.")
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:

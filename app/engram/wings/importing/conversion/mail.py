@@ -54,10 +54,18 @@ def eml(source: str, data: bytes, limits: ConversionLimits) -> Document:
     message = BytesParser(EmailMessage, policy=policy.default).parsebytes(data)
     if not any(name in message for name in ("From", "To", "Subject", "Date", "Received", "Message-ID")):
         raise UnreadableError(f"{source} has no headers of an e-mail message.")
+    return read_message(source, message)
+
+
+def read_message(source: str, message: EmailMessage) -> Document:
+    """Read a message, see ``eml``.
+
+    Raises:
+        UnreadableError: it has too many parts, or no text.
+    """
     reader = _MailConverter(source, Outline(_header(message, "Subject")))
     reader.add_message(message, 0)
-    metadata = _metadata(message)
-    return reader.document(metadata)
+    return reader.document(_metadata(message))
 
 
 class _MailConverter:

@@ -12,6 +12,7 @@ from engram.wings.importing.conversion.books import read_chapters
 from engram.wings.importing.conversion.encodings import declared_encoding, decode_text
 from engram.wings.importing.conversion.office import parse_xml
 from engram.wings.importing.conversion.outline import library
+from engram.wings.importing.conversion.outlook import read_body
 
 _MARK = "\ufffe"
 """What pdfium writes in the place of a hyphen and the line end after it."""
@@ -64,6 +65,31 @@ _INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORE
 _INLINE = "a abbr b bdo cite code del em font i ins kbd mark q s small span strong sub sup u var wbr".split()
 
 
+_OPEN_TEXT = "//*[local-name()='p' or local-name()='h'][not(ancestor::*[local-name()='p' or local-name()='h'])]"
+_OPEN_CELL = "//*[local-name()='table-cell'][@*[local-name()='value-type']='string']/*[local-name()='p']"
+_OPEN_HIDDEN = re.compile(
+    rb'display="(?:none|false)"|visibility="(?:hidden|collapse|filter)"|:hidden-(?:text|paragraph)'
+)
+_MARKS = {
+    ".rst": re.compile(
+        r"^\s*\.\. .*$|^\s*:[\w -]+:.*$|:[\w:.+-]+:(?=`)|<[^<>`]*>(?=`)|\|[^|\s]+\|_*", re.MULTILINE
+    ),
+    ".org": re.compile(
+        r"^\s*(?:#|:[\w-]+:).*$|\[\[[^\[\]]*\](?=\[)|<\d{4}-[^>]*>|:[\w:@]+:\s*$|\[#\w\]", re.MULTILINE
+    ),
+}
+"""Marks of formats that are text themselves; what is left is the text."""
+_RTF_PART = re.compile(r"\\'[0-9A-Fa-f]{2}|\\u-?\d+ ?\??|\\[a-zA-Z]+-?\d* ?|\\.|[{}]|[^\\{}\r\n]+", re.DOTALL)
+_RTF_NO_TEXT = {
+    f"\\{name}"
+    for name in "fonttbl colortbl stylesheet info pict header headerl headerr headerf footer footerl "
+    "footerr footerf object pntext listtext sp shprslt themedata datastore listtable listoverridetable generator fldinst xe tc annotation "
+    "revtbl rsidtbl nonshppict filetbl".split()
+}
+_RTF_GAPS = {f"\\{name}" for name in ("par", "cell", "row", "tab", "line", "page", "sect", "nestcell", "nestrow")}
+_RTF_PAGES = {str(page) for page in (437, 850, 852, 866, 874, 932, 936, 949, 950, *range(1250, 1259))}
+
+
 @dataclass(frozen=True)
 class PlainText:
     """Text of a file.
@@ -81,7 +107,9 @@ _WITH_MACROS = {".docm": ".docx", ".pptm": ".pptx", ".xlsm": ".xlsx"}
 """Kinds that have the parts of another kind, and macros, which are not read."""
 
 
-def read_plainly(source: str, kind: str, data: bytes, pages: Sequence[str]) -> PlainText | None:
+def read_plainly(  # noqa: PLR0911 - a case each
+    source: str, kind: str, data: bytes, pages: Sequence[str]
+) -> PlainText | None:
     """Read a file that its own reader read already; None for kinds without a second reader.
 
     Args:
@@ -98,6 +126,18 @@ def read_plainly(source: str, kind: str, data: bytes, pages: Sequence[str]) -> P
         return _read_page(decode_text(source, data, declared_encoding(data)).text)
     if kind == ".epub":
         return _join([_read_page(chapter) for chapter in read_chapters(source, data)])
+    if kind in (".odt", ".odp", ".ods"):
+        return _read_open_document(data, _OPEN_CELL if kind == ".ods" else _OPEN_TEXT)
+    if kind == ".rtf":
+        return PlainText("".join(_read_rich_text(data)), None)
+    if kind in _MARKS:
+        return PlainText(_MARKS[kind].sub(" ", decode_text(source, data).text), None)
+    if kind == ".msg":
+        return PlainText(read_body(data), None)
+    if kind in (".yaml", ".yml"):
+        return PlainText("\n".join(_list_scalars(decode_text(source, data).text)), None)
+    if kind == ".xml":
+        return PlainText("".join(_list_element_texts(parse_xml(data))), None)
     return None
 
 
@@ -191,6 +231,76 @@ def _list_cell_texts(item: Any) -> Iterator[str]:
     for part in item:
         if part.tag != _SPREADSHEET + "rPh":
             yield from (text.text or "" for text in part.iter(_SPREADSHEET + "t"))
+
+
+def _read_open_document(data: bytes, path: str) -> PlainText | None:
+    """The paragraphs of an OpenDocument file; one with hidden parts is not compared."""
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        xml = archive.read("content.xml")
+    if _OPEN_HIDDEN.search(xml):
+        return None
+    root = parse_xml(xml)
+    for unseen in root.iter(
+        "{*}annotation", "{*}tracked-changes", "{*}table-of-content", "{*}settings", "{*}page-number"
+    ):
+        tail, before = unseen.tail or "", unseen.getprevious()
+        if before is not None:
+            before.tail = (before.tail or "") + tail
+        elif unseen.getparent() is not None:
+            unseen.getparent().text = (unseen.getparent().text or "") + tail
+        unseen.clear(keep_tail=False)
+    for gap in root.iter("{*}s", "{*}tab", "{*}line-break", "{*}p", "{*}h", "{*}note", "{*}note-citation"):
+        gap.tail = f"\n{gap.tail or ''}"
+    return PlainText("\n".join("".join(map(str, node.itertext())) for node in root.xpath(path)), None)
+
+
+def _read_rich_text(data: bytes) -> Iterator[str]:
+    """Yield the text of RTF outside of groups that are no text."""
+    skipped, codec = [False], "cp1252"
+    escaped = bytearray()
+    for part in _RTF_PART.findall(data.decode("latin-1")):
+        if part.startswith("\\'"):
+            escaped.append(int(part[2:], 16))
+            continue
+        if escaped and not skipped[-1]:
+            yield escaped.decode(codec, "replace")
+        escaped.clear()
+        if part == "{":
+            skipped.append(skipped[-1])
+        elif part == "}":
+            skipped.pop()
+            if not skipped:
+                return
+        elif part.strip() in ("\\*", "\\deleted", "\\v") or part.strip().rstrip("0123456789") in _RTF_NO_TEXT:
+            skipped[-1] = True
+        elif part.startswith("\\ansicpg"):
+            codec = f"cp{part[8:].strip()}" if part[8:].strip() in _RTF_PAGES else codec
+        elif not skipped[-1]:
+            yield _read_rtf_part(part)
+
+
+def _read_rtf_part(part: str) -> str:
+    if character := re.fullmatch(r"\\u(-?\d+) ?\??", part):
+        return chr(int(character[1]) % 0x10000)
+    return ("" if part[1:2].isalpha() and part.rstrip() not in _RTF_GAPS else "\n") if part[0] == "\\" else part
+
+
+def _list_scalars(text: str) -> Iterator[str]:
+    """Yield values of YAML that are words or plain figures, without keys."""
+    yaml = library("yaml")
+    is_key = False
+    for token in yaml.scan(text):
+        if isinstance(token, yaml.ScalarToken) and not is_key and (" " in token.value or token.value.isdecimal()):
+            yield token.value
+        is_key = isinstance(token, yaml.KeyToken)
+
+
+def _list_element_texts(node: Any) -> Iterator[str]:
+    for inner in node.iter():
+        if isinstance(inner.tag, str):
+            yield inner.text or ""
+        yield from ("\n",) if inner is not node and not (inner.tail or "").strip() else ()
+    yield from (f"{inner.tail}\n" for inner in node.iter() if inner is not node and (inner.tail or "").strip())
 
 
 def _read_page(text: str) -> PlainText:

@@ -33,22 +33,33 @@ def parse_json(source: str, data: bytes, limits: ConversionLimits) -> Conversion
     """
     decoded = decode_text(source, data)
     value, broken = _value(source, decoded.text)
-    notes = (*decoded.notes, *broken)
+    return convert_value(source, value, "json", limits, (*decoded.notes, *broken))
+
+
+def convert_value(
+    source: str, value: Any, kind: str, limits: ConversionLimits, notes: Sequence[str]
+) -> Conversion | Document:
+    """Convert a value of JSON, or of a format with the same values, see ``parse_json``.
+
+    Raises:
+        UnreadableError: it is nested too deeply, has too many values, or has no text.
+    """
     _check(source, value, limits)
+    notes = tuple(notes)
     if isinstance(value, dict) and isinstance(value.get("passages"), list):
         beside = [key for key, inner in value.items() if key != "passages" and inner not in (None, "", [], {})]
         notes += (f"{source}: left out what stands beside passages: {', '.join(beside)}",) if beside else ()
         value = value["passages"]
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         listed = (_make_record(item, number) for number, item in enumerate(value, 1))
-        converted = records.passages(source, listed, "json")
+        converted = records.passages(source, listed, kind)
         if not converted.passages:
             raise UnreadableError(f"{source} has no text.")
         return Conversion(converted.passages, (*notes, *converted.notes))
     title = _title(value)
     outline = Outline(title)
     _add(value, outline, 1, title)
-    return outline.document(source, "json", notes)
+    return outline.document(source, kind, notes)
 
 
 def _value(source: str, text: str) -> tuple[Any, tuple[str, ...]]:

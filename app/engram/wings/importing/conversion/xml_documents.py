@@ -1,0 +1,128 @@
+"""Reader of XML: a text with markup becomes a document, data become values as those of JSON."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from engram.wings.importing.conversion import pages, structured
+from engram.wings.importing.conversion.documents import Conversion, Document, UnreadableError
+from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion.office import parse_xml
+from engram.wings.importing.conversion.outline import Outline, flatten_text
+from engram.wings.importing.conversion.structured import DEPTH
+from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
+
+_TITLES = ("title", "head", "heading", "subject", "caption")
+_ROWS, _CELLS = ("tr", "row"), ("td", "th", "entry", "cell")
+_LINES = ("programlisting", "screen", "literallayout", "code-block", "preformat", "lb")
+_XHTML = "{http://www.w3.org/1999/xhtml}html"
+
+
+def xml(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Document:
+    """XML without entities of its own.
+
+    Where text stands beside elements (DocBook, JATS, TEI), it is a text: an element with text is a paragraph, and a
+    first ``title`` or ``head`` is the heading of what it stands in. Otherwise it is data: names of elements and
+    attributes are keys, elements of one name are a list; see ``structured.parse_json``.
+
+    Raises:
+        UnreadableError: it is no XML, is nested too deeply, or has no text.
+    """
+    root = parse_xml(data)
+    if root.tag == _XHTML:
+        return pages.html(source, data, limits)
+    if any(_depth_is(node, 6 * DEPTH) for node in root.iter() if len(node) == 0):
+        raise UnreadableError(f"{source} nests more than {6 * DEPTH} elements in each other.")
+    if any(_is_mixed(node) for node in root.iter()):
+        outline = Outline()
+        _add(source, root, outline, 0)
+        return outline.document(source, "xml")
+    value = _find_value(root)
+    listed = [inner for inner in value.values() if isinstance(inner, list)] if isinstance(value, dict) else []
+    plain = isinstance(value, dict) and all(not isinstance(inner, dict) for inner in value.values())
+    if len(listed) == 1 and plain and all(isinstance(item, dict) for item in listed[0]) and len(value) == 1:
+        value = listed[0]
+    return structured.convert_value(source, value, "xml", limits, ())
+
+
+def _depth_is(node: Any, most: int) -> bool:
+    return sum(1 for _ in node.iterancestors()) > most
+
+
+def _children(node: Any) -> list[Any]:
+    """The elements inside, without comments and instructions."""
+    return [child for child in node if isinstance(child.tag, str)]
+
+
+def _name(node: Any) -> str:
+    return str(node.tag).rpartition("}")[2]
+
+
+def _is_mixed(node: Any) -> bool:
+    """Whether text stands beside elements."""
+    return bool(_children(node)) and any(part.strip() for part in _own_texts(node))
+
+
+def _own_texts(node: Any) -> Iterator[str]:
+    yield node.text or ""
+    for child in node:
+        yield child.tail or ""
+
+
+def _add(source: str, node: Any, outline: Outline, level: int) -> None:
+    """Add an element of a text."""
+    children, name = _children(node), _name(node).lower()
+    if any(_name(child).lower() in _ROWS for child in children):
+        rows = [row for row in children if _name(row).lower() in _ROWS]
+        outline.table(write_table(lay_out(source, [_read_row(row) for row in rows])))
+    elif name in _LINES:
+        outline.lines("".join(node.itertext()))
+    elif not children or any(part.strip() for part in _own_texts(node)):
+        outline.add(flatten_text("".join(_list_texts(node))))
+    else:
+        heading = next((child for child in children if _name(child).lower() in _TITLES), None)
+        if heading is not None and children.index(heading) <= 1:
+            outline.open_heading(level + 1, "".join(_list_texts(heading)))
+        for child in children:
+            if child is not heading:
+                _add(source, child, outline, level + (heading is not None))
+        if heading is not None:
+            outline.close(level + 1)
+
+
+def _read_row(row: Any) -> list[Cell]:
+    named = row.getparent() is not None and _name(row.getparent()).lower() == "thead"
+    return [
+        Cell(flatten_text("".join(_list_texts(cell))), heading=named or _name(cell).lower() == "th")
+        for cell in _children(row)
+        if _name(cell).lower() in _CELLS
+    ]
+
+
+def _list_texts(node: Any) -> Iterator[str]:
+    """Yield the texts inside; elements that hold elements, or that follow each other without text, are apart."""
+    yield node.text or ""
+    for child in node:
+        if isinstance(child.tag, str):
+            yield from _list_texts(child)
+        elif type(child).__name__ == "_Entity":
+            yield str(child.text)
+        apart = not (child.tail or "").strip() and child.getnext() is not None
+        yield " " if apart else child.tail or ""
+
+
+def _find_value(node: Any) -> Any:
+    """The value of an element of data: text, or its attributes and elements by their names."""
+    children = _children(node)
+    text = "".join(_list_texts(node)).strip() if not children else ""
+    members: dict[str, Any] = {str(name).rpartition("}")[2]: value for name, value in node.attrib.items()}
+    for child in children:
+        value, name = _find_value(child), _name(child)
+        if name not in members:
+            members[name] = value
+        elif isinstance(members[name], list):
+            members[name].append(value)
+        else:
+            members[name] = [members[name], value]
+    if not members:
+        return text
+    return members | ({"text": text} if text else {})

@@ -1,0 +1,54 @@
+"""Reader of YAML, whose values are read as those of JSON."""
+
+from functools import cache
+from typing import Any
+
+from engram.wings.importing.conversion import structured
+from engram.wings.importing.conversion.documents import Conversion, Document
+from engram.wings.importing.conversion.encodings import decode_text
+from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion.outline import library
+
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+
+
+def parse_yaml(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Document:
+    """Convert YAML as ``structured.parse_json`` converts JSON; several documents are a list.
+
+    No tag makes an object: what has one is read as it is written.
+    """
+    decoded = decode_text(source, data)
+    values = [value for value in library("yaml").load_all(decoded.text, Loader=_loader()) if value is not None]
+    value = values[0] if len(values) == 1 else values
+    return structured.convert_value(source, _with_text_keys(value), "yaml", limits, decoded.notes)
+
+
+@cache
+def _loader() -> Any:
+    """A loader of plain values; dates are texts as they are written."""
+    yaml = library("yaml")
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        yaml_implicit_resolvers = {  # noqa: RUF012 - as the class above has it
+            first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
+    def construct(loader: Any, suffix: str, node: Any) -> Any:
+        if isinstance(node, yaml.MappingNode):
+            return loader.construct_mapping(node, deep=True)
+        if isinstance(node, yaml.SequenceNode):
+            return loader.construct_sequence(node, deep=True)
+        return loader.construct_scalar(node)
+
+    Loader.add_multi_constructor("", construct)
+    return Loader
+
+
+def _with_text_keys(value: Any) -> Any:
+    """The value with keys as JSON has them, and without bytes and sets."""
+    if isinstance(value, dict):
+        return {str(key): _with_text_keys(inner) for key, inner in value.items()}
+    if isinstance(value, list | set):
+        return [_with_text_keys(inner) for inner in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
