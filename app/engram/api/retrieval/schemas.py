@@ -414,6 +414,13 @@ class VersionTraceOut(ResponseModel):
     moved: int = Field(description="Passages that have another place for it.")
 
 
+class CorrectionOut(ResponseModel):
+    """A word of the question that the collection does not have, and its word that was meant."""
+
+    typed: str
+    corrected: str
+
+
 class TraceOut(ResponseModel):
     """Trace of an answer."""
 
@@ -446,6 +453,9 @@ class TraceOut(ResponseModel):
     )
     versions: VersionTraceOut | None = Field(
         default=None, description="Null where no passage has another version of its text."
+    )
+    corrections: list[CorrectionOut] = Field(
+        default_factory=list, description="Typing errors of the question. Not kept."
     )
 
 
