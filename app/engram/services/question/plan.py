@@ -49,6 +49,19 @@ def create_query_id() -> UUID:
     return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
 
 
+@dataclass(frozen=True, slots=True)
+class EmbeddedTexts:
+    """Vectors of a question and what comes with it, which a plan for another collection of the encoder takes over.
+
+    Attributes:
+        key: the encoder, the questions and the texts beside them.
+        vectors: of questions and of the texts beside them, (n, d) and (m, d).
+    """
+
+    key: tuple[object, ...]
+    vectors: tuple[Vector, Vector]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPlan:
     """One query, analysed and embedded.
@@ -57,6 +70,7 @@ class QueryPlan:
         query_id: of the answer.
         question: the text of the query without its typing errors.
         corrections: of these.
+        embedded: its vectors.
         profile: the constants that it is retrieved by.
         focus: what all its statements look for, and where.
         max_hops: hops at most.
@@ -81,6 +95,7 @@ class QueryPlan:
     query: Query
     question: str
     corrections: Sequence[Correction]
+    embedded: EmbeddedTexts
     profile: Profile
     focus: Focus
     max_hops: int
@@ -163,13 +178,18 @@ class QueryPlanner:
     question_encoder: QuestionEncoder | None = None
 
     def plan(
-        self, query: Query, profile: Profile | None = None, question_generation: int | None = None
+        self,
+        query: Query,
+        profile: Profile | None = None,
+        question_generation: int | None = None,
+        like: QueryPlan | None = None,
     ) -> QueryPlan:
         """Plan the query, and let a caller who sees few passages search these exactly.
 
         Args:
             profile: constants in place of those that the query names.
             question_generation: of the taught question encoder; None: the one that last served.
+            like: plan of the same question for another collection, whose vectors are taken over if they fit.
 
         Raises:
             InvalidRequestError: the query bounds hops that its strategy does not make, or needs a sufficiency that
@@ -200,8 +220,8 @@ class QueryPlanner:
         lacking = None if session is None else session.lacking
         questions = [question, *units, *([] if lacking is None else [lacking.question])]
         compared = [*([] if lacking is None else lacking.sentences), *times]
-        with stage("embed"):
-            vectors, beside = self.encoder.embed_both(query.scope.collection, questions, compared)
+        embedded = self._embed_texts(query.scope.collection, questions, compared, like)
+        vectors, beside = embedded.vectors
         policy = _choose_policy(query.strategy, profile)
         generation = self._choose_generation(query, question_generation)
         focus = Focus(
@@ -223,6 +243,7 @@ class QueryPlanner:
             query=query,
             question=question,
             corrections=corrections,
+            embedded=embedded,
             profile=profile,
             focus=focus,
             max_hops=query.max_hops or profile.max_hops,
@@ -270,6 +291,15 @@ class QueryPlanner:
             unknown={**plan.unknown, **dict(zip(unknown, vectors, strict=True))},
             embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
+
+    def _embed_texts(
+        self, collection: Collection, questions: Sequence[str], compared: Sequence[str], like: QueryPlan | None
+    ) -> EmbeddedTexts:
+        key = (collection.encoder, *questions, None, *compared)
+        if like is not None and like.embedded.key == key:
+            return like.embedded
+        with stage("embed"):
+            return EmbeddedTexts(key, self.encoder.embed_both(collection, questions, compared))
 
     def _correct(self, query: Query, profile: Profile) -> tuple[str, Sequence[Correction]]:
         """Return the question without typing errors, and these. The published method reads it as it is."""
