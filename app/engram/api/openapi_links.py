@@ -13,7 +13,7 @@ BODY = "$response.body#"
 COLLECTION_PARAMETER = "collection"
 SETTINGS = (
     "get_collection", "patch_collection", "get_passages", "post_passage_count", "get_documents", "get_jobs",
-    "get_judges", "post_reembed", "delete_reembed", "post_rekey", "post_query",
+    "get_judges", "post_reembed", "delete_reembed", "post_rekey", "post_query", "get_suggestions",
     "list_feedback", "delete_collection", "post_manifest", "get_erasures", "delete_queries",
 )  # fmt: skip
 """What a collection's name is enough for, beside operations of wings."""

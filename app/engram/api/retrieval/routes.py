@@ -1,6 +1,7 @@
 """Asking: queries, and answers in words."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from engram.api.dependencies import (
     Asker,
     Need,
     ParentTrace,
+    PathScope,
     Posted,
     PostedBody,
     QueryAt,
@@ -32,12 +34,14 @@ from engram.api.retrieval.schemas import (
     BatchOut,
     CitationOut,
     EpisodeOut,
+    JointQueryIn,
     QueryIn,
     QueryOut,
+    SuggestionsOut,
     TracedQueriesOut,
     TracedQueryOut,
 )
-from engram.api.schemas import TraceId, WarningOut
+from engram.api.schemas import Storable, TraceId, WarningOut
 from engram.api.work_threads import RequestThreads
 from engram.composition.container import Application
 from engram.context import deadline
@@ -46,6 +50,7 @@ from engram.core.auth.access_keys import LLM, QUERY
 from engram.services.auth.scope import LOCAL, Principal
 
 router = APIRouter(tags=["queries"], route_class=Route)
+ASKING_MODEL = "A language model that says whether the evidence suffices"
 
 
 @router.post(
@@ -54,9 +59,14 @@ router = APIRouter(tags=["queries"], route_class=Route)
     response_model_exclude_unset=False,
     **question_operation("Retrieve passages for a question"),
 )
-async def post_query(sent: Posted[QueryIn], app: App, answering: Answering, parent: ParentTrace) -> Response:
-    """Retrieve passages for a question, guided by what verdicts taught."""
-    return await _answer_in_turn(app, answering, [sent.body], partial(_answer_query, app, sent, parent))
+async def post_query(
+    sent: Posted[JointQueryIn], app: App, asker: Asker, need: Need, answering: Answering, parent: ParentTrace
+) -> Response:
+    """Retrieve passages for a question, guided by what verdicts taught: of a collection, or of several at once."""
+    answer = partial(_answer_jointly, app, sent, asker, need, parent)
+    if not sent.body.collections:
+        answer = partial(_answer_query, app, sent, parent)
+    return await _answer_in_turn(app, answering, [sent.body], answer)
 
 
 @router.post(
@@ -101,9 +111,27 @@ def _answer(app: Application, asker: Principal, need: str, query: QueryIn, paren
     )
 
 
+def _answer_jointly(
+    app: Application, sent: PostedBody[JointQueryIn], asker: Principal, need: str, parent: str | None
+) -> QueryOut:
+    """The answer of several collections, each of which counts towards the quotas as if it was asked alone."""
+    body = sent.body
+    scopes = [sent.scope]
+    for name in body.collections[1:]:
+        if asker is not LOCAL:
+            app.auth.quotas.take(asker, "queries")
+        scopes.append(app.auth.access.scope_or_missing(name, asker, need))
+    with ExitStack() as stack:
+        if body.stop_rule == "llm":
+            for scope in scopes:
+                scope.need(LLM, ASKING_MODEL)
+        acted = [stack.enter_context(scope.act_as(body.as_)) for scope in scopes]
+        return QueryOut.join(app.answers.joint.serve([body.to_query(scope, parent) for scope in acted]))
+
+
 def _answer_query(app: Application, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:
     if sent.body.stop_rule == "llm":
-        sent.scope.need(LLM, "A language model that says whether the evidence suffices")
+        sent.scope.need(LLM, ASKING_MODEL)
     with sent.scope.act_as(sent.body.as_) as scope:
         query = sent.body.to_query(scope, parent)
         answer = app.answers.context.add(query, app.answers.question.serve(query))
@@ -148,6 +176,22 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
             "judged": episode.judged,
             "created_at": episode.created_at,
         }
+    )
+
+
+@router.get(
+    "/collections/{name}/suggestions",
+    **operation("Suggest names and titles", needs(QUERY, readers="bound"), 404),
+)
+def get_suggestions(
+    app: App,
+    scope: PathScope,
+    prefix: Annotated[Storable, Query(min_length=1, max_length=200, description="What was typed so far.")],
+    limit: Annotated[int, Query(ge=1, le=20)] = 10,
+) -> SuggestionsOut:
+    """Suggest names and titles that begin with a prefix, of passages that you may see; never past questions."""
+    return SuggestionsOut(
+        collection=scope.collection.name, suggestions=app.answers.suggestions.suggest(scope, prefix, limit)
     )
 
 

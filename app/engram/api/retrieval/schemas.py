@@ -1,10 +1,11 @@
 """Queries and answers on the wire."""
 
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, StrictInt, model_validator
 
 from engram.api.passage_source_schema import PassageSourceOut
 from engram.api.problem_document import Problem
@@ -33,6 +34,7 @@ from engram.api.schemas import (
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
 from engram.core.ranking.question_contrasts import Contrast
+from engram.services.answers.joint_answers import MOST_COLLECTIONS, JointAnswer
 from engram.services.answers.passage_context import ContextPart
 from engram.services.auth.scope import Scope
 from engram.services.question.query import HopStopRule, Include, Memory, Query, Strategy
@@ -210,6 +212,27 @@ class QueryIn(Model):
         )
 
 
+class JointQueryIn(QueryIn):
+    """A question to one collection, or to several."""
+
+    collections: list[CollectionName] = Field(
+        default_factory=list,
+        max_length=MOST_COLLECTIONS,
+        description=(
+            "In place of `collection`: several whose passages are merged into one list. Each keeps the query under "
+            "the answer's `query_id`, and takes verdicts on its own passages."
+        ),
+    )
+
+    @model_validator(mode="after")
+    def _name_each_once(self) -> Self:
+        if self.collections:
+            if "collection" in self.model_fields_set or len(set(self.collections)) < len(self.collections):
+                raise ValueError("collections names each collection once, and stands in place of collection")
+            self.collection = self.collections[0]
+        return self
+
+
 class BatchIn(Model):
     """Several questions in one request."""
 
@@ -276,6 +299,7 @@ class PassageHit(ResponseModel):
     """A ranked passage with the sentences that speak for it."""
 
     passage_id: str
+    collection: str | None = Field(default=None, description="Its own, if the query asked several.")
     title: str | None
     text: str
     language: str = Field(description="Of its text, as it was given or recognised.")
@@ -414,6 +438,13 @@ class VersionTraceOut(ResponseModel):
     moved: int = Field(description="Passages that have another place for it.")
 
 
+class CorrectionOut(ResponseModel):
+    """A word of the question that the collection does not have, and its word that was meant."""
+
+    typed: str
+    corrected: str
+
+
 class TraceOut(ResponseModel):
     """Trace of an answer."""
 
@@ -447,6 +478,9 @@ class TraceOut(ResponseModel):
     versions: VersionTraceOut | None = Field(
         default=None, description="Null where no passage has another version of its text."
     )
+    corrections: list[CorrectionOut] = Field(
+        default_factory=list, description="Typing errors of the question. Not kept."
+    )
 
 
 class TimingsOut(ResponseModel):
@@ -470,6 +504,26 @@ class SufficiencyLevelOut(ResponseModel):
         )
     )
     confirmed: int = Field(ge=0, description="Answers of this collection that verdicts called sufficient.")
+
+
+class CollectionAnswerOut(ResponseModel):
+    """How one of several collections answered, beside its passages in the joint list."""
+
+    collection: str
+    memory: Memory
+    profile: ProfileName
+    strategy: Strategy
+    arm: str | None
+    shadow: bool
+    hops: int
+    stop_reason: StopReason
+    timings: TimingsOut
+    sufficiency: float | None = Field(ge=0, le=1)
+    insufficient: bool
+    sufficiency_level: SufficiencyLevelOut | None
+    entities: list[EntityOut] | None
+    trace: TraceOut | None
+    warnings: list[WarningOut]
 
 
 class QueryOut(ResponseModel):
@@ -520,6 +574,39 @@ class QueryOut(ResponseModel):
     warnings: list[WarningOut] = Field(
         default_factory=list, description="What the LLM endpoint failed, and was done without it. Not kept."
     )
+    collections: list[CollectionAnswerOut] = Field(
+        default_factory=list,
+        description=(
+            "If the query asked several collections: how each answered. Then `collection` and what is not named "
+            "here are the first one's, `sufficiency` is the highest, and `timings` are the longest."
+        ),
+    )
+
+    @classmethod
+    def join(cls, joint: JointAnswer) -> Self:
+        """Build the answer of several collections."""
+        answers = joint.answers
+        hits = [
+            PassageHit.model_validate(hit).model_copy(update={"collection": answers[place].collection})
+            for place, hit in joint.passages
+        ]
+        return cls.model_validate(
+            replace(
+                answers[0],
+                passages=[],
+                sufficiency=joint.sufficiency,
+                insufficient=all(one.insufficient for one in answers),
+                timings=joint.timings,
+                entities=None,
+                trace=None,
+                warnings=[warning for one in answers for warning in one.warnings],
+            )
+        ).model_copy(
+            update={
+                "passages": hits,
+                "collections": [CollectionAnswerOut.model_validate(one) for one in answers],
+            }
+        )
 
 
 class BatchedOut(ResponseModel):
@@ -578,6 +665,13 @@ class TracedQueriesOut(ResponseModel):
     collection: str
     trace_id: str
     queries: list[TracedQueryOut]
+
+
+class SuggestionsOut(ResponseModel):
+    """Names and titles that begin with a prefix, those that most sentences have first."""
+
+    collection: str
+    suggestions: list[str]
 
 
 class AnswerIn(QueryIn):

@@ -8,8 +8,10 @@ from engram.composition.models import Models
 from engram.composition.parts.auth_services import AuthServices
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
+from engram.services.answers.joint_answers import JointAnswerService
 from engram.services.answers.passage_context import PassageContextService
 from engram.services.answers.stored_answers import EpisodeService
+from engram.services.answers.suggestions import SuggestionService
 from engram.services.answers.worded_answer import AnswerService
 from engram.services.question.pipeline import QuestionPipeline
 from engram.storage.database import Database
@@ -47,6 +49,16 @@ class AnswerServices:
     def context(self) -> PassageContextService:
         """What stands around the passages of answers."""
         return PassageContextService(self.database, self.auth.reads)
+
+    @locked_property
+    def joint(self) -> JointAnswerService:
+        """Answers of several collections."""
+        return JointAnswerService(self.question, self.context)
+
+    @locked_property
+    def suggestions(self) -> SuggestionService:
+        """Completions of what is typed."""
+        return SuggestionService(self.database)
 
     @locked_property
     def answer(self) -> AnswerService:

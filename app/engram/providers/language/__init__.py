@@ -19,15 +19,18 @@ from engram.providers.language.lexical_terms import (
 from engram.providers.language.passage_key_text import key_text
 from engram.providers.language.question_marks import read_marks
 from engram.providers.language.spacy_pipeline import load_language
+from engram.providers.language.typing_errors import Correction, correct_question
 
 __all__ = [
     "ANALYSER",
+    "Correction",
     "Language",
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
     "choose_languages",
     "content_terms",
+    "correct_question",
     "detect_language",
     "key_text",
     "load_language",

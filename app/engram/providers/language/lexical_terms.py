@@ -15,7 +15,7 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -96,7 +96,7 @@ def terms(text: str, language: str) -> list[str]:
     Args:
         language: ISO 639 code; words of one without a stemmer stay as they are.
     """
-    return _stem(_content_words(_split_words(text, language), language), language)
+    return stem(_content_words(_split_words(text, language), language), language)
 
 
 def content_terms(text: str, language: str) -> list[str]:
@@ -111,7 +111,7 @@ def content_terms(text: str, language: str) -> list[str]:
     if _IS_UNSPACED.search(text) is not None:
         text = _match_function_words(language).sub(" ", text)
     words = [word for word in _split_words(text, language) if word not in function_words]
-    return _stem((word for word in words if _HIRAGANA.fullmatch(word) is None), language)
+    return stem((word for word in words if _HIRAGANA.fullmatch(word) is None), language)
 
 
 @lru_cache(maxsize=32)
@@ -147,12 +147,9 @@ def read_question(text: str, languages: Mapping[str, int]) -> QuestionTerms:
     Args:
         languages: language -> passages of it.
     """
-    least = SHARE * sum(languages.values())
-    read = [language for language, passages in languages.items() if passages >= least]
     detected = detect_language(text)
     own = detected if len(languages) > 1 else None
-    if own is not None and own in languages and own not in read:
-        read.append(own)
+    read = choose_readings(languages, own)
     of_question = read if own is None else [own]
     readings = [Counter(_read_in(text, language, of_question)) for language in read or ("",)]
     counts = readings[0]
@@ -162,12 +159,24 @@ def read_question(text: str, languages: Mapping[str, int]) -> QuestionTerms:
     return QuestionTerms(counts, max(reading.total() for reading in readings), detected or only)
 
 
+def choose_readings(languages: Mapping[str, int], own: str | None) -> list[str]:
+    """Choose the languages of passages that a question is read in, whose ``own`` language is None if not known."""
+    least = SHARE * sum(languages.values())
+    read = [language for language, passages in languages.items() if passages >= least]
+    return [*read, own] if own in languages and own not in read and own is not None else read
+
+
+def find_spaced_words(text: str) -> Iterator[tuple[int, str]]:
+    """Find the words of scripts that write spaces between words: where each begins, and as it is written."""
+    return ((word.start(), word[0]) for word in _WORD.finditer(text) if _IS_UNSPACED.search(word[0]) is None)
+
+
 def _read_in(text: str, language: str, of_question: Iterable[str]) -> list[str]:
     """Return a question's terms in a language, without function words of the languages that it may be in."""
     words = _split_words(text, language)
     for one in (*of_question, language):
         words = _content_words(words, one)
-    return _stem(words, language)
+    return stem(words, language)
 
 
 def question_terms(text: str, languages: Mapping[str, int]) -> Counter[str]:
@@ -275,18 +284,20 @@ def _content_words(words: Iterable[str], language: str) -> list[str]:
     return [word for word in words if word not in function_words]
 
 
-def _stem(words: Iterable[str], language: str) -> list[str]:
+def stem(words: Iterable[str], language: str) -> list[str]:
+    """Return the term of each word, which is in lower case."""
     cut = [word[:MAX_TERM_CHARACTERS] for word in words]
     stemmer = _stemmer(language)
     if stemmer is None:
-        return [_fold_accents(word) for word in cut]
+        return [fold_accents(word) for word in cut]
     if language in _UNACCENTED:
-        stems: list[str] = stemmer.stemWords([_fold_accents(word) for word in cut])
+        stems: list[str] = stemmer.stemWords([fold_accents(word) for word in cut])
         return stems
-    return [_fold_accents(word) for word in stemmer.stemWords(cut)]
+    return [fold_accents(word) for word in stemmer.stemWords(cut)]
 
 
-def _fold_accents(word: str) -> str:
+def fold_accents(word: str) -> str:
+    """Return a word without the accents of Latin, Greek and Cyrillic letters."""
     if word.isascii():
         return word
     kept: list[str] = []

@@ -21,7 +21,7 @@ def add_possible_names(reader: Reader, plan: QueryPlan) -> QueryPlan:
         return plan
     most = max(RARE_PASSAGES, int(RARE_SHARE * plan.collection.passage_count))
     entities = entity_lookup.find_rare_entities(reader, plan.collection, list(plan.possible), most)
-    chosen = select_longest(plan.query.text, plan.mentions.values(), (plan.possible[name] for name in entities))
+    chosen = select_longest(plan.question, plan.mentions.values(), (plan.possible[name] for name in entities))
     mentions = {name: mention for name, mention in plan.possible.items() if mention in chosen}
     return replace(plan, mentions={**plan.mentions, **mentions}, possible={})
 

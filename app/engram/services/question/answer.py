@@ -229,6 +229,7 @@ def build_trace(retrieved: RetrievalResult) -> Trace:
         language=retrieved.plan.language,
         lexical_terms=len(retrieved.plan.terms),
         versions=retrieved.versions,
+        corrections=list(retrieved.plan.corrections),
     )
 
 

@@ -107,16 +107,31 @@ class QuestionPipeline:
             InvalidRequestError: the query bounds hops that its strategy does not make.
             LlmNotConfiguredError: ``stop_rule`` is "llm" and no endpoint is configured.
         """
-        plan = self._retrieve.plan(query, profile)
+        return self.finish(*self.retrieve(self._retrieve.plan(query, profile), explained=explained))
+
+    def plan(self, query: Query, like: QueryPlan | None = None) -> QueryPlan:
+        """Apply settings and rules to the query and plan it, ``like`` a plan of it for another collection."""
+        return self._retrieve.plan(self.apply_settings(query), like=like)
+
+    def retrieve(self, plan: QueryPlan, *, explained: bool = True) -> tuple[RetrievalResult, Trace]:
+        """Carry a plan out, and trace what was found.
+
+        Args:
+            explained: as of ``answer``.
+        """
         # What others asked and said is for those to see who may.
-        audits = query.scope.is_allowed(AUDIT)
-        retrieved, trace = self._reads.on_replica(
+        audits = plan.query.scope.is_allowed(AUDIT)
+        return self._reads.on_replica(
             plan.collection.id, lambda: self._retrieve_with_trace(plan, explained=explained and audits)
         )
-        answer = build_answer(retrieved)
+
+    def finish(self, retrieved: RetrievalResult, trace: Trace) -> Answer:
+        """Build the answer and store the episode."""
+        answer, query = build_answer(retrieved), retrieved.plan.query
         with stage("keep"):
-            self.store_episode(plan.collection.id, build_episode(retrieved, answer, trace))
+            self.store_episode(retrieved.plan.collection.id, build_episode(retrieved, answer, trace))
         _count(answer, retrieved)
+        audits = query.scope.is_allowed(AUDIT)
         return replace(
             answer,
             entities=list(retrieved.entities) if "entities" in query.include else None,

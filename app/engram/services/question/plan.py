@@ -20,13 +20,21 @@ from engram.core.ranking.profiles import DEFAULT, Policy, Profile
 from engram.core.ranking.propagation import Floats, ReachedSentences
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.core.text.temporal import TimeExpression, find_time_expressions
-from engram.providers.language import Language, QuestionAnalysis, normalise_entity, question_terms, read_question
+from engram.providers.language import (
+    Correction,
+    Language,
+    QuestionAnalysis,
+    correct_question,
+    normalise_entity,
+    question_terms,
+    read_question,
+)
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.encoders.encoder import Encoder
 from engram.services.question.caches import CachedGraph, NearestLookup, VisibleLanguages
 from engram.services.question.query import Fallback, HopStopRule, Query, SessionPart, Strategy
-from engram.storage.corpus import reader_sets
+from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
 from engram.storage.retrieval.metadata_filter import compile_filter
@@ -117,12 +125,28 @@ class Retrievers:
         return DEFAULT if retriever is None else retriever.profile
 
 
+@dataclass(frozen=True, slots=True)
+class EmbeddedTexts:
+    """Vectors of a question and what comes with it, which a plan for another collection of the encoder takes over.
+
+    Attributes:
+        key: the encoder, the questions and the texts beside them.
+        vectors: of questions and of the texts beside them, (n, d) and (m, d).
+    """
+
+    key: tuple[object, ...]
+    vectors: tuple[Vector, Vector]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPlan:
     """One query, analysed and embedded.
 
     Attributes:
         query_id: of the answer.
+        question: the text of the query without its typing errors.
+        corrections: of these.
+        embedded: its vectors.
         profile: the constants that it is retrieved by.
         retriever: makes hops and ranks passages where a wing brings the profile.
         focus: what all its statements look for, and where.
@@ -146,6 +170,9 @@ class QueryPlan:
 
     query_id: UUID
     query: Query
+    question: str
+    corrections: Sequence[Correction]
+    embedded: EmbeddedTexts
     profile: Profile
     retriever: Retriever | None
     focus: Focus
@@ -231,13 +258,18 @@ class QueryPlanner:
     retrievers: Retrievers = field(default_factory=Retrievers)
 
     def plan(
-        self, query: Query, profile: Profile | None = None, question_generation: int | None = None
+        self,
+        query: Query,
+        profile: Profile | None = None,
+        question_generation: int | None = None,
+        like: QueryPlan | None = None,
     ) -> QueryPlan:
         """Plan the query, and let a caller who sees few passages search these exactly.
 
         Args:
             profile: constants in place of those that the query names.
             question_generation: of the taught question encoder; None: the one that last served.
+            like: plan of the same question for another collection, whose vectors are taken over if they fit.
 
         Raises:
             InvalidRequestError: the query bounds hops that its strategy does not make, or needs a sufficiency that
@@ -256,10 +288,11 @@ class QueryPlanner:
         began = time.perf_counter()
         with stage("analyse"):
             languages = query.scope.collection.languages
-            read = read_question(query.text, languages)
+            question, corrections = self._correct(query, profile)
+            read = read_question(question, languages)
             usual = max(languages, key=lambda code: languages[code], default=None)
-            analysis = self._analyse_question(query, read.language or usual)
-            constraint, warnings = self._choose_time(query, analysis)
+            analysis = self._analyse_question(query, question, read.language or usual)
+            constraint, warnings = self._choose_time(query, question, analysis)
             weights = term_weights(read.counts, query.expansions, languages)
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
@@ -267,10 +300,10 @@ class QueryPlanner:
         times = [constraint] if constraint else []
         session = query.part(SessionPart)
         lacking = None if session is None else session.lacking
-        questions = [query.text, *units, *([] if lacking is None else [lacking.question])]
+        questions = [question, *units, *([] if lacking is None else [lacking.question])]
         compared = [*([] if lacking is None else lacking.sentences), *times]
-        with stage("embed"):
-            vectors, beside = self.encoder.embed_both(query.scope.collection, questions, compared)
+        embedded = self._embed_texts(query.scope.collection, questions, compared, like)
+        vectors, beside = embedded.vectors
         policy = _choose_policy(query.strategy, profile)
         generation = self._choose_generation(query, question_generation)
         focus = Focus(
@@ -284,12 +317,15 @@ class QueryPlanner:
             among=query.among,
             without=query.without,
             intervals=_days(constraint, query.strategy, profile),
-            key_vector=self._embed_for_passages(query, generation, vectors[0], vectors[1 : 1 + len(units)]),
+            key_vector=self._embed_for_passages(query, question, generation, vectors[0], vectors[1 : 1 + len(units)]),
             gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
         )
         plan = QueryPlan(
             query_id=query_id,
             query=query,
+            question=question,
+            corrections=corrections,
+            embedded=embedded,
             profile=profile,
             retriever=retriever,
             focus=focus,
@@ -339,6 +375,27 @@ class QueryPlanner:
             embed_ms=plan.embed_ms + milliseconds(began, time.perf_counter()),
         )
 
+    def _embed_texts(
+        self, collection: Collection, questions: Sequence[str], compared: Sequence[str], like: QueryPlan | None
+    ) -> EmbeddedTexts:
+        key = (collection.encoder, *questions, None, *compared)
+        if like is not None and like.embedded.key == key:
+            return like.embedded
+        with stage("embed"):
+            return EmbeddedTexts(key, self.encoder.embed_both(collection, questions, compared))
+
+    def _correct(self, query: Query, profile: Profile) -> tuple[str, Sequence[Correction]]:
+        """Return the question without typing errors, and these. The published method reads it as it is."""
+        if not profile.by_features:
+            return query.text, ()
+        collection = query.scope.collection
+        with self.database.read() as reader:
+            words = lexical_index.CollectionWords(reader, collection.id)
+            return correct_question(query.text, collection.languages, words, self._is_whole)
+
+    def _is_whole(self, word: str) -> bool:
+        return self.encoder.count_tokens([word]) == [1]
+
     def _choose_generation(self, query: Query, generation: int | None) -> int | None:
         """Return the generation of the taught question encoder to embed by; None if it is not asked.
 
@@ -351,11 +408,12 @@ class QueryPlanner:
         )
 
     def _embed_for_passages(
-        self, query: Query, generation: int | None, vector: Vector, expansions: Vector
+        self, query: Query, question: str, generation: int | None, vector: Vector, expansions: Vector
     ) -> Vector | None:
         """Return what passage keys are compared with, (d,); None for the question's own vector.
 
         Args:
+            question: without typing errors.
             generation: of the taught question encoder; None: it is not asked.
             vector: of the question, (d,).
             expansions: vectors of its expansions, (n, d).
@@ -363,7 +421,7 @@ class QueryPlanner:
         taught = None
         if self.question_encoder is not None and generation is not None:
             with stage("embed") if generation else nullcontext():  # generation 0 embeds nothing
-                taught = self.question_encoder.embed(query.scope.collection, generation, [query.text])
+                taught = self.question_encoder.embed(query.scope.collection, generation, [question])
         own = vector if taught is None else taught[0]
         if len(expansions):
             return query_vector.expand_query(own, expansions)
@@ -404,13 +462,15 @@ class QueryPlanner:
             return "none"
         return query.stop_rule or ("coverage" if profile.recalls else "none")
 
-    def _analyse_question(self, query: Query, language: str | None) -> QuestionAnalysis:
+    def _analyse_question(self, query: Query, question: str, language: str | None) -> QuestionAnalysis:
         """Find names and times in a question. Strategies without a walk use neither."""
         if query.strategy != "graph":
             return QuestionAnalysis((), None)
-        return self.language.analyse_question(query.text, language)
+        return self.language.analyse_question(question, language)
 
-    def _choose_time(self, query: Query, analysis: QuestionAnalysis) -> tuple[str | None, tuple[Fallback, ...]]:
+    def _choose_time(
+        self, query: Query, question: str, analysis: QuestionAnalysis
+    ) -> tuple[str | None, tuple[Fallback, ...]]:
         """Return the time constraint, and a warning if rules replaced the model.
 
         A given time is kept for verdicts.
@@ -419,7 +479,7 @@ class QueryPlanner:
             return query.time_constraint or None, ()
         if self.llm_times and self.llm is not None:
             try:
-                return self.llm.extract_time_constraint(query.text), ()
+                return self.llm.extract_time_constraint(question), ()
             except LlmError as error:
                 return analysis.time_expression, (Fallback("time-by-rules", error.detail),)
         return analysis.time_expression, ()

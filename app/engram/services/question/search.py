@@ -227,7 +227,7 @@ class RetrievalService:
         if self._llm is None:
             raise LlmNotConfiguredError("stop_rule 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         try:
-            if self._llm.is_sufficient(plan.query.text, walk.texts):
+            if self._llm.is_sufficient(plan.question, walk.texts):
                 progress = replace(progress, walk=replace(walk, stop_reason="sufficient"))
         except LlmError as error:  # and it is not asked again: it took its tries
             missed = Fallback("sufficiency-not-judged", error.detail)
@@ -239,7 +239,7 @@ class RetrievalService:
     ) -> tuple[QueryPlan, _Progress]:
         """Have the reranker read the best candidates."""
         assert self._reranker is not None  # noqa: S101 - else there is nothing unread
-        odds = self._reranker.rerank(plan.query.text, unread)
+        odds = self._reranker.rerank(plan.question, unread)
         if isinstance(odds, Fallback):
             return replace(plan, reranked={}, warnings=(*plan.warnings, odds)), progress
         return replace(plan, reranked=odds), progress
@@ -247,7 +247,7 @@ class RetrievalService:
     def _compare_questions(
         self, reader: Reader, plan: QueryPlan, current: Current | None, past: Sequence[PastSupport]
     ) -> ComparedQuestions | None:
-        return self._spreads.compare(reader, plan.collection, current, plan.query.text, plan.focus.vector, past)
+        return self._spreads.compare(reader, plan.collection, current, plan.question, plan.focus.vector, past)
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""

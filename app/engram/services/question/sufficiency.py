@@ -122,7 +122,7 @@ def estimate_sufficiency(
 
 
 def _chain(plan: QueryPlan, features: NDArray[np.float64], pool: CandidatePool | None) -> Chain:
-    triples = question_triples.triples(plan.query.text, list(plan.mentions.values()))
+    triples = question_triples.triples(plan.question, list(plan.mentions.values()))
     about = features[:, _TITLED] > 0
     return Chain(
         through=question_triples.count_intermediate_unknowns(triples) if plan.language in (None, "en") else None,

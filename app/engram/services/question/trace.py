@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from engram.providers.language import Correction
+
 
 @dataclass(frozen=True, slots=True)
 class EntityAnswer:
@@ -275,7 +277,7 @@ class Trace:
     ``collapsed`` counts the candidates that are left out as duplicates; None where none would be.
     ``language`` is the question's, None where its words do not tell which of the collection's. ``lexical_terms``
     counts its terms, and those of its expansions, that are matched word for word. ``versions`` is None where no
-    passage has another version.
+    passage has another version. ``corrections`` are of typing errors in the question.
     """
 
     time_constraint: str | None
@@ -289,6 +291,7 @@ class Trace:
     lexical_terms: int = 0
     versions: VersionTrace | None = None
     rejected: list[RejectionTrace] | None = None
+    corrections: list[Correction] = field(default_factory=list)
 
     def hide_questions(self) -> "Trace":
         """Return the trace without what others asked."""

@@ -32,8 +32,8 @@ def put_asked_version_first(
     if len({one.document for one in versions.values()}) < 2:
         return ranking, None
     language = plan.language or plan.collection.language
-    intervals = find_time_expressions(plan.query.time_constraint or plan.query.text, language)
-    requested = find_asked_version(plan.query.text, intervals)
+    intervals = find_time_expressions(plan.query.time_constraint or plan.question, language)
+    requested = find_asked_version(plan.question, intervals)
     reordered = order_versions(ranked, versions, requested, intervals, find_today())
     top_k = plan.query.top_k
     passages = [*reordered, *(passage for passage, _ in ordered[len(ranked) :])]

@@ -312,7 +312,7 @@ def _hop(search: Search, walk: Walk, start: Frontier) -> WalkHop | None:
     covered = None
     if plan.stop_rule == "coverage":
         texts = [evidence_sentence.text for evidence_sentence in (walk.evidence | evidence).values()]
-        covered = coverage.coverage(plan.query.text, texts)
+        covered = coverage.coverage(plan.question, texts)
     selected = [sentence for sentence in selected if sentence in evidence]
     return WalkHop(start, candidates, scores, order, selected, evidence, counts, covered)
 

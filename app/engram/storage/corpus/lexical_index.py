@@ -28,6 +28,10 @@ LOOKED_UP = 16
 """Times as many passages as are wanted whose other terms are looked up."""
 COUNTED = 1_000
 """Passages with a term up to which those that a caller sees are counted. Larger counts are rounded up."""
+SAMPLED_PASSAGES = 20
+"""Passages of a term whose texts are looked at for the words that it stands for."""
+SAMPLED_CHARACTERS = 10_000
+"""Of each of these texts, at most."""
 ROUNDED_BY = 1.25
 """Ratio of neighbouring rounded numbers: one hidden passage hardly ever moves one."""
 _HAS_READERS = "(SELECT EXISTS (SELECT FROM reader_set WHERE collection_id = %(collection)s))"
@@ -260,6 +264,56 @@ def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str])
         {"collection": collection.id, "terms": list(terms)},
     )
     return (rows[0].passages if rows else 0), {row.term: row.holding for row in rows if row.holding}
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionWords:
+    """Words of a collection, as far as the caller sees it."""
+
+    reader: Reader
+    collection_id: int
+
+    def count_passages(self, terms: Sequence[str]) -> dict[str, int]:
+        """Count the passages that have each term by its base key, to ``COUNTED`` where the caller does not see all.
+
+        Terms that no visible passage has are absent.
+        """
+        holding = "term.passage_count"
+        if self.reader.reader_sets is not None:
+            holding = f"""(
+                SELECT count(*) FROM (
+                    SELECT FROM lexical_posting posting
+                    WHERE posting.collection_id = %(collection)s AND posting.term_id = term.id LIMIT {COUNTED}
+                ) AS seen
+            )"""
+        rows = self.reader.rows(
+            f"""
+            SELECT term.term, {holding} AS holding
+            FROM {id_rows("terms", "text")} {join_by_index("lexical_term term", "term.term = wanted.id")}
+            """,
+            {"collection": self.collection_id, "terms": list(terms)},
+        )
+        return {row.term: row.holding for row in rows if row.holding}
+
+    def sample_texts(self, terms: Sequence[str]) -> dict[str, list[str]]:
+        """Return titles and texts of the first passages that have each term."""
+        rows = self.reader.rows(
+            f"""
+            SELECT term.term, concat_ws(' ', p.title, left(p.text, {SAMPLED_CHARACTERS})) AS text
+            FROM {id_rows("terms", "text")} {join_by_index("lexical_term term", "term.term = wanted.id")}
+            CROSS JOIN LATERAL (
+                SELECT posting.passage_id FROM lexical_posting posting
+                WHERE posting.collection_id = %(collection)s AND posting.term_id = term.id
+                ORDER BY posting.passage_id LIMIT {SAMPLED_PASSAGES}
+            ) AS holding
+            {join_by_index("passage p", "p.id = holding.passage_id")}
+            """,
+            {"collection": self.collection_id, "terms": list(terms)},
+        )
+        texts: dict[str, list[str]] = {}
+        for row in rows:
+            texts.setdefault(row.term, []).append(row.text)
+        return texts
 
 
 def index(writer: Writer, collection_id: int, passages: Sequence[TermCounts], analyser: int) -> float:

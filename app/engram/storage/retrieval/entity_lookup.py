@@ -15,6 +15,10 @@ from engram.storage.written_names import WRITTEN_NAME
 
 SENTENCES_PER_PASSAGE = 20
 """Sentences per passage that are read to count the passages that name an entity; titles are named in each."""
+PREFIXED_NAMES = 200
+"""Names with a prefix that are compared, in their order: a prefix of a letter or two has too many."""
+COUNTED_SENTENCES = 100
+LAST_CHARACTER = "\U0010ffff"
 NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
 NEAR_HIDDEN_ENTITIES = 100
@@ -64,6 +68,33 @@ def find_rare_entities(reader: Reader, collection: Collection, names: Sequence[s
         WHERE e.collection_id = %(collection)s AND e.name = ANY(%(names)s::text[]) AND counted.passages <= %(most)s
         """,
         {"collection": collection.id, "names": list(names), "most": most, "read": SENTENCES_PER_PASSAGE * most},
+    )
+    return [row.name for row in rows]
+
+
+def find_names_with_prefix(reader: Reader, collection: Collection, prefix: str, most: int) -> list[str]:
+    """Find names and titles that begin with a normalised prefix, those that most sentences have first."""
+    rows = reader.rows(
+        f"""
+        SELECT {WRITTEN_NAME} AS name FROM (
+            SELECT * FROM entity WHERE collection_id = %(collection)s
+                AND name ~>=~ %(prefix)s AND name ~<~ %(end)s ORDER BY name USING ~<~ LIMIT %(compared)s
+        ) AS e CROSS JOIN LATERAL (
+            SELECT count(*) AS sentences FROM (
+                SELECT FROM entity_sentence l
+                WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(counted)s
+            ) AS having_it
+        ) AS counted
+        ORDER BY counted.sentences DESC, length(e.name), e.name LIMIT %(most)s
+        """,
+        {
+            "collection": collection.id,
+            "prefix": prefix,
+            "end": prefix + LAST_CHARACTER,
+            "compared": PREFIXED_NAMES,
+            "counted": COUNTED_SENTENCES,
+            "most": most,
+        },
     )
     return [row.name for row in rows]
 

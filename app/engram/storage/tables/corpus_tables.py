@@ -301,7 +301,8 @@ entity = Table(
         "embedding", nullable=True, comment="Null until a worker embeds the name after the ingest."
     ),
     PrimaryKeyConstraint("collection_id", "id"),
-    UniqueConstraint("collection_id", "name"),
+    # By the pattern operators, so that it also finds names by their beginnings.
+    Index(None, "collection_id", "name", unique=True, postgresql_ops={"name": "text_pattern_ops"}),
     Index(None, "collection_id", "spelling"),
     build_partial_index("entity_waiting_idx", "collection_id", "id", where="embedding IS NULL"),
 )
@@ -333,7 +334,7 @@ lexical_term = Table(
     require("term", Text),
     require("passage_count", BigInteger, comment="Number of passages that hold the term."),
     PrimaryKeyConstraint("collection_id", "id"),
-    UniqueConstraint("collection_id", "term"),
+    Index(None, "collection_id", "term", unique=True, postgresql_ops={"term": "text_pattern_ops"}),
     CheckConstraint("passage_count >= 0", name="passage_count"),
     postgresql_with={"fillfactor": "70"},
 )

@@ -131,7 +131,7 @@ class Supports:
         near = log.list_near_questions(reader, focus, RECALL_QUESTIONS + 1)
         self.too_long = sum(question.steps for question in near) > MOST_STEPS
         current = current_vectors.find_current(reader, focus.collection.id)
-        self._compared = spreads.compare(reader, focus.collection, current, plan.query.text, focus.vector, near)
+        self._compared = spreads.compare(reader, focus.collection, current, plan.question, focus.vector, near)
         self._near: Sequence[NearQuestion] = near
         self._steps: dict[int, list[ReplayStep]] = {question.question_id: [] for question in near}
         if near and not self.too_long:

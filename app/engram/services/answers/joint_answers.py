@@ -1,0 +1,107 @@
+"""Questions asked of several collections at once: one list of passages, and an episode in each collection."""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, fields, replace
+
+from engram.services.answers.passage_context import PassageContextService
+from engram.services.question.answer import Answer, PassageAnswer, Timings
+from engram.services.question.pipeline import QuestionPipeline
+from engram.services.question.plan import QueryPlan, create_query_id
+from engram.services.question.query import Query
+from engram.services.question.search import RetrievalResult
+from engram.services.question.trace import Trace
+
+MOST_COLLECTIONS = 10
+SEARCHES_AT_ONCE = 4
+"""Collections that one question searches side by side: more would leave other questions no connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointAnswer:
+    """Answer of several collections.
+
+    Attributes:
+        passages: the best of all collections, each with the place of its answer in ``answers``.
+        answers: of the collections, in the order in which they were asked. Each shows its passages of the list, and
+            all have one query id.
+    """
+
+    passages: Sequence[tuple[int, PassageAnswer]]
+    answers: Sequence[Answer]
+
+    @property
+    def sufficiency(self) -> float | None:
+        """The highest probability that a collection's first five passages hold all the evidence."""
+        return max((one.sufficiency for one in self.answers if one.sufficiency is not None), default=None)
+
+    @property
+    def timings(self) -> Timings:
+        """The longest of each."""
+        each = [one.timings for one in self.answers]
+        return Timings(*(max(getattr(one, name.name) for one in each) for name in fields(Timings)))
+
+
+class JointAnswerService:
+    """Asks several collections one question.
+
+    Each collection answers by itself, with what it learned, and keeps an episode of what the joint list shows of
+    it. So a verdict on the list is one verdict on each collection, of what the judge saw of it.
+    """
+
+    def __init__(self, pipeline: QuestionPipeline, context: PassageContextService) -> None:
+        self._pipeline = pipeline
+        self._context = context
+
+    def serve(self, queries: Sequence[Query]) -> JointAnswer:
+        """Answer queries that differ in their collections alone, and merge their passages.
+
+        The question is embedded once for all collections of one encoder. Searches run side by side.
+
+        Raises:
+            NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``QuestionPipeline.answer``.
+        """
+        query_id = create_query_id()
+        plans: list[QueryPlan] = []
+        for query in queries:
+            plans.append(self._pipeline.plan(replace(query, id=query_id), plans[0] if plans else None))
+        with ThreadPoolExecutor(min(len(plans), SEARCHES_AT_ONCE)) as threads:
+            searches = [threads.submit(copy_context().run, self._pipeline.retrieve, plan) for plan in plans]
+            found = [search.result() for search in searches]
+            order = merge([retrieved for retrieved, _ in found])[: queries[0].top_k]
+            kept = [
+                threads.submit(copy_context().run, self._finish, _show(retrieved, place, order), trace)
+                for place, (retrieved, trace) in enumerate(found)
+            ]
+            answers = [one.result() for one in kept]
+        shown = {(place, hit.id): hit for place, answer in enumerate(answers) for hit in answer.passages}
+        return JointAnswer([(at[0], shown[at]) for at in order if at in shown], answers)
+
+    def _finish(self, retrieved: RetrievalResult, trace: Trace) -> Answer:
+        return self._context.add(retrieved.plan.query, self._pipeline.finish(retrieved, trace))
+
+
+def merge(found: Sequence[RetrievalResult]) -> list[tuple[int, int]]:
+    """Merge the shown passages of several results, best first: the place of the result, and the passage.
+
+    A score is good for comparisons within one answer. What compares across collections is the probability that a
+    passage is evidence: that the collection holds the evidence (its sufficiency) times that it is this passage, if
+    so. Where features do not rank there is none, and passages of equal rank stand side by side.
+    """
+    ranked: list[tuple[float, int, int, int]] = []
+    for place, retrieved in enumerate(found):
+        ranking = retrieved.ranking
+        held = 1.0 if ranking.sufficiency is None else ranking.sufficiency.probability
+        for rank, (passage, score) in enumerate(retrieved.shown.best):
+            probability = ranking.estimate_probability(score)
+            value = -float(rank) if probability is None else held * probability
+            ranked.append((-value, rank, place, passage))
+    return [(place, passage) for _, _, place, passage in sorted(ranked)]
+
+
+def _show(retrieved: RetrievalResult, place: int, order: Iterable[tuple[int, int]]) -> RetrievalResult:
+    """Return a result that shows only its passages of a joint list."""
+    listed = {passage for of, passage in order if of == place}
+    shown = replace(retrieved.shown, best=[one for one in retrieved.shown.best if one[0] in listed])
+    return replace(retrieved, shown=shown)

@@ -1,0 +1,23 @@
+"""What a search page offers to complete a question with."""
+
+from dataclasses import dataclass
+
+from engram.providers.language import normalise_entity
+from engram.services.auth.scope import Scope
+from engram.storage.database import Database
+from engram.storage.retrieval import entity_lookup
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionService:
+    """Suggests names and titles of passages that the caller sees, never what others asked."""
+
+    database: Database
+
+    def suggest(self, scope: Scope, prefix: str, most: int) -> list[str]:
+        """Return at most so many names and titles that begin with a prefix, those that most sentences have first."""
+        normalised = normalise_entity(prefix)
+        if not normalised:
+            return []
+        with self.database.read() as reader:
+            return entity_lookup.find_names_with_prefix(reader, scope.collection, normalised, most)
