@@ -9,7 +9,7 @@ const own = readdirSync(new URL("console/src", root), { recursive: true, withFil
   .map((entry) => `${entry.parentPath}/${entry.name}`.split("/console/src/")[1]);
 const sources = [
   ...own.map((name) => `console/src/${name}`),
-  ...["index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js"].map((name) => `console/${name}`),
+  ...["index.html", "search.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js"].map((name) => `console/${name}`),
   // Of the client all that is in the bundle; its types (schema.ts) leave no trace there.
   ...["events.ts", "index.ts", "retries.ts"].map((name) => `clients/typescript/src/${name}`),
 ];

@@ -4,7 +4,7 @@ import { defineConfig } from "vite";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-// The API serves what is built here: index.html under /, the rest under /console/.
+// The API serves what is built here: index.html under /, search.html under /search, the rest under /console/.
 export default defineConfig({
   base: "/console/",
   // Addresses are relative, since a proxy may show the service below a path.
@@ -20,7 +20,7 @@ export default defineConfig({
     assetsInlineLimit: 0, // data: addresses would have to be allowed by the page's policy
     modulePreload: { polyfill: false },
     target: "es2022",
-    rolldownOptions: { output: { entryFileNames: "[name]-[hash].js", chunkFileNames: "[name]-[hash].js" } },
+    rolldownOptions: { input: [here("index.html"), here("search.html")], output: { entryFileNames: "[name]-[hash].js", chunkFileNames: "[name]-[hash].js" } },
   },
   worker: { format: "es", rolldownOptions: { output: { entryFileNames: "[name]-[hash].js" } } },
   server: { proxy: { "^/(?!console/|@|src/|node_modules/).+": process.env.ENGRAM_URL ?? "http://127.0.0.1:8000" } },

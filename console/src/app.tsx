@@ -4,6 +4,7 @@ import type { FunctionComponent } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import mark from "./mark.svg";
+import { type Access, AccessForm, personOf, useAccess } from "./parts/access";
 import { answerAddress, latestAnswer } from "./parts/answer_state";
 import { Choice, Problem, Waiting } from "./parts/basic";
 import { Icon, type IconName } from "./parts/icons";
@@ -15,7 +16,7 @@ import { Keys } from "./pages/keys";
 import { Learned } from "./pages/learned";
 import { Sessions } from "./pages/sessions";
 import { Why } from "./pages/why";
-import { connect, EngramError, key, read, REFUSED, type Schemas } from "./service";
+import { connect, key, read, type Schemas } from "./service";
 import { address, allowed, here, names, SharedState, usePlace, type Scope, type Shared } from "./state";
 
 interface Page {
@@ -43,78 +44,33 @@ const CHOSEN = "engram.collection";
 const THEME = "engram.theme";
 
 export function App() {
-  const [me, setMe] = useState<Schemas["WhoOut"] | null>(null);
-  const [error, setError] = useState<unknown>();
-  const [wanted, setWanted] = useState(false);
-  const enter = useCallback(async () => {
-    setError(undefined);
-    try {
-      setMe(await read<Schemas["WhoOut"]>(connect("default").api.GET("/access/me")));
-      setWanted(false);
-    } catch (refused) {
-      setWanted(refused instanceof EngramError && refused.status === 401);
-      setError(key.get() || !(refused instanceof EngramError) || refused.status !== 401 ? refused : undefined);
-    }
-  }, []);
-  useEffect(() => void enter(), []);
-  if (me !== null) {
-    const again = () => {
-      setMe(null);
-      void enter();
-    };
-    const leave = () => {
-      key.set("");
-      again();
-    };
-    return <Inside me={me} leave={leave} refused={again} />;
-  }
-  if (wanted) return <Gate error={error} enter={enter} />;
-  return <main class="gate">{error === undefined ? <Waiting what="Looking for the service" /> : <Problem error={error} again={() => void enter()} />}</main>;
-}
-
-function Gate({ error, enter }: { error: unknown; enter: () => Promise<void> }) {
-  const [value, setValue] = useState("");
-  const submit = (event: Event) => {
-    event.preventDefault();
-    key.set(value.trim());
-    void enter();
-  };
+  const access = useAccess();
+  const { me, error } = access;
+  if (me !== null) return <Inside me={me} leave={access.leave} />;
   return (
-    <main class="gate">
-      <form class="panel stack" onSubmit={submit}>
-        <h1 class="brand" style={{ padding: 0 }}>
-          <img src={mark} alt="" /> Engram
-        </h1>
-        <p>This service asks for an access key.</p>
-        <label class="field">
-          <span>Access key</span>
-          <input
-            type="password"
-            autocomplete="off"
-            spellcheck={false}
-            placeholder="engram_…"
-            value={value}
-            onInput={(event) => setValue(event.currentTarget.value)}
-          />
-        </label>
-        <Problem error={error} />
-        <button class="main" disabled={value.trim() === ""}>
-          Open
-        </button>
-        <p class="quiet">It is kept in this tab until you close it, and sent to this service only.</p>
-      </form>
+    <main class="gate stack">
+      {access.isWanted ? (
+        <>
+          <h1 class="brand" style={{ padding: 0 }}>
+            <img src={mark} alt="" /> Engram
+          </h1>
+          <AccessForm access={access} />
+        </>
+      ) : error === undefined ? (
+        <Waiting what="Looking for the service" />
+      ) : (
+        <Problem error={error} again={() => void access.enter()} />
+      )}
     </main>
   );
 }
 
 interface InsideProps {
   me: Schemas["WhoOut"];
-  leave: () => void;
-  /** The key does not count any more. */
-  refused: () => void;
+  leave: Access["leave"];
 }
 
-function Inside({ me, leave, refused }: InsideProps) {
+function Inside({ me, leave }: InsideProps) {
   const place = usePlace();
   const [collections, setCollections] = useState<string[] | null>(null);
   const [ready, setReady] = useState<Schemas["ReadinessOut"] | null>(null);
@@ -126,10 +82,6 @@ function Inside({ me, leave, refused }: InsideProps) {
     setReady(await read<Schemas["ReadinessOut"]>(connect("default").api.GET("/readyz")).catch(() => null));
   }, [me]);
   useEffect(() => void refresh(), [refresh]);
-  useEffect(() => {
-    addEventListener(REFUSED, refused, { once: true });
-    return () => removeEventListener(REFUSED, refused);
-  }, []);
   const named = place.settings.get("c");
   useEffect(() => {
     if (named) setChosen(named);
@@ -152,7 +104,6 @@ function Inside({ me, leave, refused }: InsideProps) {
       model: ready?.llm === "configured" && allowed(me, "llm", collection),
       may: (scope, everywhere = false) => allowed(me, scope, everywhere ? null : collection),
       has: (wing) => me.wings.includes(wing),
-      signOut: leave,
     }),
     [collection, collections, me, ready, refresh],
   );
@@ -231,7 +182,7 @@ function Picker({ shared }: { shared: Shared }) {
 
 type Theme = "auto" | "light" | "dark";
 
-function Foot({ me, leave }: { me: Schemas["WhoOut"]; leave: () => void }) {
+function Foot({ me, leave }: { me: Schemas["WhoOut"]; leave: Access["leave"] }) {
   const [theme, setTheme] = useState<Theme>((localStorage.getItem(THEME) as Theme | null) ?? "auto");
   useEffect(() => {
     localStorage.setItem(THEME, theme);
@@ -250,10 +201,10 @@ function Foot({ me, leave }: { me: Schemas["WhoOut"]; leave: () => void }) {
         onChoose={setTheme}
       />
       <span>
-        You are <strong>{me.name}</strong>
-        {key.get() && (
-          <button type="button" class="plain" onClick={leave}>
-            Forget key
+        You are <strong>{personOf(me)}</strong>
+        {leave && (
+          <button type="button" class="plain" onClick={() => void leave()}>
+            {key.get() ? "Forget key" : "Log out"}
           </button>
         )}
       </span>

@@ -1,4 +1,4 @@
-/** The service as this page speaks to it: by the key that was given, kept for as long as the tab is open. */
+/** The service as this page speaks to it: by a login, or by the key that was given, kept for as long as the tab is open. */
 
 import { Engram, EngramError, read, type Schemas } from "engram-client";
 
@@ -19,12 +19,16 @@ export function connect(collection: string): Engram {
   return new Engram({ url: SERVICE, key: key.get(), collection, retries: 1, fetch: asked });
 }
 
-/** Told where the key that was given does not count any more. */
+/** Told where the key or the login does not count any more. */
 export const REFUSED = "engram-refused";
+/** Sent with each request: beside it the service takes the cookie of a login, and no foreign page can send it. */
+export const PAGE = { "x-engram-page": "1" };
 
-async function asked(request: RequestInfo | URL): Promise<Response> {
+async function asked(input: RequestInfo | URL): Promise<Response> {
+  const request = new Request(input);
+  for (const [name, value] of Object.entries(PAGE)) request.headers.set(name, value);
   const answer = await fetch(request);
-  if (answer.status === 401 && key.get() !== undefined) dispatchEvent(new Event(REFUSED));
+  if (answer.status === 401) dispatchEvent(new Event(REFUSED));
   return answer;
 }
 
@@ -38,6 +42,6 @@ export function problem(error: unknown): string {
 /** A text that is no part of the API's description, such as `metrics`; empty where it is not shown. */
 export async function plain(path: string): Promise<string> {
   const held = key.get();
-  const answer = await fetch(path, { headers: held === undefined ? {} : { authorization: `Bearer ${held}` } }).catch(() => null);
+  const answer = await fetch(path, { headers: held === undefined ? PAGE : { authorization: `Bearer ${held}` } }).catch(() => null);
   return answer?.ok ? answer.text() : "";
 }

@@ -22,7 +22,6 @@ export interface Shared {
   may: (scope: Scope, everywhere?: boolean) => boolean;
   /** Whether a wing, an optional feature, is on. */
   has: (wing: string) => boolean;
-  signOut: () => void;
 }
 
 const context = createContext<Shared | null>(null);

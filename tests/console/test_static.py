@@ -15,10 +15,12 @@ from engram.runtime.api_process import create_app
 from tests.support.strict_client import TestClient
 
 ROOT = Path(__file__).resolve().parents[2]
-OWN_FILES = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js")
+OWN_FILES = ("index.html", "search.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.js")
 OF_THE_CLIENT = ("events.ts", "index.ts", "retries.ts")
 """All of it that is in the bundle; its types leave no trace there."""
 MOST_BYTES = 1_000_000
+MOST_BYTES_OF_SEARCH = 60_000
+"""All that a browser fetches before the first question, uncompressed."""
 
 
 def sources() -> str:
@@ -38,8 +40,9 @@ def test_built_console_matches_its_sources() -> None:
     assert built == sources(), "the console is stale: cd console && npm ci && npm run build"
 
 
-def test_the_page_and_all_its_parts_are_there(http: TestClient) -> None:
-    page = http.get("/")
+@pytest.mark.parametrize("path", console_files.PAGES)
+def test_the_page_and_all_its_parts_are_there(path: str, http: TestClient) -> None:
+    page = http.get(path)
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert page.headers["cache-control"] == "no-cache"
@@ -64,15 +67,16 @@ def test_every_part_is_named_and_nothing_is_fetched_from_elsewhere() -> None:
             assert not re.search(r"\beval\(", text)
 
 
-def test_the_policy_allows_this_service_alone(http: TestClient) -> None:
-    policy = http.get("/").headers["content-security-policy"]
+@pytest.mark.parametrize("path", console_files.PAGES)
+def test_the_policy_allows_this_service_alone(path: str, http: TestClient) -> None:
+    policy = http.get(path).headers["content-security-policy"]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == "'none'"
     assert set(rules.values()) == {"'none'", "'self'"}
     assert rules["script-src"] == rules["style-src"] == rules["connect-src"] == "'self'"
 
 
-@pytest.mark.parametrize("path", ["/", "/console/x.js"])
+@pytest.mark.parametrize("path", [*console_files.PAGES, "/console/x.js"])
 def test_console_sets_security_headers(path: str, http: TestClient) -> None:
     headers = http.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
@@ -81,8 +85,9 @@ def test_console_sets_security_headers(path: str, http: TestClient) -> None:
     assert "set-cookie" not in headers
 
 
-def test_no_script_stands_in_the_page(http: TestClient) -> None:
-    text = http.get("/").text
+@pytest.mark.parametrize("path", console_files.PAGES)
+def test_no_script_stands_in_the_page(path: str, http: TestClient) -> None:
+    text = http.get(path).text
     assert not re.search(r"<script(?![^>]*\bsrc=)", text)
     assert not re.search(r"\son\w+=", text)
     assert "<style" not in text
@@ -122,6 +127,12 @@ def test_the_page_needs_no_key_and_what_it_asks_does(
     assert locked.get("/").status_code == 200
     assert locked.get("/access/me").status_code == 401
     guarded.close()
+
+
+def test_the_search_page_is_small(http: TestClient) -> None:
+    page = http.get("/search")
+    parts = set(re.findall(r'(?:src|href)="([^"]+)"', page.text))
+    assert len(page.content) + sum(len(http.get(f"/{part}").content) for part in parts) < MOST_BYTES_OF_SEARCH
 
 
 def test_the_files_are_in_the_package_and_small() -> None:

@@ -1,4 +1,4 @@
-"""``/``: the console. Its files are built beforehand (``console/`` in the repository) and come with the package."""
+"""``/``: the console, and ``/search``: the page to search on. Their files, built of ``console/``, come with the package."""
 
 import gzip
 from functools import cache
@@ -10,9 +10,10 @@ from starlette.concurrency import run_in_threadpool
 
 from engram.context.errors import NotFoundError
 
-PATH = "/"
+PAGES = {"/": "index.html", "/search": "search.html"}
+"""Path -> the page that is there."""
 FILES = "/console"
-"""Path of the console's files, apart from the API's routes: a mistyped route still answers a problem document."""
+"""Path of the pages' files, apart from the API's routes: a mistyped route still answers a problem document."""
 MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -25,9 +26,9 @@ MEDIA_TYPES = {
 COMPRESSED_SUFFIXES = frozenset({".html", ".js", ".css", ".svg", ".txt"})
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""What the page loads and whom it asks: this service alone, and nothing that is written into the page."""
+"""What a page loads and whom it asks: this service alone, and nothing that is written into the page."""
 IMMUTABLE_HEADERS = {"cache-control": "public, max-age=31536000, immutable"}
 """For files whose name changes with their content."""
 REVALIDATION_HEADERS = {"cache-control": "no-cache"}
@@ -36,8 +37,8 @@ router = APIRouter(include_in_schema=False)
 
 
 def is_console(path: str) -> bool:
-    """Whether the path is the console's or one of its files."""
-    return path == PATH or path.startswith(f"{FILES}/")
+    """Whether the path is a page's or one of their files."""
+    return path in PAGES or path.startswith(f"{FILES}/")
 
 
 def folder() -> Traversable:
@@ -45,10 +46,11 @@ def folder() -> Traversable:
     return files("engram").joinpath("console")
 
 
-@router.get(PATH)
-async def get_console(request: Request) -> Response:
-    """The page."""
-    return await _answer(request, "index.html", REVALIDATION_HEADERS)
+@router.get("/")
+@router.get("/search")
+async def get_page(request: Request) -> Response:
+    """A page."""
+    return await _answer(request, PAGES[request.scope["path"]], REVALIDATION_HEADERS)
 
 
 @router.get(f"{FILES}/{{name}}")

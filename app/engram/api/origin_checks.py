@@ -86,7 +86,7 @@ class Origins:
                 headers.setdefault("cache-control", "no-store")
                 if scope["path"] == documentation.PATH:
                     headers["content-security-policy"] = documentation.POLICY
-                elif scope["path"] == console_files.PATH:
+                elif scope["path"] in console_files.PAGES:
                     headers["content-security-policy"] = console_files.POLICY
             await send(message)
 

@@ -7,6 +7,7 @@ import { useShared } from "../state";
 import { type AnswerState, NO_THUMBS, type Thumb, type Thumbs } from "./answer_state";
 import { Problem } from "./basic";
 import { Icon } from "./icons";
+import { passageVerdict } from "./passage_verdict";
 
 /** A passage's id, or null for the answer as a whole. */
 export type ThumbTarget = string | null;
@@ -23,9 +24,6 @@ export interface ThumbControl {
 const LISTED = 200;
 /** The judge of a verdict where no access key names one. */
 const ANONYMOUS = "anonymous";
-/** Probability that a thumb down on a passage speaks of each of its sentences, as of a rating that cites it. */
-const WEAK = 0.5;
-
 export const REASONS: readonly (readonly [string, string])[] = [
   ["missing", "Evidence is missing"],
   ["irrelevant", "Irrelevant"],
@@ -95,11 +93,7 @@ export function useThumbs(state: AnswerState | null, change: (part: Partial<Answ
       return { feedbackId: verdict.feedback_id, up, reason };
     }
     if (before !== null) await engram.revoke(before.feedbackId);
-    const sentences = answer.passages.find((one) => one.passage_id === target)?.sentences ?? [];
-    const verdict = await engram.feedback(
-      answer.query_id,
-      up ? { supporting_passages: [target] } : { rejected: sentences.map(({ sentence_id }) => ({ sentence_id, examined: WEAK })) },
-    );
+    const verdict = await engram.feedback(answer.query_id, passageVerdict(answer, target, up));
     return { feedbackId: verdict.feedback_id, up, reason: null };
   };
 

@@ -1,0 +1,170 @@
+/** The page that people search on. The form is in the page itself; all that follows it is shown here. */
+
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { AccessForm, personOf, useAccess } from "../parts/access";
+import { connect, EngramError, key, type Schemas } from "../service";
+import { allowed, names } from "../state";
+import { addressOf, type Filter, type Search, searchHere } from "./address";
+import { Facets } from "./facets";
+import { Result } from "./result";
+import { sayFailure, sayLikelihood } from "./words";
+
+const CHOSEN = "engram.collection";
+const TOP_K = 5;
+/** From this time on the page says that an answer takes long. */
+const LONG_MS = 4_000;
+
+export function SearchPage({ form }: { form: HTMLFormElement }) {
+  const access = useAccess();
+  const [collections, setCollections] = useState<string[] | null>(null);
+  const [search, setSearch] = useState<Search>(searchHere);
+  const [answer, setAnswer] = useState<Schemas["QueryOut"] | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setIsBusy] = useState(false);
+  /** Number of the latest question; answers to earlier ones are dropped. */
+  const latest = useRef(0);
+  const { me } = access;
+  const collection = search.collection ?? chooseCollection(collections);
+  const engram = useMemo(() => (collection === null ? null : connect(collection)), [collection, me]);
+
+  useEffect(() => {
+    if (me !== null) void names(me).then((all) => setCollections(all.filter((name) => allowed(me, "query", name))), setError);
+  }, [me]);
+
+  const go = (part: Partial<Search>) => {
+    const next = { ...search, collection, ...part };
+    history.pushState(null, "", addressOf(next));
+    setSearch(next);
+  };
+  useEffect(() => {
+    const submit = (event: Event) => {
+      event.preventDefault();
+      const question = String(new FormData(form).get("q")).trim();
+      if (question) go({ question, nearest: false });
+    };
+    form.addEventListener("submit", submit);
+    return () => form.removeEventListener("submit", submit);
+  });
+  useEffect(() => {
+    const moved = () => setSearch(searchHere());
+    addEventListener("popstate", moved);
+    return () => removeEventListener("popstate", moved);
+  }, []);
+
+  const ask = useCallback(async () => {
+    const turn = ++latest.current;
+    if (engram === null || !search.question) {
+      setAnswer(null);
+      setIsBusy(false);
+      return;
+    }
+    setIsBusy(true);
+    setError(null);
+    try {
+      const found = await engram.query(search.question, {
+        top_k: TOP_K,
+        include: ["context"],
+        min_sufficiency: search.nearest ? null : "auto",
+        ...(Object.keys(search.filter).length > 0 ? { filter: search.filter } : {}),
+      });
+      if (turn === latest.current) setAnswer(found);
+    } catch (failure) {
+      if (turn !== latest.current) return;
+      setAnswer(null);
+      if (!(failure instanceof EngramError && failure.status === 401)) setError(failure);
+    }
+    setIsBusy(false);
+  }, [engram, search]);
+  useEffect(() => {
+    const field = form.elements.namedItem("q") as HTMLInputElement;
+    if (search.question) field.value = search.question;
+    document.title = search.question ? `${search.question} – Search` : "Search";
+    if (collection !== null) localStorage.setItem(CHOSEN, collection);
+    void ask();
+  }, [ask]);
+
+  const mayJudge = me !== null && collection !== null && allowed(me, "judge", collection);
+  const mayCount = me !== null && collection !== null && allowed(me, "read", collection);
+  return (
+    <div class="stack">
+      {access.isWanted && <AccessForm access={access} />}
+      {!access.isWanted && access.error !== undefined && <Failure error={access.error} again={() => void access.enter()} />}
+      {collections !== null && collections.length > 1 && (
+        <label>
+          Search in
+          <select value={collection ?? ""} onChange={(event) => go({ collection: event.currentTarget.value, filter: {}, nearest: false })}>
+            {collections.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+      )}
+      {collections?.length === 0 && <p class="panel">There is nothing that you may search.</p>}
+      {engram !== null && mayCount && search.question && (
+        <Facets engram={engram} answer={answer} filter={search.filter} onChoose={(filter: Filter) => go({ filter })} />
+      )}
+      <p role="status">{isBusy ? <Waiting key={latest.current} /> : answer && summary(answer, search.nearest)}</p>
+      {error !== null && <Failure error={error} again={() => void ask()} />}
+      {answer?.insufficient && (
+        <div class="panel stack">
+          <p>Other words may help, or another place to search in.</p>
+          <div class="row">
+            <button type="button" onClick={() => go({ nearest: true })}>
+              Show the nearest passages anyway
+            </button>
+          </div>
+        </div>
+      )}
+      {answer && engram && (
+        <ol class={isBusy ? "stack outdated" : "stack"} aria-label="Results" aria-busy={isBusy}>
+          {answer.passages.map((passage) => (
+            <li key={`${answer.query_id} ${passage.passage_id}`}>
+              <Result engram={engram} answer={answer} passage={passage} mayJudge={mayJudge} />
+            </li>
+          ))}
+        </ol>
+      )}
+      {me !== null && access.leave && (
+        <footer class="row quiet">
+          <span>You are {personOf(me)}.</span>
+          <button type="button" class="plain" onClick={() => void access.leave?.()}>
+            {key.get() === undefined ? "Log out" : "Forget key"}
+          </button>
+        </footer>
+      )}
+    </div>
+  );
+}
+
+/** The collection that was searched last, or the first. */
+function chooseCollection(collections: readonly string[] | null): string | null {
+  const last = localStorage.getItem(CHOSEN);
+  return last !== null && collections?.includes(last) ? last : (collections?.[0] ?? null);
+}
+
+function summary({ insufficient, passages, sufficiency }: Schemas["QueryOut"], nearest: boolean): string {
+  if (insufficient || passages.length === 0) return "Not found here.";
+  if (nearest) return "The answer was not found here. These passages are the nearest.";
+  return typeof sufficiency === "number" ? sayLikelihood(sufficiency) : "These passages fit best.";
+}
+
+function Waiting() {
+  const [isLong, setIsLong] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setIsLong(true), LONG_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return <>{isLong ? "Still searching. The service is slow just now …" : "Searching …"}</>;
+}
+
+function Failure({ error, again }: { error: unknown; again: () => void }) {
+  return (
+    <div class="panel row bad" role="alert">
+      <span>{sayFailure(error)}</span>
+      <button type="button" onClick={again}>
+        Try again
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,131 @@
+/** One result: the sentence that answers in its place, where it is from, what stands around it, and thumbs. */
+
+import { useState } from "preact/hooks";
+
+import type { Engram, Schemas } from "../service";
+import { passageVerdict } from "../parts/passage_verdict";
+import { sayEffect, sayFailure } from "./words";
+
+/** Characters that are shown before and after the sentence, until more is wanted. */
+const BEFORE = 220;
+const AFTER = 380;
+
+interface Props {
+  engram: Engram;
+  answer: Schemas["QueryOut"];
+  passage: Schemas["PassageHit"];
+  mayJudge: boolean;
+}
+
+export function Result({ engram, answer, passage, mayJudge }: Props) {
+  const [isWhole, setIsWhole] = useState(false);
+  const { source, context } = passage;
+  const [before, sentence, after] = splitAtSentence(passage);
+  const [head, tail] = isWhole ? [before, after] : [shorten(before, -BEFORE), shorten(after, AFTER)];
+  const hasMore = head !== before || tail !== after || (context?.before.length ?? 0) + (context?.after.length ?? 0) > 0;
+  const title = passage.title || source.document;
+  return (
+    <article class="result" aria-label={title}>
+      <header>
+        <h2>
+          {source.link === null ? (
+            title
+          ) : (
+            <a href={source.link} target="_blank" rel="noopener noreferrer">
+              {title}
+            </a>
+          )}
+        </h2>
+        <p class="quiet">{sayOrigin(source, title)}</p>
+        {source.replaced_by && <p class="quiet">Replaced by {source.replaced_by}</p>}
+      </header>
+      <div lang={source.language}>
+        {isWhole && context?.before.map((one) => <p key={one.passage_id} class="around">{one.text}</p>)}
+        <p>
+          {head}
+          {sentence && <mark>{sentence}</mark>}
+          {tail}
+        </p>
+        {isWhole && context?.after.map((one) => <p key={one.passage_id} class="around">{one.text}</p>)}
+      </div>
+      {(hasMore || isWhole) && (
+        <div>
+          <button type="button" class="plain" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
+            {isWhole ? "Show less" : "Show what stands around it"}
+          </button>
+        </div>
+      )}
+      {mayJudge && <Thumbs engram={engram} answer={answer} passageId={passage.passage_id} title={title} />}
+    </article>
+  );
+}
+
+/** Document, headings and page, without what the title says already. */
+function sayOrigin({ document, heading, page }: Schemas["PassageSourceOut"], title: string): string {
+  const path = [document, ...heading].filter((one) => one !== title);
+  return [path.join(" › "), page === null ? "" : `Page ${page}`].filter(Boolean).join(", ");
+}
+
+/** The text before the best sentence, the sentence as it stands in the text, and the text after it. */
+function splitAtSentence({ text, sentences }: Schemas["PassageHit"]): readonly [string, string, string] {
+  const scored = sentences.filter((one) => one.score !== null);
+  if (scored.length === 0) return ["", "", text];
+  const best = scored.reduce((one, other) => ((other.score ?? 0) > (one.score ?? 0) ? other : one));
+  // A sentence is kept with single spaces, the text as it came.
+  const words = best.text.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const found = new RegExp(words.join("\\s+")).exec(text);
+  if (found === null) return [`${text}\n`, best.text, ""];
+  return [text.slice(0, found.index), found[0], text.slice(found.index + found[0].length)];
+}
+
+/** The first characters of the text, or the last ones if `most` is negative, with whole words. */
+function shorten(text: string, most: number): string {
+  if (text.length <= Math.abs(most)) return text;
+  return most < 0 ? `… ${text.slice(most).replace(/^\S*\s/, "")}` : `${text.slice(0, most).replace(/\s\S*$/, "")} …`;
+}
+
+interface Stored {
+  id: number;
+  up: boolean;
+}
+
+function Thumbs({ engram, answer, passageId, title }: Pick<Props, "engram" | "answer"> & { passageId: string; title: string }) {
+  const [stored, setStored] = useState<Stored | null>(null);
+  const [said, setSaid] = useState("");
+  const [isBusy, setIsBusy] = useState(false);
+  const press = async (up: boolean) => {
+    if (isBusy) return;
+    setIsBusy(true);
+    setSaid("Storing …");
+    try {
+      if (stored !== null) {
+        await engram.revoke(stored.id);
+        setStored(null);
+        setSaid("Your rating is taken back. It counts no more.");
+      }
+      if (stored?.up !== up) {
+        const verdict = await engram.feedback(answer.query_id, { ...passageVerdict(answer, passageId, up), wait: true });
+        setStored({ id: verdict.feedback_id, up });
+        setSaid(`${sayEffect(up, verdict.effect)} Press again to take it back.`);
+      }
+    } catch (error) {
+      setSaid(`Your rating was not stored. ${sayFailure(error)}`);
+    }
+    setIsBusy(false);
+  };
+  return (
+    <div class="row" role="group" aria-label={`Rate: ${title}`}>
+      <span class="thumbs">
+        {([true, false] as const).map((up) => (
+          <button key={String(up)} type="button" aria-pressed={stored?.up === up} aria-disabled={isBusy} onClick={() => void press(up)}>
+            <span aria-hidden="true">{up ? "👍 " : "👎 "}</span>
+            {up ? "Helped" : "Did not help"}
+          </button>
+        ))}
+      </span>
+      <span class="quiet" role="status">
+        {said}
+      </span>
+    </div>
+  );
+}
