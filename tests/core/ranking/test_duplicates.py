@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.ranking.duplicates import (
+    FEWEST_WORDS,
     find_similar_pairs,
     is_duplicate,
     merge_duplicates,
@@ -89,6 +90,13 @@ def test_texts_that_differ_in_a_fact_stay_apart(one: str, other: str) -> None:
 
 def test_a_thousands_separator_is_no_difference() -> None:
     assert is_duplicate("The town has 12,500 people.", "The town has 12500 people.")
+
+
+@pytest.mark.parametrize(("words", "is_copy"), [(FEWEST_WORDS, True), (FEWEST_WORDS - 1, False)])
+def test_every_word_of_a_short_text_counts(words: int, is_copy: bool) -> None:
+    text = " ".join(TEXT.lower().split()[-words:])
+    assert len(text.split()) == words
+    assert is_duplicate(text, text.replace("entrance", "entrence")) is is_copy
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

@@ -26,6 +26,7 @@ from engram.core.text.filters import read_filter
             ),
         ),
         ({"year": {"$gt": 5}}, Comparison("year", "more", 5)),
+        ({"year": {"$lte": 5}}, Comparison("year", "at-most", 5)),
         ({"year": {"$ne": 5}}, Negation(Comparison("year", "equal", 5))),
         (
             {"topic": "space", "year": {"$gte": 5, "$lt": 9}},
