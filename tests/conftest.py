@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import ssl
 import threading
 import uuid
@@ -79,6 +80,7 @@ FIRST = (
 TESTS = Path(__file__).parent
 CORE = ("api", "composition", "context", "core", "providers", "services", "storage")
 """Folders of the core's tests; those that need a wing or walk over routes are marked."""
+MARKED = re.compile(r"\bmark\.(?:wing|routes)\b")
 
 
 @pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
@@ -99,9 +101,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """The core's part imports no tests of others: that would take as long as hundreds of tests."""
-    is_elsewhere = collection_path.parent == TESTS and collection_path.name not in CORE
-    return True if is_elsewhere and config.getoption("--of") == "core" else None
+    """Neither part imports a file that has no test of it: that would take as long as hundreds of tests."""
+    part, inside = config.getoption("--of"), collection_path.relative_to(TESTS.parent).parts[1:]
+    if part == "core":
+        return True if len(inside) == 1 and inside[0] not in CORE else None
+    if part == "all" or inside[:1] == () or inside[0] not in CORE or not inside[-1].startswith("test_"):
+        return None
+    return None if MARKED.search(collection_path.read_text(encoding="utf-8")) else True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -59,21 +59,22 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, st
     """`engram up --sample` with the default data folder: a reader's checkout, the URL and the environment."""
     folder = tmp_path_factory.mktemp("checkout")
     env = checkout(folder)
-    with running_sample(folder, env) as (url, settings):
+    with running_sample(folder, env, Path(sys.prefix, "bin", "engram")) as (url, settings):
         yield folder, url, env | settings
 
 
 @contextmanager
-def running_sample(folder: Path, env: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Run `engram up --sample` of the folder's `.venv`; gives the URL and the settings that lead to it."""
+def running_sample(folder: Path, env: Mapping[str, str], engram: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Run `engram up --sample` in the folder; gives the URL and the settings that lead to it."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     settings = {"ENGRAM_PORT": str(port), "ENGRAM_URL": url, "ENGRAM_LOCAL_MEMORY_MB": "128"}
     write_documents(folder)
     log = folder / "up.log"
     with log.open("wb") as output:
-        command = [folder / ".venv" / "bin" / "engram", "up", "--sample"]
-        up = subprocess.Popen(command, cwd=folder, env={**env, **settings}, stdout=output, stderr=output)
+        up = subprocess.Popen(
+            [engram, "up", "--sample"], cwd=folder, env={**env, **settings}, stdout=output, stderr=output
+        )
     try:
         deadline = time.monotonic() + START_SECONDS
         while "Ctrl-C here stops" not in log.read_text():
@@ -166,7 +167,7 @@ def test_the_readme_holds_without_a_checkout(wheels: list[str], folder: Path) ->
     assert done.stdout.decode().count(str(environment / "lib")) == 2, done.stdout
 
     env = drop_settings() | {"COLUMNS": "200"}
-    with running_sample(folder, env) as (url, settings):
+    with running_sample(folder, env, environment / "bin" / "engram") as (url, settings):
         reader = Reader(
             folder, url, env | settings, data_folder=folder / ".engram", shell_state=folder / "shell_state",
             python=environment / "bin" / "python",

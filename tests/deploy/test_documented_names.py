@@ -54,19 +54,23 @@ def tracked_files() -> list[str]:
 
 
 @cache
-def definitions() -> dict[str, set[str]]:
-    """Names that each class, module and table defines, by the name of the class, module or table."""
-    defined: dict[str, set[str]] = {}
-    for file in tracked_files():
-        if file.endswith(".py") and (ROOT / file).exists():
-            tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-            defined.setdefault(Path(file).stem, set()).update(_names(tree))
-            for node in ast.walk(tree):
-                if isinstance(node, ast.ClassDef):
-                    defined.setdefault(node.name, set()).update(_names(node))
-    for name, table in metadata.tables.items():
-        defined.setdefault(name, set()).update(table.columns.keys())
-    return defined
+def sources() -> dict[str, str]:
+    """Python files that git tracks, and their text."""
+    files = [file for file in tracked_files() if file.endswith(".py") and (ROOT / file).exists()]
+    return {file: (ROOT / file).read_text(encoding="utf-8") for file in files}
+
+
+@cache
+def find_definitions(owner: str) -> set[str] | None:
+    """Find the names that classes, modules or tables of this name define; None if there are none."""
+    found = [set(metadata.tables[owner].columns.keys())] if owner in metadata.tables else []
+    for file, text in sources().items():
+        if Path(file).stem == owner:
+            found.append(set(_names(ast.parse(text))))
+        if re.search(rf"^ *class {owner}\b", text, re.MULTILINE):
+            classes = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef))
+            found += [set(_names(node)) for node in classes if node.name == owner]
+    return set().union(*found) if found else None
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -95,7 +99,7 @@ def missing_members(words: list[str]) -> list[str]:
         if match is None or re.search(f"{SUFFIXES}$", word):
             continue
         owner, member = match.groups()
-        known = definitions().get(owner)
+        known = find_definitions(owner)
         is_class = owner[0].isupper() and not owner.isupper()
         is_module = "/" in word or (known is not None and owner not in OBJECTS)
         if (is_class or is_module) and member not in (known or ()):

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.environment import drop_settings
+from tests.support.forks import ROOT, open_server
 
-ROOT = Path(__file__).resolve().parents[2]
+FORKED_COMMAND = Path(__file__).with_name("forked_command.py")
 FENCE = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<language>sh|python|py)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -124,6 +125,7 @@ class Reader:
             text=True,
             timeout=WAIT_SECONDS,
             check=False,
+            pass_fds=[int(self._env["FORKS"])] if "FORKS" in self._env else [],
         )
         where = f"{block.page}:{block.line}"
         assert done.returncode == 0, f"{where}\n{text}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
@@ -155,14 +157,17 @@ def environment(env: Mapping[str, str]) -> Iterator[None]:
 
 
 def checkout(folder: Path) -> dict[str, str]:
-    """Make a folder look like a checkout after ``make run``, with documents of a reader; return its environment.
+    """Make a folder look like a checkout after ``make run``, its command forked; return a reader's environment.
 
     The environment has no setting of Engram, and ``PATH`` leads to none of its commands: pages say how to get them.
     """
-    (folder / ".venv").symlink_to(sys.prefix)
+    program = folder / ".venv" / "bin" / "engram"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!{sys.executable} -IS\n{FORKED_COMMAND.read_text(encoding='utf-8')}", encoding="utf-8")
+    program.chmod(0o755)
     for name in ("clients", "evaluation_sets", "deploy"):
         (folder / name).symlink_to(ROOT / name)
     variables = drop_settings()
     own = {Path(sys.prefix, "bin"), Path(sys.executable).parent}
     path = os.pathsep.join(entry for entry in variables["PATH"].split(os.pathsep) if Path(entry) not in own)
-    return variables | {"PATH": path, "COLUMNS": "200"}
+    return variables | {"PATH": path, "COLUMNS": "200", "FORKS": str(open_server().fileno())}

@@ -46,7 +46,7 @@ class ForkedProcess:
         with theirs, tempfile.TemporaryFile() as told:
             told.write(json.dumps(order).encode())
             told.seek(0)
-            socket.send_fds(_server(), [b"."], [file.fileno() for file in (told, theirs, stdout, stderr)])
+            socket.send_fds(open_server(), [b"."], [file.fileno() for file in (told, theirs, stdout, stderr)])
         self.pid = self._report()
 
     def poll(self) -> int | None:
@@ -100,8 +100,8 @@ def run(
 
 
 @cache
-def _server() -> socket.socket:
-    """The socket of the server, which ends with this process."""
+def open_server() -> socket.socket:
+    """Start the server, which ends with this process, and return the socket that takes orders."""
     ours, theirs = socket.socketpair()
     with theirs:
         server = subprocess.Popen(

@@ -25,7 +25,7 @@ from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.tuning.parts import tuning_of
 from engram.wings.upkeep.parts import upkeep_of
 from tests.support.command import UNREACHABLE_URL, Cli
-from tests.support.databases import application_on, open_migrated
+from tests.support.databases import application_on, new_database, open_migrated
 
 HELD = {
     "experiments": "settings of collections (docs, plain)",
@@ -51,11 +51,20 @@ def list_others(wing: str) -> str:
     return ",".join(one.name for one in list_installed_wings() if wing not in (one.name, *one.needs))
 
 
-@pytest.fixture
-def place(addresses: Servers) -> Iterator[Servers]:
-    """A database of its own."""
+@pytest.fixture(scope="module")
+def filled(addresses: Servers, settings: Settings, application: Application) -> Iterator[Servers]:
+    """A database where each wing holds something in collection docs, and one an exploration in another."""
     with open_migrated(addresses) as servers:
+        with application_on(servers, settings.model_copy(update={"wings": "all"}), application) as services:
+            fill(services)
         yield servers
+
+
+@pytest.fixture
+def place(filled: Servers) -> Iterator[Servers]:
+    """A copy of that database."""
+    with new_database(filled.database_url, copied=True) as url:
+        yield Servers(url, filled.redis_url)
 
 
 @pytest.fixture
@@ -80,10 +89,7 @@ def env(place: Servers) -> dict[str, str]:
     return {"DATABASE_URL": place.database_url, "REDIS_URL": place.redis_url}
 
 
-@pytest.fixture
-def filled(open_with: Open) -> None:
-    """Store something of each wing in one collection, and an exploration in another."""
-    services = open_with("all")
+def fill(services: Application) -> None:
     for name in ("docs", "plain", "empty"):
         services.corpus.ingest.receive(services.auth.access.prepare_opening(name)).finish()
     docs = services.auth.access.scope("docs")
@@ -100,18 +106,20 @@ def filled(open_with: Open) -> None:
     )
 
 
-def test_wings_that_hold_nothing_may_be_off(open_with: Open) -> None:
-    services = open_with("none")
-    services.startup.warm_up()
-    listed = services.maintenance.wing_clearing.list_wings()
+def test_wings_that_hold_nothing_may_be_off(own: Servers, settings: Settings, application: Application) -> None:
+    with application_on(own, settings.model_copy(update={"wings": "none"}), application) as services:
+        services.startup.warm_up()
+        listed = services.maintenance.wing_clearing.list_wings()
     assert {wing.name: wing.held for wing in listed} == EMPTY
     assert not any(wing.is_on for wing in listed)
 
 
-@OneByOne
-@pytest.mark.usefixtures("filled")
-def test_a_wing_that_holds_something_is_on_or_nothing_starts(open_with: Open, wing: str) -> None:
+def test_wings_that_hold_something_may_be_on(open_with: Open) -> None:
     open_with(",".join(HELD)).startup.warm_up()
+
+
+@OneByOne
+def test_nothing_starts_while_a_wing_that_holds_something_is_off(open_with: Open, wing: str) -> None:
     off = open_with(list_others(wing))
     with pytest.raises(ConfigurationError) as refusal:
         off.startup.warm_up()
@@ -122,7 +130,6 @@ def test_a_wing_that_holds_something_is_on_or_nothing_starts(open_with: Open, wi
 
 
 @OneByOne
-@pytest.mark.usefixtures("filled")
 def test_a_cleared_wing_may_be_off(open_with: Open, wing: str) -> None:
     services = open_with(list_others(wing))
     found = services.maintenance.wing_clearing.find(wing)
@@ -136,7 +143,6 @@ def test_a_cleared_wing_may_be_off(open_with: Open, wing: str) -> None:
         assert reader.scalar("SELECT count(*) FROM collection") == 3
 
 
-@pytest.mark.usefixtures("filled")
 def test_settings_that_were_ended_or_deleted_do_not_count(open_with: Open) -> None:
     services = open_with("all")
     services.corpus.collection_settings.configure(services.auth.access.scope("docs"), {"experiment": None})
@@ -144,7 +150,6 @@ def test_settings_that_were_ended_or_deleted_do_not_count(open_with: Open) -> No
     assert {wing.name: wing.held for wing in services.maintenance.wing_clearing.list_wings()}["experiments"] == ""
 
 
-@pytest.mark.usefixtures("filled")
 def test_a_few_of_many_collections_are_named(open_with: Open) -> None:
     services = open_with("all")
     for number in range(4):
@@ -157,7 +162,6 @@ def test_a_few_of_many_collections_are_named(open_with: Open) -> None:
     assert open_with("none").maintenance.wing_clearing.clear("experiments").collections == 6
 
 
-@pytest.mark.usefixtures("filled")
 def test_only_a_wing_that_is_off_is_cleared(open_with: Open) -> None:
     services = open_with("all")
     for wing in HELD:
@@ -168,7 +172,6 @@ def test_only_a_wing_that_is_off_is_cleared(open_with: Open) -> None:
     assert {wing.name: wing.held for wing in services.maintenance.wing_clearing.list_wings()} == EMPTY | HELD
 
 
-@pytest.mark.usefixtures("filled")
 def test_the_commands_name_and_clear_what_keeps_processes_from_starting(
     shell: Cli, env: dict[str, str], open_with: Open
 ) -> None:
