@@ -1,6 +1,6 @@
 """Sentence memories in revocations, verifications, and changes of texts and vectors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from engram.core.filter.state_rows import MemoryRows
 from engram.core.filter.states import CHANNELS, TASK, SentenceMemory
@@ -55,6 +55,10 @@ class DerivedMemories(DerivedState):
         """Replay all memories from the new vectors."""
         for sentences in _read_judged(writer, collection_id):
             replay_memories(writer, collection_id, sentences)
+
+    def clear(self, writer: Writer, collection_id: int) -> Mapping[str, int]:
+        """Remove all memories."""
+        return {"sentence_memory": sentence_memories.delete_all(writer, collection_id)}
 
     def verify(self, reader: Reader, collection_id: int, findings: Findings) -> None:
         """Compare the audit with what verdicts name, and memories with a replay."""

@@ -175,6 +175,13 @@ def delete_all_but(
     )
 
 
+def delete_all(writer: Writer, collection_id: int) -> int:
+    """Delete all memories of a collection, and count them."""
+    return writer.execute(
+        "DELETE FROM sentence_memory WHERE collection_id = %(collection)s", {"collection": collection_id}
+    )
+
+
 def list_judged_sentences(reader: Reader, collection_id: int, after: int, limit: int) -> list[int]:
     """The next sentences, in id order, that there are memories or audit rows of."""
     rows = reader.rows(
