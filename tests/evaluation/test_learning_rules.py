@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.filter.state_rows import MemoryRows, SupportRows
-from engram.core.filter.states import AUDITED, RECALL, JudgedText, SentenceMemory
+from engram.core.filter.state_rows import SupportRows
+from engram.core.filter.states import AUDITED, RECALL, JudgedText
+from engram.wings.published.core.memory_states import MemoryRows, SentenceMemory
 from engram_evaluation.learning_rules import PartialMemoryRule, PartialRule, WithoutValidation
 from tests.support.applied_rules import MovedStates, apply_rules
 from tests.support.logs import BASES, Verdict, bits, logs

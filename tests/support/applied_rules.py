@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.filter.state_rows import SupportRows
 from engram.core.filter.states import CHANNELS, TASK, AuditRows, Vector
 from engram.core.filter.steps import LabelledEvent, LearningRule, apply_events
 from engram.wings.published.core.memory_moves import MemoryRule, move_along_questions
+from engram.wings.published.core.memory_states import MemoryRows
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
 from engram.core.filter.states import RECALL, TASK, TIME, Audit, Event, JudgedText, Vector
 from engram.core.filter.steps import LabelledEvent
+from engram.wings.published.core.memory_replay import MemoryStep
 from tests.support.row_engine import RowEngine, apply_by_rows
 
 DIMENSION = 6
@@ -116,12 +117,12 @@ def replay_by_rows(log: Sequence[Verdict]) -> RowEngine:
     return apply_by_rows([one.label() for one in log], BASES)
 
 
-def memory_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[ReplayStep]:
+def memory_steps(log: Sequence[Verdict], audit: Sequence[Audit]) -> list[MemoryStep]:
     """As storage gives them: by sentence, sequence and channel. An event's id is its place in the order."""
     known = {one.event.id: one for one in log}
     rows = sorted(audit, key=lambda row: (row.sentence_id, row.event_id, row.channel))
     return [
-        ReplayStep(row.event_id, known[row.event_id].event, row, known[row.event_id].directions[row.channel])
+        MemoryStep(row.event_id, known[row.event_id].event, row, known[row.event_id].directions[row.channel])
         for row in rows
         if row.channel != RECALL
     ]

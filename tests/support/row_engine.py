@@ -14,11 +14,12 @@ from engram.core.filter.states import (
     Audit,
     Event,
     JudgedText,
-    SentenceMemory,
     Support,
     Vector,
 )
 from engram.core.filter.steps import LabelledEvent
+from engram.wings.published.core.memory_filter import normalise_directions, update_memories
+from engram.wings.published.core.memory_states import SentenceMemory
 
 
 @dataclass(frozen=True)
@@ -129,10 +130,10 @@ def move_memory(
         said: what judges said before of its sentence, for the event's question.
     """
     event = observation.event
-    update = kalman.update_memories(
+    update = update_memories(
         memory.vector[None],
         np.array([memory.perplexity]),
-        kalman.normalise_directions(direction[None]),
+        normalise_directions(direction[None]),
         np.array([float(observation.target)]),
         np.array([observation.noise]),
         np.array([event.process_noise]),

@@ -7,11 +7,12 @@ import numpy as np
 
 from engram.core.filter.kalman import Floats
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.core.filter.observations import Observations, move_memories, move_supports
-from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.filter.observations import Observations, move_supports
+from engram.core.filter.state_rows import SupportRows
 from engram.core.filter.states import AuditRows
 from engram.core.filter.steps import BatchObservations, LabelledEvent, MovedSupports, observe_supports
-from engram.wings.published.core.memory_moves import ChannelDirections, observe_memories
+from engram.wings.published.core.memory_moves import ChannelDirections, move_memories, observe_memories
+from engram.wings.published.core.memory_states import MemoryRows
 from engram.wings.published.services.expansion_validation import ExpansionValidation, Gate
 from engram.wings.tuning.core.acceptance import AcceptanceRule
 

@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engram.core.filter.caps import GainBudget
-from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.filter.state_rows import SupportRows
 from engram.core.filter.states import (
     RECALL,
     TASK,
     TIME,
     Audit,
-    SentenceMemory,
     Support,
     Vector,
     question_hash,
 )
 from engram.core.filter.steps import LabelledEvent
+from engram.wings.published.core.memory_states import MemoryRows, SentenceMemory
 from tests.support.applied_rules import MovedStates, apply_rules
 from tests.support.logs import BASES, DAY, EVENT, SENTENCES, Verdict, bits, logs, replay_by_rows, unit
 from tests.support.row_engine import RowEngine, apply_by_rows

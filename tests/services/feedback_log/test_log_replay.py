@@ -16,7 +16,9 @@ from engram.services.feedback_log import log_replay
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history, stored_outcomes
 from engram.storage.learning import learned_weights, question_supports
-from engram.wings.published.storage import sentence_memories
+from engram.wings.published.core.memory_replay import replay_memories
+from engram.wings.published.services import memory_replay
+from engram.wings.published.storage import memory_history, sentence_memories
 from tests.support import state, undo
 from tests.support.logs import bits
 
@@ -128,8 +130,8 @@ def assert_replayed(application: Application, collection: str) -> None:
     target = state.collection_id(application, collection)
     with application.database.snapshot() as reader:
         sentences = sentence_memories.list_judged_sentences(reader, target, 0, WHOLE_PAGE)
-        steps = drop_recorded_moves(log_replay.memory_steps(reader, target, sentences))
-        memories = list(core.replay_memories(replay_history.bases(reader, target, sentences), steps))
+        steps = drop_recorded_moves(memory_replay.read_steps(reader, target, sentences))
+        memories = list(replay_memories(memory_history.load_bases(reader, target, sentences), steps))
         stored = sentence_memories.load_memories(reader, target, sentences)
         assert [bits(done.state) for done in memories] == [bits(memory) for memory in stored]
 

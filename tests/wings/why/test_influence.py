@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.filter.kalman import normalise_directions, update_memories
 from engram.core.ranking.complementarity import PAIR_FEATURES, CandidatePool
 from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import (
@@ -19,6 +18,7 @@ from engram.core.ranking.passage_scores import (
 )
 from engram.core.ranking.propagation import ChannelMemories, ReachedSentences, sentence_scores
 from engram.core.ranking.weight_beliefs import WeightBelief, WeightEvidence, build_empty_evidence
+from engram.wings.published.core.memory_filter import normalise_directions, update_memories
 from engram.wings.why.core.influence import (
     compute_features,
     compute_means_without,

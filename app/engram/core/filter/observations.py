@@ -1,9 +1,8 @@
 """The engine of learning: move states by what events observe of them, in columns.
 
 A worker applies verdicts with it (``steps``), and a replay computes what the log says with it (``state_replay``):
-both come to the same bits. States are the memories of a sentence (GAM-RAG, Eq. 2), a vector each, and how surely a
-sentence supports a question, a number. Both follow the same filter (``kalman``), within the caps of the judge
-(``caps``).
+both come to the same bits. A state is how surely a sentence supports a question, or one of a wing. All follow the
+same filter (``kalman``), within the caps of the judge (``caps``).
 
 How an observation moves a state depends on the state's earlier observations only. ``add_judgements`` has told
 before whether it contradicts other judges. The engine moves states in waves: the n-th wave holds the n-th
@@ -12,7 +11,7 @@ observation of each state. A state's result does not depend on the states beside
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +19,18 @@ from numpy.typing import NDArray
 from engram.core.filter import kalman, sufficiency_memory
 from engram.core.filter.caps import JudgeStatements, TextStatements, add_statement, is_contested
 from engram.core.filter.gain_budget import GainBudgets, Ids, StateMoves
-from engram.core.filter.kalman import Floats, MemoryUpdate, SupportUpdate
-from engram.core.filter.state_rows import MemoryRows, SupportRows
-from engram.core.filter.states import AuditRows, Event, Vector
+from engram.core.filter.kalman import Floats, StateUpdate, SupportUpdate
+from engram.core.filter.state_rows import RemainingShares, SupportRows
+from engram.core.filter.states import AuditRows, Event
+
+
+class BudgetedStates(Protocol):
+    """States in columns with a ``GainBudget`` of each."""
+
+    @property
+    def days(self) -> Sequence[str]: ...
+    @property
+    def remaining_shares(self) -> Sequence[RemainingShares]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,7 @@ class Observations:
         """Places of the observed states, in ascending order."""
         return np.unique(self.states)
 
-    def build_budgets(self, states: MemoryRows | SupportRows) -> GainBudgets:
+    def build_budgets(self, states: BudgetedStates) -> GainBudgets:
         """Build the gain budgets of all states, with the caps of these observations."""
         shares = np.array([[event.share, event.contested_share] for event in self.events], dtype=np.float64)
         shares = shares.reshape(-1, 2)[self.event_places]
@@ -86,18 +94,6 @@ class Observations:
         judges = [self.events[place].judge for place in places]
         days = [self.events[place].day for place in places]
         return GainBudgets(states.days, states.remaining_shares, StateMoves(self.states, judges, days, caps))
-
-
-class Directions(NamedTuple):
-    """Directions along which observations move memories.
-
-    Attributes:
-        vectors: k vectors, (d,) each, none of them zero.
-        rows: place in ``vectors`` of each observation, (n,).
-    """
-
-    vectors: Sequence[Vector]
-    rows: Ids
 
 
 def add_judgements(
@@ -146,56 +142,19 @@ def add_text_judgements(
     return opposed
 
 
-def move_memories(
-    memories: MemoryRows, observations: Observations, directions: Directions
-) -> tuple[MemoryRows, AuditRows]:
-    """Move memories by observations.
-
-    Returns:
-        The moved memories, in the order of ``observations.observed_states``, and a row for each observation.
-
-    Raises:
-        ValueError: a value is out of its range.
-    """
-    if not len(observations):
-        return MemoryRows.from_rows([]), AuditRows.build_empty()
-    states, budgets = observations.states, observations.build_budgets(memories)
-    vectors, perplexities = memories.vectors.copy(), memories.perplexities.copy()
-    along = kalman.normalise_directions(np.stack(directions.vectors))
-
-    def update(places: Ids, wave: _Wave) -> MemoryUpdate:
-        after = kalman.update_memories(
-            vectors[states[places]],
-            wave.perplexities,
-            along[directions.rows[places]],
-            wave.targets,
-            wave.noise,
-            wave.process_noise,
-            most=wave.most,
-        )
-        vectors[states[places]] = after.vectors
-        return after
-
-    audit = _move(observations, budgets, perplexities, update)
-    rows = observations.observed_states
-    return MemoryRows(
-        sentence_ids=memories.sentence_ids[rows],
-        channels=memories.channels[rows],
-        vectors=vectors[rows],
-        perplexities=perplexities[rows],
-        update_counts=memories.update_counts[rows] + np.bincount(states)[rows],
-        days=budgets.days(rows),
-        remaining_shares=budgets.list_remaining_shares(rows),
-    ), audit
-
-
 def move_supports(
     supports: SupportRows, observations: Observations, statements: Sequence[TextStatements]
 ) -> tuple[SupportRows, AuditRows]:
-    """Move supports by observations: see ``move_memories``.
+    """Move supports by observations.
 
     Args:
         statements: of each support, after all observations.
+
+    Returns:
+        The moved supports, in the order of ``observations.observed_states``, and a row for each observation.
+
+    Raises:
+        ValueError: a value is out of its range.
     """
     if not len(observations):
         return SupportRows.from_rows([]), AuditRows.build_empty()
@@ -206,7 +165,7 @@ def move_supports(
     judged = judged[observations.event_places] * observations.likeness
     claims = np.array([event.complete for event in observations.events], dtype=np.bool_)[observations.event_places]
 
-    def update(places: Ids, wave: _Wave) -> SupportUpdate:
+    def update(places: Ids, wave: Wave) -> SupportUpdate:
         at = states[places]
         after = kalman.update_supports(
             values[at], wave.perplexities, wave.targets, wave.noise, wave.process_noise, most=wave.most
@@ -222,7 +181,7 @@ def move_supports(
         )
         return after
 
-    audit = _move(observations, budgets, perplexities, update)
+    audit = move_states(observations, budgets, perplexities, update)
     complete = supports.complete.copy()
     complete[states] = claims  # the last observation of a state stays
     rows = observations.observed_states
@@ -241,7 +200,7 @@ def move_supports(
     ), audit
 
 
-class _Wave(NamedTuple):
+class Wave(NamedTuple):
     """Observations of a wave, and the perplexities of their states before it; arrays are (n,)."""
 
     perplexities: Floats
@@ -252,11 +211,11 @@ class _Wave(NamedTuple):
     """Largest gain that the judge's caps allow."""
 
 
-def _move(
+def move_states(
     observations: Observations,
     budgets: GainBudgets,
     perplexities: Floats,
-    update: Callable[[Ids, _Wave], MemoryUpdate | SupportUpdate],
+    update: Callable[[Ids, Wave], StateUpdate],
 ) -> AuditRows:
     """Move states wave by wave, and their perplexities in place; return a row for each observation.
 
@@ -275,7 +234,7 @@ def _move(
         before[places] = perplexities[states]
         effect = update(
             places,
-            _Wave(
+            Wave(
                 before[places],
                 targets[places],
                 noise[places],

@@ -15,26 +15,21 @@ from numpy.typing import NDArray
 
 from engram.core.filter.caps import JudgeStatements, add_statement, is_contested
 from engram.core.filter.observations import (
-    Directions,
     Observations,
-    add_judgements,
     add_text_judgements,
-    move_memories,
     move_supports,
 )
-from engram.core.filter.state_rows import MemoryRows, SupportRows
+from engram.core.filter.state_rows import SupportRows
 from engram.core.filter.states import (
     AUDITED,
-    CHANNELS,
     Audit,
     AuditRows,
     Event,
-    SentenceMemory,
     Support,
-    Vector,
 )
 
-State = TypeVar("State", SentenceMemory, Support)
+State = TypeVar("State")
+Step = TypeVar("Step", bound="ReplayStep")
 Key = TypeVar("Key")
 LeftOutEvent = int | None
 """The event that is left out; None: none is."""
@@ -49,13 +44,11 @@ class ReplayStep:
     Attributes:
         sequence: the event's place in the order of application.
         recorded: what the audit says it did.
-        direction: of a memory: the question's embedding, or its time constraint's, (d,).
     """
 
     sequence: int
     event: Event
     recorded: Audit
-    direction: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,127 +81,6 @@ class ReplayedState(Generic[State]):
     corrected: list[Audit] = field(default_factory=list)
 
 
-Bases = Mapping[tuple[int, str], Vector]
-"""(Sentence, channel) -> what its memory begins as, (d,)."""
-
-
-def replay_memories(
-    bases: Bases, steps: Iterable[ReplayStep], without: Container[int] = frozenset()
-) -> Iterator[ReplayedState[SentenceMemory]]:
-    """Replay memories, by sentence and channel: with all events, and once without each event of ``without``.
-
-    Of what has no base there is nothing to replay.
-
-    Args:
-        steps: by sentence, sequence and channel.
-        without: events to leave out, each by itself.
-    """
-    paths: dict[int, _SentencePaths] = {}
-    for batch, unfinished in _batches(steps, lambda step: step.recorded.sentence_id):
-        for step in batch:
-            sentence = step.recorded.sentence_id
-            if sentence not in paths:
-                paths[sentence] = _SentencePaths.start(sentence, bases)
-            if step.event.id in without:
-                paths[sentence].fork(step.event.id)
-        _move_memories(paths, batch)
-        for sentence in [sentence for sentence in paths if sentence != unfinished]:
-            yield from paths.pop(sentence).list_moved()
-
-
-@dataclass(frozen=True, slots=True)
-class _SentencePaths:
-    """Memories of one sentence on all its ways.
-
-    All channels belong together, because they share what judges said of the sentence.
-
-    Attributes:
-        memories: (way, channel) -> memory.
-        statements: (way, question, revision) -> statements on that text of the sentence.
-        ways: in the order in which they began.
-        corrected: channel -> see ``ReplayedState``.
-    """
-
-    memories: dict[tuple[LeftOutEvent, str], SentenceMemory]
-    statements: dict[tuple[LeftOutEvent, int, int], JudgeStatements]
-    ways: list[LeftOutEvent]
-    corrected: dict[str, list[Audit]]
-
-    @classmethod
-    def start(cls, sentence: int, bases: Bases) -> "_SentencePaths":
-        channels = [channel for channel in CHANNELS if (sentence, channel) in bases]
-        own: dict[tuple[LeftOutEvent, str], SentenceMemory] = {
-            (None, channel): SentenceMemory(sentence, channel, bases[sentence, channel]) for channel in channels
-        }
-        return cls(own, {}, [None], {channel: [] for channel in channels})
-
-    def fork(self, event: int) -> None:
-        """Begin the way without an event, from where the main way stands."""
-        if event in self.ways:
-            return
-        self.ways.append(event)
-        for channel in self.corrected:
-            self.memories[event, channel] = self.memories[None, channel]
-        self.statements.update(
-            {
-                (event, question, revision): words
-                for (way, question, revision), words in self.statements.items()
-                if way is None
-            }
-        )
-
-    def list_moved(self) -> Iterator[ReplayedState[SentenceMemory]]:
-        """The memories that any event moved."""
-        for (way, channel), memory in self.memories.items():
-            if memory.update_count:
-                yield ReplayedState(memory, way, self.corrected[channel] if way is None else [])
-
-
-def _move_memories(paths: Mapping[int, _SentencePaths], batch: Sequence[ReplayStep]) -> None:
-    """Move the memories of the batch's sentences on all their ways."""
-    moves = [
-        (step, paths[step.recorded.sentence_id], way)
-        for step in batch
-        for way in paths[step.recorded.sentence_id].ways
-        if way != step.event.id
-    ]
-    opposed = _record_judgements(moves)
-    based = [row for row, (step, path, _) in enumerate(moves) if step.recorded.channel in path.corrected]
-    own = [moves[row] for row in based]
-    places: dict[tuple[int, LeftOutEvent, str], int] = {}
-    states = [
-        places.setdefault((step.recorded.sentence_id, way, step.recorded.channel), len(places))
-        for step, _, way in own
-    ]
-    before = [paths[sentence].memories[way, channel] for sentence, way, channel in places]
-    observations = _observations([step for step, _, _ in own], states, opposed[based])
-    memories_after, audit = move_memories(
-        MemoryRows.from_rows(before), observations, _directions([step for step, _, _ in own])
-    )
-    for (sentence, way, channel), memory in zip(places, memories_after, strict=True):
-        paths[sentence].memories[way, channel] = memory
-    for row, right in _corrections([(step, way) for step, _, way in own], audit):
-        own[row][1].corrected[right.channel].append(right)
-
-
-def _record_judgements(moves: Sequence[tuple[ReplayStep, _SentencePaths, LeftOutEvent]]) -> NDArray[np.bool_]:
-    """Record the judgements of the steps; return which of them contradict other judges, (n,)."""
-    judged_paths: dict[tuple[int, LeftOutEvent, int, int], _SentencePaths] = {}
-    places: dict[tuple[int, LeftOutEvent, int, int], int] = {}
-    own = []
-    for step, path, way in moves:
-        key = (step.recorded.sentence_id, way, step.event.question_id, step.recorded.revision)
-        judged_paths[key] = path
-        own.append(places.setdefault(key, len(places)))
-    statements = [path.statements.get(key[1:], ()) for key, path in judged_paths.items()]
-    opposed = add_judgements(
-        statements, own, [step.event.judge for step, _, _ in moves], [step.recorded.target for step, _, _ in moves]
-    )
-    for (key, path), words in zip(judged_paths.items(), statements, strict=True):
-        path.statements[key[1:]] = words
-    return opposed
-
-
 def replay_supports(
     steps: Iterable[ReplayStep], without: Container[int] = frozenset()
 ) -> Iterator[ReplayedState[Support]]:
@@ -220,7 +92,7 @@ def replay_supports(
     """
     paths: dict[tuple[int, int], dict[LeftOutEvent, Support]] = {}
     corrected: dict[tuple[int, int], list[Audit]] = {}
-    for batch, unfinished in _batches(steps, _support_key):
+    for batch, unfinished in read_batches(steps, _support_key):
         for step in batch:
             key = _support_key(step)
             ways = paths.setdefault(key, {None: Support(*key)})
@@ -237,7 +109,7 @@ def replay_supports(
 def _move_supports(
     paths: Mapping[tuple[int, int], dict[LeftOutEvent, Support]], batch: Sequence[ReplayStep]
 ) -> Iterator[tuple[ReplayStep, Audit]]:
-    """Move the supports of the batch on all their ways; corrections as of ``_corrections``."""
+    """Move the supports of the batch on all their ways; corrections as of ``find_corrections``."""
     moves = [(step, way) for step in batch for way in paths[_support_key(step)] if way != step.event.id]
     places: dict[tuple[tuple[int, int], LeftOutEvent], int] = {}
     states = [places.setdefault((_support_key(step), way), len(places)) for step, way in moves]
@@ -250,11 +122,11 @@ def _move_supports(
         [step.event.judge for step, _ in moves],
         [step.recorded.target for step, _ in moves],
     )
-    observations = _observations([step for step, _ in moves], states, opposed)
+    observations = build_observations([step for step, _ in moves], states, opposed)
     supports_after, audit = move_supports(before, observations, statements)
     for (key, way), support in zip(places, supports_after, strict=True):
         paths[key][way] = support
-    for row, right in _corrections(moves, audit):
+    for row, right in find_corrections(moves, audit):
         yield moves[row][0], right
 
 
@@ -275,9 +147,7 @@ def find_opposing_events(judgements: Iterable[SentenceJudgement]) -> set[int]:
     return opposing_events
 
 
-def _batches(
-    steps: Iterable[ReplayStep], key_of: Callable[[ReplayStep], Key]
-) -> Iterator[tuple[list[ReplayStep], Key | None]]:
+def read_batches(steps: Iterable[Step], key_of: Callable[[Step], Key]) -> Iterator[tuple[list[Step], Key | None]]:
     """Batches of steps, each with the key of the state that goes on in the next one; None: none does."""
     remaining = iter(steps)
     batch = list(islice(remaining, BATCH))
@@ -288,7 +158,9 @@ def _batches(
         batch = following
 
 
-def _observations(steps: Sequence[ReplayStep], states: Sequence[int], opposed: NDArray[np.bool_]) -> Observations:
+def build_observations(
+    steps: Sequence[ReplayStep], states: Sequence[int], opposed: NDArray[np.bool_]
+) -> Observations:
     """Make an observation of each step, of the state at this place."""
     events: dict[int, Event] = {}
     places: dict[int, int] = {}
@@ -311,26 +183,9 @@ def _observations(steps: Sequence[ReplayStep], states: Sequence[int], opposed: N
     )
 
 
-def _directions(steps: Sequence[ReplayStep]) -> Directions:
-    """Directions of the steps; an event has one for each channel.
-
-    Raises:
-        ValueError: a step has none.
-    """
-    vectors: list[Vector] = []
-    places: dict[tuple[int, str], int] = {}
-    for step in steps:
-        key = step.event.id, step.recorded.channel
-        if key not in places:
-            if step.direction is None:
-                raise ValueError(f"event {step.event.id} moved a memory without a direction")
-            places[key] = len(vectors)
-            vectors.append(step.direction)
-    rows = [places[step.event.id, step.recorded.channel] for step in steps]
-    return Directions(vectors, np.array(rows, dtype=np.int64))
-
-
-def _corrections(moves: Sequence[tuple[ReplayStep, LeftOutEvent]], audit: AuditRows) -> Iterator[tuple[int, Audit]]:
+def find_corrections(
+    moves: Sequence[tuple[ReplayStep, LeftOutEvent]], audit: AuditRows
+) -> Iterator[tuple[int, Audit]]:
     """Audit rows of the main way that differ from what is recorded, with their places in ``moves``."""
     recorded = np.array(
         [

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engram.core.filter.caps import GainBudget, TextStatements
 from engram.core.filter.kalman import Floats
-from engram.core.filter.states import CHANNELS, SentenceMemory, Support, Vector
+from engram.core.filter.states import Support
 
 Ids = NDArray[np.int64]
 RemainingShares = Mapping[str, float]
@@ -26,51 +26,6 @@ _SUPPORT_ARRAYS = (
     "sufficiency",
 )
 _SUPPORT_LISTS = ("days", "remaining_shares", "statements")
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryRows:
-    """n rows of ``SentenceMemory``; arrays are (n,), vectors (n, d).
-
-    Attributes:
-        channels: places in ``CHANNELS``.
-        days, remaining_shares: ``GainBudget`` of each.
-    """
-
-    sentence_ids: Ids
-    channels: Ids
-    vectors: Vector
-    perplexities: Floats
-    update_counts: Ids
-    days: Sequence[str]
-    remaining_shares: Sequence[RemainingShares]
-
-    @classmethod
-    def from_rows(cls, rows: Sequence[SentenceMemory]) -> "MemoryRows":
-        """Convert states to columns."""
-        return cls(
-            sentence_ids=np.array([row.sentence_id for row in rows], dtype=np.int64),
-            channels=np.array([CHANNELS.index(row.channel) for row in rows], dtype=np.int64),
-            vectors=np.stack([row.vector for row in rows]) if rows else np.zeros((0, 0), dtype=np.float32),
-            perplexities=np.array([row.perplexity for row in rows], dtype=np.float64),
-            update_counts=np.array([row.update_count for row in rows], dtype=np.int64),
-            days=[row.gain_budget.day for row in rows],
-            remaining_shares=[dict(row.gain_budget.remaining_shares) for row in rows],
-        )
-
-    def __len__(self) -> int:
-        return len(self.sentence_ids)
-
-    def __iter__(self) -> Iterator[SentenceMemory]:
-        return map(
-            SentenceMemory,
-            self.sentence_ids.tolist(),
-            (CHANNELS[channel] for channel in self.channels.tolist()),
-            self.vectors,
-            self.perplexities.tolist(),
-            self.update_counts.tolist(),
-            map(_gain_budget, self.days, self.remaining_shares),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +102,12 @@ class SupportRows:
             self.perplexities.tolist(),
             self.update_counts.tolist(),
             self.complete.tolist(),
-            map(_gain_budget, self.days, self.remaining_shares),
+            map(make_gain_budget, self.days, self.remaining_shares),
             self.statements,
             self.answered.tolist(),
             self.sufficiency.tolist(),
         )
 
 
-def _gain_budget(day: str, stored: RemainingShares) -> GainBudget:
+def make_gain_budget(day: str, stored: RemainingShares) -> GainBudget:
     return GainBudget(day, tuple(sorted(stored.items())))

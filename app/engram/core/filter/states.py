@@ -1,7 +1,7 @@
 """States that verdicts move, the events that move them, and the audit of each move.
 
-States are the memories of a sentence (GAM-RAG, Eq. 2), a vector each, and how surely a sentence supports a
-question, a number. One engine (``observations``) moves them, for workers, replays and explanations.
+The core's states are numbers: how surely a sentence supports a question. One engine (``observations``) moves them,
+and those of wings, for workers, replays and explanations.
 """
 
 import hashlib
@@ -31,21 +31,6 @@ AUDITED = (*CHANNELS, RECALL)
 """Channels that have audit rows."""
 LEAST_LIKENESS = 1e-9
 """Likeness of a text that was revised often, at least: observation noise is divided by it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceMemory:
-    """One channel of a sentence's memory: unit vector (d,), perplexity in [0, 1].
-
-    As it begins, at perplexity 1, its vector is the sentence's embedding, or its time expression's.
-    """
-
-    sentence_id: int
-    channel: str
-    vector: Vector
-    perplexity: float = 1.0
-    update_count: int = 0
-    gain_budget: GainBudget = UNTOUCHED
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from engram.core.filter import state_replay as core
 from engram.core.filter.state_replay import ReplayedState, ReplayStep, SentenceJudgement
-from engram.core.filter.states import SentenceMemory, Support
+from engram.core.filter.states import Support
 from engram.core.ranking.weight_beliefs import PriorIdentity, build_empty_evidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history
@@ -18,26 +18,6 @@ from engram.storage.learning.learned_weights import LearnedWeights
 
 Key = TypeVar("Key")
 Row = TypeVar("Row")
-
-
-def memories(
-    reader: Reader, collection_id: int, sentences: Sequence[int]
-) -> Iterator[ReplayedState[SentenceMemory]]:
-    """The memories of these sentences that an event touched, by sentence and channel.
-
-    Of sentences that are gone, and of time memories whose expression is, there is nothing to replay.
-    """
-    steps = memory_steps(reader, collection_id, sentences)
-    yield from core.replay_memories(replay_history.bases(reader, collection_id, sentences), steps)
-
-
-def memory_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[ReplayStep]:
-    """All steps of these sentences' memories, as ``state_replay.replay_memories`` takes them."""
-    return _read_all(
-        lambda after: replay_history.memory_steps(reader, collection_id, sentences, after),
-        lambda step: (step.recorded.sentence_id, step.sequence, step.recorded.channel),
-        (0, 0, ""),
-    )
 
 
 def supports(
@@ -51,7 +31,7 @@ def support_steps(
     reader: Reader, collection_id: int, questions: Sequence[int], sentences: Sequence[int] | None = None
 ) -> Iterator[ReplayStep]:
     """All steps of these questions' supports, as ``state_replay.replay_supports`` takes them; see ``supports``."""
-    return _read_all(
+    return read_all(
         lambda after: replay_history.support_steps(reader, collection_id, questions, sentences, after),
         lambda step: (step.event.question_id, step.recorded.sentence_id, step.sequence),
         (0, 0, 0),
@@ -65,7 +45,7 @@ def find_opposing_events(reader: Reader, collection_id: int, questions: Sequence
 
 def words(reader: Reader, collection_id: int, questions: Sequence[int]) -> Iterator[SentenceJudgement]:
     """All words on these questions, as ``state_replay.find_opposing_events`` takes them."""
-    return _read_all(
+    return read_all(
         lambda after: replay_history.words(reader, collection_id, questions, after),
         lambda word: (word.question_id, word.sentence_id, word.sequence),
         (0, 0, 0),
@@ -83,8 +63,8 @@ def belief(reader: Reader, collection_id: int, believed: PriorIdentity) -> Learn
     return None if total is None else LearnedWeights(total, count)
 
 
-def _read_all(read: Callable[[Key], list[Row]], key_of: Callable[[Row], Key], after: Key) -> Iterator[Row]:
-    """All rows, page by page."""
+def read_all(read: Callable[[Key], list[Row]], key_of: Callable[[Row], Key], after: Key) -> Iterator[Row]:
+    """Read all rows, page by page."""
     while page := read(after):
         yield from page
         if len(page) < PAGE:

@@ -117,8 +117,8 @@ def end(writer: Writer, collection_id: int) -> None:
     # No foreign keys lead from these: checking one would cost an ingest more than the posting itself.
     writer.execute("DELETE FROM lexical_posting WHERE collection_id = %(id)s", parameters)
     writer.execute("DELETE FROM episode WHERE collection_id = %(id)s", parameters)
-    # Before the time expressions they began as, which the cascade may come to first.
-    writer.execute("DELETE FROM sentence_memory WHERE collection_id = %(id)s", parameters)
+    # Before the time expressions that they and what is kept of them refer to, which the cascade may come to first.
+    writer.execute("DELETE FROM sentence WHERE collection_id = %(id)s", parameters)
     if writer.distributed:  # where no foreign keys lead to the collection: see ``citus_distribution``
         for table in reversed(metadata.sorted_tables):
             if "collection_id" in table.columns:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from engram.core.text.spelling import normalise_spelling
 from engram.storage.column_parameters import vectors
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
+from engram.storage.tables.table_base import metadata
 
 Vector = NDArray[np.float32]
 
@@ -289,8 +291,7 @@ def delete_sentences(writer: Writer, collection_id: int, sentences: Sequence[int
 
 
 def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], times: Iterable[int]) -> int:
-    """Remove those of the given entities and time expressions that no sentence holds any more, nor a memory that
-    began as one.
+    """Remove those of the given entities and time expressions that no sentence holds any more, nor another row.
 
     Returns:
         How many entities went.
@@ -307,11 +308,22 @@ def delete_orphans(writer: Writer, collection_id: int, entities: Iterable[int], 
         f"""
         DELETE FROM time_expression t USING {WANTED_IDS}
         WHERE t.collection_id = wanted.collection_id AND t.id = wanted.id
-          AND (SELECT s.id FROM sentence s
-               WHERE s.collection_id = t.collection_id AND s.time_expression_id = t.id LIMIT 1) IS NULL
-          AND (SELECT memory.sentence_id FROM sentence_memory memory
-               WHERE memory.collection_id = t.collection_id AND memory.time_expression_id = t.id LIMIT 1) IS NULL
+          AND {_build_unused_condition("time_expression", "t")}
         """,
         {"collection": collection_id, "ids": sorted(set(times))},
     )
     return deleted
+
+
+@cache
+def _build_unused_condition(table: str, row: str) -> str:
+    """Return SQL that is true of a row which no row of any table, also of wings, keeps from being removed."""
+    return " AND ".join(
+        f"""
+        (SELECT other.collection_id FROM {other.name} other WHERE other.collection_id = {row}.collection_id
+           AND other.{key.column_keys[1]} = {row}.id LIMIT 1) IS NULL
+        """
+        for other in metadata.sorted_tables
+        for key in other.foreign_key_constraints
+        if key.referred_table.name == table and key.ondelete is None
+    )

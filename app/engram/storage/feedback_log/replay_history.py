@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.filter.state_replay import ReplayStep, SentenceJudgement
-from engram.core.filter.states import TASK, TIME, Event
+from engram.core.filter.states import Event
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightEvidence
 from engram.storage.database import Reader
 from engram.storage.feedback_log import logged_verdicts
 from engram.storage.feedback_log.audit_rows import AUDIT_COLUMNS, audit_of, read_evidence
 from engram.storage.feedback_log.judged_queries import JUDGED_COLUMNS, JudgedVerdict, read_judged
-from engram.storage.half_vectors import unhalve
 from engram.storage.judge_days import CAPPED_AS, DAY
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
@@ -27,73 +26,14 @@ Vector = NDArray[np.float32]
 PAGE = 1_000
 
 
-_EVENT = f"""
+EVENT_COLUMNS = f"""
     event.applied_sequence, event.question_id, {CAPPED_AS} AS judge, {DAY} AS day, event.daily_share,
     event.contested_share, event.partial, event.retrieval_success, judged.sufficiency
 """
-_FIRST_TIME_EXPRESSION = "coalesce(memory.time_expression_id, s.time_expression_id)"
-_EVENT_OF_AUDIT = "event.id = audit.event_id AND event.status = 'applied'"
+"""Of ``feedback_event event`` and its ``judged_query judged``, what ``read_event`` takes."""
+EVENT_OF_AUDIT = "event.id = audit.event_id AND event.status = 'applied'"
 _EVENT_OF_QUESTION = "event.question_id = wanted.id AND event.status = 'applied'"
 _AUDIT_OF_EVENT = "audit.event_id = event.id AND audit.channel = 'recall'"
-
-
-def bases(reader: Reader, collection_id: int, sentences: Sequence[int]) -> dict[tuple[int, str], Vector]:
-    """(sentence, channel) -> what its memory begins as, (d,); a time memory as the expression that it began as."""
-    of_time = "memory.sentence_id = s.id AND memory.channel = 'time'"
-    rows = reader.rows(
-        f"""
-        SELECT s.id, {unhalve("s.embedding")} AS embedding, {unhalve("began.embedding")} AS time_embedding
-        FROM {WANTED_IDS}
-        {join_by_index("sentence s", "s.id = wanted.id")}
-        {join_by_index("sentence_memory memory", of_time, outer=True)}
-        {join_by_index("time_expression began", f"began.id = {_FIRST_TIME_EXPRESSION}", outer=True)}
-        """,
-        {"collection": collection_id, "ids": list(sentences)},
-    )
-    vectors = {(row.id, TASK): row.embedding.to_numpy() for row in rows}
-    return vectors | {
-        (row.id, TIME): row.time_embedding.to_numpy() for row in rows if row.time_embedding is not None
-    }
-
-
-def memory_steps(
-    reader: Reader, collection_id: int, sentences: Sequence[int], after: tuple[int, int, str]
-) -> list[ReplayStep]:
-    """The next steps of these sentences' memories, by sentence, sequence and channel, those after ``after``.
-
-    Steps of channel "recall" move no memory: they say what judges said of the sentence.
-    """
-    rows = reader.rows(
-        f"""
-        SELECT {AUDIT_COLUMNS}, {_EVENT},
-               CASE audit.channel WHEN 'task' THEN judged.embedding
-                                  WHEN 'time' THEN judged.time_embedding END AS direction
-        FROM {WANTED_IDS}
-        {join_by_index("memory_audit audit", "audit.sentence_id = wanted.id")}
-        {join_by_index("feedback_event event", _EVENT_OF_AUDIT)}
-        {join_by_index("judged_query judged", "judged.id = event.query_id")}
-        {join_by_index("sentence s", "s.id = audit.sentence_id")}
-        WHERE (audit.sentence_id, event.applied_sequence, audit.channel) > (%(sentence)s, %(sequence)s, %(channel)s)
-        ORDER BY audit.sentence_id, event.applied_sequence, audit.channel LIMIT %(limit)s
-        """,
-        {
-            "collection": collection_id,
-            "ids": list(sentences),
-            "sentence": after[0],
-            "sequence": after[1],
-            "channel": after[2],
-            "limit": PAGE,
-        },
-    )
-    return [
-        ReplayStep(
-            row.applied_sequence,
-            _event(row),
-            audit_of(row),
-            None if row.direction is None else row.direction.to_numpy(),
-        )
-        for row in rows
-    ]
 
 
 def support_steps(
@@ -109,7 +49,7 @@ def support_steps(
     """
     rows = reader.rows(
         f"""
-        SELECT {AUDIT_COLUMNS}, {_EVENT} FROM {WANTED_IDS}
+        SELECT {AUDIT_COLUMNS}, {EVENT_COLUMNS} FROM {WANTED_IDS}
         {join_by_index("feedback_event event", _EVENT_OF_QUESTION)}
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
         {join_by_index("memory_audit audit", _AUDIT_OF_EVENT)}
@@ -129,7 +69,7 @@ def support_steps(
             "limit": PAGE,
         },
     )
-    return [ReplayStep(row.applied_sequence, _event(row), audit_of(row)) for row in rows]
+    return [ReplayStep(row.applied_sequence, read_event(row), audit_of(row)) for row in rows]
 
 
 def words(
@@ -170,7 +110,8 @@ def words(
     ]
 
 
-def _event(row: Any) -> Event:
+def read_event(row: Any) -> Event:
+    """Read the event of a row of ``EVENT_COLUMNS``."""
     return Event(
         id=row.event_id,
         question_id=row.question_id,
@@ -190,7 +131,7 @@ def find_questions_about(reader: Reader, collection_id: int, sentences: Sequence
         f"""
         SELECT DISTINCT event.question_id FROM {WANTED_IDS}
         {join_by_index("memory_audit audit", "audit.sentence_id = wanted.id AND audit.channel = 'recall'")}
-        {join_by_index("feedback_event event", _EVENT_OF_AUDIT)}
+        {join_by_index("feedback_event event", EVENT_OF_AUDIT)}
         ORDER BY event.question_id
         """,
         {"collection": collection_id, "ids": list(sentences)},
@@ -249,7 +190,7 @@ def terms(reader: Reader, collection_id: int, believed: PriorIdentity, after: in
                audit.information, audit.precision, {JUDGED_COLUMNS}, event.judge,
                {DAY} AS day, event.daily_weight_verdicts, audit.counted, audit.contested
         FROM weight_audit audit
-        {join_by_index("feedback_event event", _EVENT_OF_AUDIT)}
+        {join_by_index("feedback_event event", EVENT_OF_AUDIT)}
         {join_by_index("judged_query judged", "judged.id = event.query_id")}
         WHERE audit.collection_id = %(collection)s AND audit.model = %(model)s AND audit.prior = %(prior)s
           AND event.applied_sequence > %(after)s

@@ -94,7 +94,6 @@ class Focus:
             "collection": self.collection.id,
             "q": self.vector,
             "key": self.vector if self.key_vector is None else self.key_vector,
-            "q_time": self.vector if self.time_vector is None else self.time_vector,
             **self.condition_values,
             **more,
         }

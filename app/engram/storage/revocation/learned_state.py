@@ -10,7 +10,6 @@ TABLES = (
     "feedback_event",
     "judged_query",
     "question",
-    "sentence_memory",
     "question_memory",
     "passage_key",
     "evolved_posting",
@@ -22,8 +21,8 @@ TABLES = (
 
 
 def delete_all(writer: Writer, collection_id: int) -> dict[str, int]:
-    """Remove a collection's episodes, events with their audit, questions with their supports, memories, evolved
-    keys and learned weights.
+    """Remove a collection's episodes, events with their audit, questions with their supports, evolved keys and
+    learned weights.
 
     Returns:
         Table -> rows removed from it directly.

@@ -1,4 +1,4 @@
-"""Tables of questions and learning: memories, supports and weights. Their log is in ``feedback_log_tables``."""
+"""Tables of questions and learning: supports and weights. Their log is in ``feedback_log_tables``."""
 
 from sqlalchemy import (
     ARRAY,
@@ -7,7 +7,6 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Double,
-    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -25,7 +24,6 @@ from engram.storage.tables.table_base import (
     build_id_column,
     build_inherited_collection_column,
     build_parent_key,
-    build_partial_index,
     build_timestamp_column,
     build_vector_column,
     metadata,
@@ -33,7 +31,8 @@ from engram.storage.tables.table_base import (
 )
 
 
-def _build_gain_budget_column() -> Column[object]:
+def build_gain_budget_column() -> Column[object]:
+    """Build the column of a state's gain budget."""
     return require(
         "gain_budgets",
         JSONB,
@@ -41,33 +40,6 @@ def _build_gain_budget_column() -> Column[object]:
         comment="The last day on which the state moved, and the share that each judge left unmoved on it (1: all).",
     )
 
-
-sentence_memory = Table(
-    "sentence_memory",
-    metadata,
-    build_inherited_collection_column(),
-    require("sentence_id", BigInteger),
-    require("channel", Text),
-    build_vector_column("vector"),
-    require("perplexity", Double),
-    require("update_count", Integer),
-    Column("time_expression_id", BigInteger, comment="For a time memory: the expression that it began as."),
-    _build_gain_budget_column(),
-    build_timestamp_column("updated_at"),
-    PrimaryKeyConstraint("collection_id", "sentence_id", "channel"),
-    build_parent_key("sentence", "sentence_id"),
-    # No cascade: the expression stays as long as a memory that began as it.
-    ForeignKeyConstraint(
-        ["collection_id", "time_expression_id"], ["time_expression.collection_id", "time_expression.id"]
-    ),
-    build_partial_index(
-        "sentence_memory_time_idx", "collection_id", "time_expression_id", where="time_expression_id IS NOT NULL"
-    ),
-    CheckConstraint("channel IN ('task', 'time')", name="channel"),
-    CheckConstraint("perplexity BETWEEN 0 AND 1", name="perplexity"),
-    postgresql_with={"fillfactor": "50"},
-    comment="One row for each sentence and channel that a verdict touched (GAM-RAG, Eq. 2).",
-)
 
 question = Table(
     "question",
@@ -121,7 +93,7 @@ question_support = Table(
         default="0",
         comment="Sufficiency of an answer in which all evidence of the question leads.",
     ),
-    _build_gain_budget_column(),
+    build_gain_budget_column(),
     require(
         "judge_statements",
         JSONB,

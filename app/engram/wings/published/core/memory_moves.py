@@ -2,20 +2,34 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from engram.core.filter.gain_budget import Ids
-from engram.core.filter.observations import Directions, Observations, move_memories
-from engram.core.filter.state_rows import MemoryRows
+from engram.core.filter.observations import Observations, Wave, move_states
 from engram.core.filter.states import AUDITED, CHANNELS, AuditRows, Vector
 from engram.core.filter.steps import BatchObservations
+from engram.wings.published.core.memory_filter import MemoryUpdate, normalise_directions, update_memories
+from engram.wings.published.core.memory_states import MemoryRows
 
 NO_PLACE = -1
 ChannelDirections = Mapping[str, Vector]
 """Channel -> vector that an event moves its memories along, (d,); a channel without one is left alone."""
 MemoryRule = Callable[[BatchObservations, Sequence[ChannelDirections], MemoryRows], tuple[MemoryRows, AuditRows]]
 """Rule by which events move memories: ``move_along_questions``, or another one to compare it with."""
+
+
+class Directions(NamedTuple):
+    """Directions along which observations move memories.
+
+    Attributes:
+        vectors: k vectors, (d,) each, none of them zero.
+        rows: place in ``vectors`` of each observation, (n,).
+    """
+
+    vectors: Sequence[Vector]
+    rows: Ids
 
 
 def move_along_questions(
@@ -35,6 +49,49 @@ def move_along_questions(
         ValueError: a value is out of its range.
     """
     return move_memories(memories, *observe_memories(judged.observations, directions, memories))
+
+
+def move_memories(
+    memories: MemoryRows, observations: Observations, directions: Directions
+) -> tuple[MemoryRows, AuditRows]:
+    """Move memories by observations.
+
+    Returns:
+        The moved memories, in the order of ``observations.observed_states``, and a row for each observation.
+
+    Raises:
+        ValueError: a value is out of its range.
+    """
+    if not len(observations):
+        return MemoryRows.from_rows([]), AuditRows.build_empty()
+    states, budgets = observations.states, observations.build_budgets(memories)
+    vectors, perplexities = memories.vectors.copy(), memories.perplexities.copy()
+    along = normalise_directions(np.stack(directions.vectors))
+
+    def update(places: Ids, wave: Wave) -> MemoryUpdate:
+        after = update_memories(
+            vectors[states[places]],
+            wave.perplexities,
+            along[directions.rows[places]],
+            wave.targets,
+            wave.noise,
+            wave.process_noise,
+            most=wave.most,
+        )
+        vectors[states[places]] = after.vectors
+        return after
+
+    audit = move_states(observations, budgets, perplexities, update)
+    rows = observations.observed_states
+    return MemoryRows(
+        sentence_ids=memories.sentence_ids[rows],
+        channels=memories.channels[rows],
+        vectors=vectors[rows],
+        perplexities=perplexities[rows],
+        update_counts=memories.update_counts[rows] + np.bincount(states)[rows],
+        days=budgets.days(rows),
+        remaining_shares=budgets.list_remaining_shares(rows),
+    ), audit
 
 
 def observe_memories(

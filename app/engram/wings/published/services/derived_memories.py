@@ -1,18 +1,18 @@
 """Sentence memories in revocations, verifications, and changes of texts and vectors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from engram.core.filter.state_rows import MemoryRows
-from engram.core.filter.states import CHANNELS, TASK, SentenceMemory
-from engram.services.feedback_log import log_replay
+from engram.core.filter.states import CHANNELS, TASK
 from engram.services.revocation.derived_state import DerivedState, Report
 from engram.services.revocation.verification_findings import Findings, values
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import audit_rows, stored_outcomes
 from engram.storage.revocation.copied_rows import Copy
+from engram.wings.published.core.memory_states import MemoryRows, SentenceMemory
+from engram.wings.published.services import memory_replay
 from engram.wings.published.services.learning_setting import is_taught
-from engram.wings.published.services.memory_replay import CHUNK, replay_memories
+from engram.wings.published.services.memory_replay import CHUNK, rewrite_memories
 from engram.wings.published.storage import copied_memories, memory_log, sentence_memories
 
 EVENTS = 50
@@ -34,7 +34,7 @@ class DerivedMemories(DerivedState):
         report("memories", 0, total)
         for sentences in _read_judged(writer, copy.target):
             copied_memories.begin(writer, copy, sentences)
-            replays = list(log_replay.memories(writer, copy.target, sentences))
+            replays = list(memory_replay.replay(writer, copy.target, sentences))
             audit_rows.rewrite(writer, copy.target, [row for replay in replays for row in replay.corrected])
             sentence_memories.store(writer, copy.target, MemoryRows.from_rows([replay.state for replay in replays]))
             replayed_count += len(sentences)
@@ -43,18 +43,22 @@ class DerivedMemories(DerivedState):
 
     def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> None:
         """Take the events out of the memories that they moved."""
-        replay_memories(writer, collection_id, audit_rows.withdraw(writer, collection_id, events, CHANNELS))
+        rewrite_memories(writer, collection_id, audit_rows.withdraw(writer, collection_id, events, CHANNELS))
 
     def replay_sentences(self, writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
         """Have memories begin as the texts and times that are there now, and replay them."""
         sentence_memories.follow_times(writer, collection_id, sentences)
         sentence_memories.begin(writer, collection_id, sentences, sentences)
-        replay_memories(writer, collection_id, sentences)
+        rewrite_memories(writer, collection_id, sentences)
 
     def follow_encoder(self, writer: Writer, collection_id: int) -> None:
         """Replay all memories from the new vectors."""
         for sentences in _read_judged(writer, collection_id):
-            replay_memories(writer, collection_id, sentences)
+            rewrite_memories(writer, collection_id, sentences)
+
+    def clear(self, writer: Writer, collection_id: int) -> Mapping[str, int]:
+        """Remove all memories."""
+        return {"sentence_memory": sentence_memories.delete_all(writer, collection_id)}
 
     def verify(self, reader: Reader, collection_id: int, findings: Findings) -> None:
         """Compare the audit with what verdicts name, and memories with a replay."""
@@ -67,7 +71,7 @@ class DerivedMemories(DerivedState):
             for memory in stored.values():
                 findings.add("sentence_memory", *values(memory))
             replayed: dict[tuple[int, str], SentenceMemory] = {}
-            for done in log_replay.memories(reader, collection_id, chunk):
+            for done in memory_replay.replay(reader, collection_id, chunk):
                 replayed[done.state.sentence_id, done.state.channel] = done.state
                 findings.report_corrections(done.corrected)
             findings.compare("sentence_memory", stored, replayed, "sentence {}, {}")

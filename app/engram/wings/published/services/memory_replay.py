@@ -1,25 +1,46 @@
 """Sentence memories as the log says they are."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from engram.core.filter.state_rows import MemoryRows
+from engram.core.filter.state_replay import ReplayedState
 from engram.services.feedback_log import log_replay
-from engram.storage.database import Writer
+from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import audit_rows
-from engram.wings.published.storage import memory_log, sentence_memories
+from engram.wings.published.core import memory_replay
+from engram.wings.published.core.memory_replay import MemoryStep
+from engram.wings.published.core.memory_states import MemoryRows, SentenceMemory
+from engram.wings.published.storage import memory_history, memory_log, sentence_memories
 
 CHUNK = 200
 """Sentences whose memories are computed and written together: bounds memory."""
 
 
-def replay_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
+def replay(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[ReplayedState[SentenceMemory]]:
+    """Replay the memories of these sentences that an event touched, by sentence and channel.
+
+    Of sentences that are gone, and of time memories whose expression is, there is nothing to replay.
+    """
+    steps = read_steps(reader, collection_id, sentences)
+    yield from memory_replay.replay_memories(memory_history.load_bases(reader, collection_id, sentences), steps)
+
+
+def read_steps(reader: Reader, collection_id: int, sentences: Sequence[int]) -> Iterator[MemoryStep]:
+    """Read all steps of these sentences' memories, as ``memory_replay.replay_memories`` takes them."""
+    return log_replay.read_all(
+        lambda after: memory_history.load_steps(reader, collection_id, sentences, after),
+        lambda step: (step.recorded.sentence_id, step.sequence, step.recorded.channel),
+        (0, 0, ""),
+    )
+
+
+def rewrite_memories(writer: Writer, collection_id: int, sentences: Sequence[int]) -> None:
     """Make the memories of these sentences, in id order, what the events that count make them.
 
     All channels: what a judge said counts against others in each.
     """
     for at in range(0, len(sentences), CHUNK):
         chunk = sentences[at : at + CHUNK]
-        replayed_memories = list(log_replay.memories(writer, collection_id, chunk))
+        replayed_memories = list(replay(writer, collection_id, chunk))
         audit_rows.rewrite(
             writer, collection_id, [row for replayed in replayed_memories for row in replayed.corrected]
         )
@@ -39,4 +60,4 @@ def teach_events(writer: Writer, collection_id: int, events: Sequence[int]) -> N
     dated = memory_log.find_dated(writer, collection_id, judged)
     memory_log.add_audit(writer, collection_id, events, dated)
     sentence_memories.begin(writer, collection_id, judged, dated)
-    replay_memories(writer, collection_id, judged)
+    rewrite_memories(writer, collection_id, judged)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from engram.core.filter.state_rows import MemoryRows
 from engram.core.filter.states import TASK, TIME, AuditRows
 from engram.core.filter.steps import BatchObservations
 from engram.services.effects.question_memory_effect import observe_moves
@@ -12,6 +11,7 @@ from engram.storage.database import Writer
 from engram.storage.feedback_log import audit_rows
 from engram.storage.feedback_log.feedback_events import PendingEvent
 from engram.wings.published.core.memory_moves import ChannelDirections, MemoryRule
+from engram.wings.published.core.memory_states import MemoryRows
 from engram.wings.published.services.learning_setting import is_taught
 from engram.wings.published.storage import evolved_keys, sentence_memories
 

@@ -18,7 +18,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from engram.storage.tables.learning_tables import sentence_memory
 from engram.storage.tables.passage_key_tables import evolved_key_version, evolved_posting, passage_key
 from engram.storage.tables.table_base import (
     SENT_TEXT,
@@ -32,6 +31,7 @@ from engram.storage.tables.table_base import (
     metadata,
     require,
 )
+from engram.wings.published.storage.memory_tables import sentence_memory
 
 expansion_unit = Table(
     "expansion_unit",
@@ -149,9 +149,9 @@ TABLES = (
     key_credit,
     expansion_memory,
     key_evolution,
+    sentence_memory,
     passage_key,
     evolved_posting,
     evolved_key_version,
-    sentence_memory,
 )
-"""What the wing writes; the last four are the core's, which reads them for each query."""
+"""What the wing writes; the last three are the core's, which reads them for each query."""

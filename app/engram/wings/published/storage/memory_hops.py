@@ -100,7 +100,8 @@ def _select_memories(focus: Focus) -> str:
 
 def _read(reader: Reader, focus: Focus, candidates: str, parameters: Mapping[str, Any]) -> ReachedSentences:
     columns = [f"{channel}_{of}" for channel in _channels(focus) for of in ("perplexity", "similarity")]
-    row = reader.row(graph_hops.build_reach_query(focus, candidates, more=columns), parameters)
+    statement = graph_hops.build_reach_query(focus, candidates, more=columns)
+    row = reader.row(statement, {**parameters, "q_time": focus.time_vector})
     order = np.argsort(decode_column(row.id, np.int64))
     values = {name: decode_column(getattr(row, name), np.float64)[order] for name in columns}
     memories = {

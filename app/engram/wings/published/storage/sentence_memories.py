@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from engram.core.filter.caps import UNTOUCHED, GainBudget
-from engram.core.filter.state_rows import MemoryRows
-from engram.core.filter.states import SentenceMemory
 from engram.storage.column_parameters import Numbers, Vectors, decode_column, decode_vectors, integers
 from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log.audit_rows import CHANNEL_NAME
 from engram.storage.half_vectors import unhalve
 from engram.storage.learning.question_supports import gain_budgets_as_json, list_gain_budgets
 from engram.storage.row_lookups import WANTED_IDS, alias_rows, id_rows, join_by_index
+from engram.wings.published.core.memory_states import MemoryRows, SentenceMemory
 
 # What the task channel of the sentences ``ids`` and the time channel of the sentences ``timed`` begin as.
 _BASE = f"""(
@@ -172,6 +171,13 @@ def delete_all_but(
             "kept": [sentence for sentence, _ in remaining],
             "channels": [channel for _, channel in remaining],
         },
+    )
+
+
+def delete_all(writer: Writer, collection_id: int) -> int:
+    """Delete all memories of a collection, and count them."""
+    return writer.execute(
+        "DELETE FROM sentence_memory WHERE collection_id = %(collection)s", {"collection": collection_id}
     )
 
 

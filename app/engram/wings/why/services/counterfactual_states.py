@@ -31,10 +31,12 @@ from engram.services.question.walk import (
 )
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader
-from engram.storage.feedback_log import replay_history
 from engram.storage.learning import learned_weights
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval.query_focus import Focus
+from engram.wings.published.core.memory_replay import replay_memories
+from engram.wings.published.services import memory_replay
+from engram.wings.published.storage import memory_history
 from engram.wings.why.core import influence
 from engram.wings.why.services.counterfactual_scores import PastJudgements
 from engram.wings.why.storage import influence_rows as log
@@ -80,9 +82,9 @@ class Memories:
             for event in row.events:
                 initial_states = {state: nothing[state] for state in nothing if state[0] == row.sentence_id}
                 self._states.setdefault(event, {}).update(initial_states)
-        bases = replay_history.bases(reader, target, loaded) if loaded else {}
-        steps = log_replay.memory_steps(reader, target, loaded) if loaded else iter(())
-        for replayed in core.replay_memories(bases, steps, frozenset(events)):
+        bases = memory_history.load_bases(reader, target, loaded) if loaded else {}
+        steps = memory_replay.read_steps(reader, target, loaded) if loaded else iter(())
+        for replayed in replay_memories(bases, steps, frozenset(events)):
             memory = replayed.state
             direction = directions[memory.channel]
             if direction is not None:

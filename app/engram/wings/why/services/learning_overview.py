@@ -6,14 +6,17 @@ from datetime import datetime
 from itertools import accumulate, islice
 
 from engram.core.filter import state_replay as core
-from engram.core.filter.state_replay import ReplayStep
+from engram.core.filter.state_replay import Step
 from engram.core.filter.states import RECALL
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.storage.corpus import collections
 from engram.storage.corpus.collections import VERDICT
 from engram.storage.database import Database, Reader
-from engram.storage.feedback_log import audit_rows, feedback_events, replay_history
+from engram.storage.feedback_log import audit_rows, feedback_events
+from engram.wings.published.core.memory_replay import replay_memories
+from engram.wings.published.services import memory_replay
+from engram.wings.published.storage import memory_history
 from engram.wings.why.storage import learning_history
 from engram.wings.why.storage.learning_history import MovedState, Span
 
@@ -154,10 +157,10 @@ def _compute_states_without(
     """The states that the event moved, as they are and without it; and whether some were too much to read."""
     names = learning_history.find_names(reader, collection_id, sentences)
     alive = sorted(names)
-    moves, more = _read(log_replay.memory_steps(reader, collection_id, alive) if alive else ())
+    moves, more = _read(memory_replay.read_steps(reader, collection_id, alive) if alive else ())
     own = [step for step in moves if step.event.id == event_id]
     directions = {step.recorded.channel: step.direction for step in own}
-    bases = replay_history.bases(reader, collection_id, alive) if alive else {}
+    bases = memory_history.load_bases(reader, collection_id, alive) if alive else {}
     begun = {
         (sentence, channel): (1.0, float(bases[sentence, channel] @ direction))
         for sentence in alive
@@ -165,7 +168,7 @@ def _compute_states_without(
         if direction is not None and (sentence, channel) in bases
     }
     states_without: dict[tuple[int, str], dict[int | None, tuple[float, float]]] = {}
-    for done in core.replay_memories(bases, moves, {event_id}):
+    for done in replay_memories(bases, moves, {event_id}):
         memory, direction = done.state, directions.get(done.state.channel)
         if direction is not None:
             ways = states_without.setdefault((memory.sentence_id, memory.channel), {})
@@ -192,7 +195,7 @@ def _compute_states_without(
     return states, more or further
 
 
-def _read(steps: Iterable[ReplayStep]) -> tuple[list[ReplayStep], bool]:
+def _read(steps: Iterable[Step]) -> tuple[list[Step], bool]:
     """Read as many steps as fit, without those of a last sentence that may have more."""
     read = list(islice(steps, STEPS + 1))
     if len(read) <= STEPS:
