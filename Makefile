@@ -23,7 +23,7 @@ PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
 # The pages as a site: docs/, the README and evaluation/measurements. A page or a heading that a link leads to and that is not there is an error.
 SITE := $(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going --conf-dir docs . build/site
 
-.PHONY: run test test-core test-wings check format docs site lock release install develop clean console console-test
+.PHONY: run test test-core test-wings test-citus check format docs site lock release install develop clean console console-test
 
 run: install
 	@exec $(BIN)/engram up --sample
@@ -37,6 +37,10 @@ test-core: develop
 
 test-wings: develop
 	@exec $(BIN)/pytest $(PYTEST_ARGS) --of wings
+
+# What is kept apart, learned and erased, on a cluster: ENGRAM_EVALUATION_CITUS is what deploy/citus/build.sh prints.
+test-citus: develop
+	@exec $(BIN)/pytest -n 0 --timeout 0 $(PYTEST_ARGS) tests/storage tests/readers tests/services/verdict tests/services/revocation
 
 check: develop
 	@$(BIN)/python deploy/large_files.py

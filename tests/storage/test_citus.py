@@ -5,6 +5,8 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
+from engram.context import tenancy
+from engram.context.tenancy import ReaderNames
 from engram.storage import citus_distribution
 from engram.wings.history.parts import history_of
 from engram.wings.upkeep.storage import schema_drift
@@ -12,6 +14,8 @@ from tests.conftest import CURIE, Ingest
 from tests.support import past, undo
 from tests.support.citus import CITUS
 from tests.support.strict_client import TestClient
+
+READERS = ("group:a", "group:b")
 
 pytestmark = pytest.mark.skipif(CITUS is None, reason="ENGRAM_EVALUATION_CITUS is not set")
 
@@ -62,6 +66,40 @@ def test_distributed_schema_is_complete_and_missing_parts_are_reported(applicati
     finally:
         with application.database.write_long() as writer:
             writer.execute(f"ALTER TABLE sentence ADD CONSTRAINT {key} {told}")
+
+
+def test_a_shard_that_moved_shows_a_caller_nothing_until_it_is_opened(
+    application: Application, ingest: Ingest
+) -> None:
+    name = f"test-{uuid4().hex}"
+    shown, hidden = ({**passage, "readers": [reader]} for passage, reader in zip(CURIE, READERS, strict=False))
+    assert ingest(shown, hidden, into=name)["status"] == "succeeded"
+    target = application.auth.access.scope(name).collection.id
+
+    def list_seen() -> list[str]:
+        who = tenancy.restrict_to("local", ReaderNames((shown["readers"][0],)))
+        with who, application.database.read() as reader:
+            rows = reader.rows("SELECT external_id FROM passage WHERE collection_id = %(id)s", {"id": target})
+        return [row.external_id for row in rows]
+
+    assert list_seen() == [shown["id"]]
+    with application.database.administer() as administrator:
+        administrator.row(
+            """
+            SELECT citus_move_shard_placement(shard.shardid, shard.nodename, shard.nodeport, n.nodename, n.nodeport,
+                'block_writes')
+            FROM citus_shards shard JOIN pg_dist_node n ON n.shouldhaveshards AND n.nodeport <> shard.nodeport
+            WHERE shard.shardid = get_shard_id_for_distribution_column('passage', %(id)s)
+            """,
+            {"id": target},
+        )
+    assert list_seen() == []
+    (missing,) = schema_drift.list_missing(application.database)
+    assert missing.startswith("open row security on ")
+    with application.database.write_long() as writer:
+        citus_distribution.open_policies(writer)
+    assert list_seen() == [shown["id"]]
+    assert schema_drift.list_missing(application.database) == []
 
 
 def test_a_past_moment_is_brought_back(application: Application, curie: str) -> None:

@@ -149,6 +149,23 @@ def open_policies(writer: Writer) -> None:
         )
 
 
+def count_closed_shards(reader: Reader) -> int:
+    """Count the shards that show nothing to connections that row security binds, see ``open_policies``."""
+    counts = reader.rows(
+        "SELECT result FROM run_command_on_all_nodes(%(command)s)",
+        {
+            "command": """
+                SELECT count(DISTINCT s.shardid) FROM pg_dist_shard s JOIN pg_dist_placement p ON p.shardid = s.shardid
+                JOIN pg_policy closed ON closed.polrelid = shard_name(s.logicalrelid, s.shardid)::regclass
+                JOIN pg_policy told ON told.polrelid = s.logicalrelid AND told.polname = closed.polname
+                WHERE p.groupid = (SELECT groupid FROM pg_dist_local_group)
+                  AND pg_get_expr(closed.polqual, closed.polrelid) = pg_get_expr(told.polqual, told.polrelid)
+            """
+        },
+    )
+    return sum(int(row.result) for row in counts)
+
+
 @dataclass(frozen=True, slots=True)
 class _ForeignKey:
     table: str

@@ -447,9 +447,12 @@ def _set_on_nodes(connection: SqlConnection) -> None:
     Citus hands on what is set by ``SET LOCAL``, one statement at a time, and nothing else; the role is that of the
     connections that it opens.
     """
+    settings = connection.info.get(NODES_SERVE)
+    if not settings:
+        return
     driver: Any = connection.connection.driver_connection
     with raise_as_sqlalchemy(connection, driver, None), ClientCursor(driver) as cursor:
-        for name, value in (connection.info.get(NODES_SERVE) or {}).items():
+        for name, value in settings.items():
             cursor.execute(SQL("SET LOCAL {} = {}").format(Identifier(*name.split(".")), value))
 
 

@@ -75,7 +75,7 @@ def _insert_sentences(writer: Writer, collection_id: int, sentences: Sequence[Se
         WITH drawn AS (
             SELECT nextval(pg_get_serial_sequence('sentence', 'id')) AS new_id, row.* FROM unnest(
                 %(ids)s::bigint[], %(passages)s::bigint[], %(positions)s::int[], %(texts)s::text[],
-                %(times)s::text[], %(embeddings)s::vector[]
+                %(times)s::text[], %(embeddings)s::vector[]::halfvec[]
             ) WITH ORDINALITY AS row(known_id, passage_id, position, text, time, embedding, n)
         ), numbered AS (
             SELECT coalesce(known_id, new_id) AS id, drawn.* FROM drawn
@@ -201,7 +201,7 @@ def _insert_times(writer: Writer, collection_id: int, times: Sequence[TimeRow]) 
         """
         INSERT INTO time_expression (collection_id, text, starts_on, ends_on, embedding)
         SELECT %(collection)s, row.* FROM unnest(
-            %(texts)s::text[], %(starts)s::date[], %(ends)s::date[], %(embeddings)s::vector[]
+            %(texts)s::text[], %(starts)s::date[], %(ends)s::date[], %(embeddings)s::vector[]::halfvec[]
         ) AS row
         ON CONFLICT DO NOTHING
         """,

@@ -96,6 +96,16 @@ def keep(writer: Writer, collection_id: int, measured: CorpusKindMeasures, prior
         writer, collection_id
     ):
         return False
+    # By itself: Citus asks no distributed table in a statement that changes one that is on all nodes.
+    if writer.scalar(
+        """
+        SELECT EXISTS (
+            SELECT FROM learned_weights WHERE collection_id = %(id)s AND prior = ANY(%(priors)s::text[])
+        )
+        """,
+        {"id": collection_id, "priors": list(priors)},
+    ):
+        return False
     changed = writer.execute(
         """
         UPDATE collection SET title_share = coalesce(%(titles)s::real, title_share),
@@ -105,16 +115,12 @@ def keep(writer: Writer, collection_id: int, measured: CorpusKindMeasures, prior
           AND (title_share, question_share, question_count) IS DISTINCT FROM
               (coalesce(%(titles)s::real, title_share), coalesce(%(questions)s::real, question_share),
                coalesce(%(count)s::integer, question_count))
-          AND NOT EXISTS (
-            SELECT FROM learned_weights b WHERE b.collection_id = %(id)s AND b.prior = ANY(%(priors)s)
-          )
         """,
         {
             "id": collection_id,
             "titles": measured.title_share,
             "questions": measured.question_share,
             "count": measured.question_count,
-            "priors": list(priors),
         },
     )
     return changed > 0

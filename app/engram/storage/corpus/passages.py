@@ -248,7 +248,7 @@ def upsert(writer: Writer, collection_id: int, passages: Sequence[PassageRow]) -
             SELECT nextval(pg_get_serial_sequence('passage', 'id')) AS new_id, now() AS moment, row.* FROM unnest(
                 %(ids)s::bigint[], %(text_since)s::timestamptz[], %(external_ids)s::text[], %(titles)s::text[],
                 %(texts)s::text[], %(languages)s::text[], %(metadata)s::jsonb[], %(hashes)s::bytea[],
-                %(embeddings)s::vector[], %(documents)s::bigint[]
+                %(embeddings)s::vector[]::halfvec[], %(documents)s::bigint[]
             ) AS row(known_id, text_since, external_id, title, text, language, metadata, content_hash, embedding,
                      document_id)
         )

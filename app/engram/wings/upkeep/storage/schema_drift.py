@@ -29,6 +29,8 @@ def list_missing(database: Database) -> list[str]:
         missing = [*_list_missing_names(reader, expected)]
         missing += [f"row security of {table}" for table in row_security.list_unprotected(reader)]
         missing += [f"the policy of readers on {table}" for table in row_security.list_unbound(reader)]
+        if is_distributed and (closed := citus_distribution.count_closed_shards(reader)):
+            missing.append(f"open row security on {closed} shards, see engram distribute")
     with database.open_for_inspection() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), expected)
     for change in differences:
