@@ -64,8 +64,7 @@ class Document:
         source: the file's name; passages cite it and their ids begin with it.
         title: the document's own title, else its file's name.
         blocks: at least one.
-        format: ``text``, ``markdown``, ``html``, ``pdf``, ``docx``, ``pptx``, ``xlsx``, ``email``, ``json``,
-            ``epub``, ``notebook`` or ``captions``.
+        format: as the metadata of its passages name it, such as ``text`` or ``pdf``.
         notes: what the reader of the import should know, a line each.
         metadata: what holds for the whole document, as the sender of a message.
         attachments: files in it, which are converted by themselves.

@@ -13,6 +13,7 @@ from engram.wings.importing.conversion.inline_text import superscript
 from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.office import parse_xml
 from engram.wings.importing.conversion.outline import Outline, flatten_text
+from engram.wings.importing.conversion.pages import TICKED, UNTICKED
 from engram.wings.importing.conversion.shape_order import sort_by_place
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
@@ -21,6 +22,7 @@ OFFICE, TEXT, TABLE, DRAW, STYLE, PRESENTATION = (
     f"{{{_NAMESPACE.format(name)}}}" for name in ("office", "text", "table", "drawing", "style", "presentation")
 )
 _FORMAT, _SVG = (f"{{{_NAMESPACE.format(f'{name}-compatible')}}}" for name in ("xsl-fo", "svg"))
+_FIELD = "{urn:openoffice:names:experimental:ooo-ms-interop:xmlns:field:1.0}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _MANIFEST = "META-INF/manifest.xml"
 _PICTURE = re.compile(r"(?:Pictures|media)/.+")
@@ -102,9 +104,9 @@ def open_file(source: str, data: bytes, limits: ConversionLimits) -> OpenFile:
         content = parse_xml(archive.read("content.xml"))
         (body,) = content.find(f"{OFFICE}body")
         file = OpenFile(body)
-        for part in ("styles.xml", "content.xml"):
-            root = content if part == "content.xml" else parse_xml(archive.read(part)) if part in names else ()
-            for style in root.iter(f"{STYLE}style") if part in names else ():
+        roots = [parse_xml(archive.read("styles.xml")), content] if "styles.xml" in names else [content]
+        for root in roots:
+            for style in root.iter(f"{STYLE}style"):
                 name = str(style.get(f"{STYLE}name"))
                 file.parents[name] = str(style.get(f"{STYLE}parent-style-name") or "")
                 file.properties[name] = {key: value for part in style for key, value in part.attrib.items()}
@@ -257,6 +259,9 @@ class _OpenConverter:
             pass
         elif node.tag == f"{TEXT}span" and self._is_raised(style):
             before.append(superscript("".join(self._pieces(node, [])), "".join(before)))
+        elif node.tag == f"{_FIELD}fieldmark" and str(node.get(f"{_FIELD}type")).endswith("FORMCHECKBOX"):
+            ticked = any(one.get(f"{_FIELD}value") == "true" for one in node)
+            before.append(TICKED if ticked else UNTICKED)
         elif node.tag == f"{TEXT}drop-down":
             before.append((node.xpath("text()") or [""])[-1])
         else:

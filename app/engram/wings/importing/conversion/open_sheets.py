@@ -85,7 +85,7 @@ def _read_cell(file: OpenFile, cell: Any) -> Cell | None:
         value = cell.get(f"{OFFICE}boolean-value") == "true"
         text = str(value).upper()
     elif kind in ("float", "percentage", "currency"):
-        value = float(cell.get(f"{OFFICE}value") or "nan")
+        value = text == "TRUE" if text in ("TRUE", "FALSE") else float(cell.get(f"{OFFICE}value") or "nan")
     style = cell.get(f"{TABLE}style-name")
     return Cell(text, strong=is_bold(file, style), value=find_value(value, text)) if text else None
 

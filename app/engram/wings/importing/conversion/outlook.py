@@ -1,6 +1,7 @@
 """Reader of messages that Outlook saved, which become messages of the internet first."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from email.message import EmailMessage
 from email.utils import format_datetime, formataddr
 from typing import Any
@@ -13,7 +14,8 @@ from engram.wings.importing.conversion.inline_text import WINDOWS
 from engram.wings.importing.conversion.outline import flatten_text, library
 
 _EMBEDDED = "__substg1.0_3701000D"
-_EMBEDDED_HEADER_BYTES = 24
+_HEADER_BYTES, _PROPERTY_BYTES = 32, 16
+_RICH_TEXT = 0x1009
 _HTML, _ATTACH_SHORT_NAME, _ATTACH_TITLE = 0x1013, 0x3704, 0x3001
 _SENDER_NAME, _SENDER_SMTP, _SENDER_ADDRESS = 0x0C1A, 0x5D01, 0x0C1F
 _RECIPIENT_TYPE, _INTERNET_ID, _REPLY_TO_ID = 0x0C15, 0x1035, 0x1042
@@ -29,7 +31,13 @@ def msg(source: str, data: bytes, limits: ConversionLimits) -> Document:
     if not data.startswith(OLE):
         raise UnreadableError(f"{source} is not what its name says: Outlook did not save it.")
     message = library("oxmsg").Message.load(data)
-    return mail.read_message(source, _build(source, message, 0))
+    read = mail.read_message(source, _build(source, message, 0))
+    has_text = message.body or message.html_body or not message.properties.binary_prop_value(_RICH_TEXT)
+    return (
+        read
+        if has_text
+        else replace(read, notes=(*read.notes, f"{source}: not read: its text, which is RTF alone"))
+    )
 
 
 def read_body(data: bytes) -> str:
@@ -109,10 +117,11 @@ def _attach(source: str, attachment: Any, built: EmailMessage, depth: int) -> No
 
 
 def _open_embedded(storage: Any) -> Any:
-    """Open a message in a message, whose header is shorter."""
+    """Open a message in a message, whose header is 8 bytes shorter, though not all programs write it so."""
+    header_bytes = _HEADER_BYTES - len(storage.properties_stream_bytes) % _PROPERTY_BYTES
     oxmsg, properties = library("oxmsg.message"), library("oxmsg.properties")
 
-    class Embedded(oxmsg.Message):  # type: ignore[misc]
-        _properties = properties.Properties(storage, properties_header_offset=_EMBEDDED_HEADER_BYTES)
+    class Embedded(oxmsg.Message):  # type: ignore[misc, name-defined]
+        _properties = properties.Properties(storage, properties_header_offset=header_bytes)
 
     return Embedded(storage)

@@ -70,21 +70,18 @@ _OPEN_CELL = "//*[local-name()='table-cell'][@*[local-name()='value-type']='stri
 _OPEN_HIDDEN = re.compile(
     rb'display="(?:none|false)"|visibility="(?:hidden|collapse|filter)"|:hidden-(?:text|paragraph)'
 )
+_PROSE_LINE = re.compile(r"^(?:\*+ )?[^\W\d_].*$", re.MULTILINE)
 _MARKS = {
-    ".rst": re.compile(
-        r"^\s*\.\. .*$|^\s*:[\w -]+:.*$|:[\w:.+-]+:(?=`)|<[^<>`]*>(?=`)|\|[^|\s]+\|_*", re.MULTILINE
-    ),
-    ".org": re.compile(
-        r"^\s*(?:#|:[\w-]+:).*$|\[\[[^\[\]]*\](?=\[)|<\d{4}-[^>]*>|:[\w:@]+:\s*$|\[#\w\]", re.MULTILINE
-    ),
+    ".rst": re.compile(r"^[\w -]+::.*$|:[\w:.+-]+:(?=`)|<[^<>`]*>(?=`)|\|[^|\s]+\|_*|\[#?[\w-]+\]_", re.MULTILINE),
+    ".org": re.compile(r"\[\[[^\[\]]*\](?=\[)|<\d{4}-[^>]*>|:[\w:@]+:\s*$|\[#\w\]", re.MULTILINE),
 }
-"""Marks of formats that are text themselves; what is left is the text."""
+"""Marks in prose of formats that are text themselves."""
 _RTF_PART = re.compile(r"\\'[0-9A-Fa-f]{2}|\\u-?\d+ ?\??|\\[a-zA-Z]+-?\d* ?|\\.|[{}]|[^\\{}\r\n]+", re.DOTALL)
 _RTF_NO_TEXT = {
     f"\\{name}"
-    for name in "fonttbl colortbl stylesheet info pict header headerl headerr headerf footer footerl "
-    "footerr footerf object pntext listtext sp shprslt themedata datastore listtable listoverridetable generator fldinst xe tc annotation "
-    "revtbl rsidtbl nonshppict filetbl".split()
+    for name in """fonttbl colortbl stylesheet info pict header headerl headerr headerf footer footerl footerr footerf
+    object pntext listtext sp shprslt themedata datastore listtable listoverridetable generator fldinst xe tc
+    annotation revtbl rsidtbl nonshppict filetbl""".split()
 }
 _RTF_GAPS = {f"\\{name}" for name in ("par", "cell", "row", "tab", "line", "page", "sect", "nestcell", "nestrow")}
 _RTF_PAGES = {str(page) for page in (437, 850, 852, 866, 874, 932, 936, 949, 950, *range(1250, 1259))}
@@ -131,7 +128,8 @@ def read_plainly(  # noqa: PLR0911 - a case each
     if kind == ".rtf":
         return PlainText("".join(_read_rich_text(data)), None)
     if kind in _MARKS:
-        return PlainText(_MARKS[kind].sub(" ", decode_text(source, data).text), None)
+        prose = "\n".join(_PROSE_LINE.findall(decode_text(source, data).text))
+        return PlainText(_MARKS[kind].sub(" ", prose), None)
     if kind == ".msg":
         return PlainText(read_body(data), None)
     if kind in (".yaml", ".yml"):

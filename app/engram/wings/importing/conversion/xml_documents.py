@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from engram.wings.importing.conversion import pages, structured
-from engram.wings.importing.conversion.documents import Conversion, Document, UnreadableError
+from engram.wings.importing.conversion.documents import Conversion, Document
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.office import parse_xml
 from engram.wings.importing.conversion.outline import Outline, flatten_text
-from engram.wings.importing.conversion.structured import DEPTH
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
 _TITLES = ("title", "head", "heading", "subject", "caption")
+_PARAGRAPHS = {"p", "para", "simpara"}
 _ROWS, _CELLS = ("tr", "row"), ("td", "th", "entry", "cell")
 _LINES = ("programlisting", "screen", "literallayout", "code-block", "preformat", "lb")
 _XHTML = "{http://www.w3.org/1999/xhtml}html"
@@ -20,20 +20,19 @@ _XHTML = "{http://www.w3.org/1999/xhtml}html"
 def xml(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Document:
     """XML without entities of its own.
 
-    Where text stands beside elements (DocBook, JATS, TEI), it is a text: an element with text is a paragraph, and a
-    first ``title`` or ``head`` is the heading of what it stands in. Otherwise it is data: names of elements and
-    attributes are keys, elements of one name are a list; see ``structured.parse_json``.
+    Where text stands beside elements or in a ``p`` or ``para`` (DocBook, JATS, TEI), it is a text: an element with
+    text is a paragraph, and a first ``title`` or ``head`` is the heading of what it stands in. Otherwise it is data:
+    names of elements and attributes are keys, and elements of one name a list; see ``structured.parse_json``.
 
     Raises:
-        UnreadableError: it is no XML, is nested too deeply, or has no text.
+        UnreadableError: it has no text.
     """
     root = parse_xml(data)
     if root.tag == _XHTML:
         return pages.html(source, data, limits)
-    if any(_depth_is(node, 6 * DEPTH) for node in root.iter() if len(node) == 0):
-        raise UnreadableError(f"{source} nests more than {6 * DEPTH} elements in each other.")
-    if any(_is_mixed(node) for node in root.iter()):
-        outline = Outline()
+    names = {_name(node).lower() for node in root.iter() if isinstance(node.tag, str)}
+    if names & _PARAGRAPHS or any(_is_mixed(node) for node in root.iter()):
+        outline = Outline(_find_title(root))
         _add(source, root, outline, 0)
         return outline.document(source, "xml")
     value = _find_value(root)
@@ -44,8 +43,21 @@ def xml(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Docu
     return structured.convert_value(source, value, "xml", limits, ())
 
 
-def _depth_is(node: Any, most: int) -> bool:
-    return sum(1 for _ in node.iterancestors()) > most
+def _find_title(root: Any) -> str | None:
+    """The title that stands before the first paragraph."""
+    for node in root.iter():
+        name = _name(node).lower()
+        if name in _PARAGRAPHS:
+            return None
+        above = node.getparent()
+        is_section = above is not None and above is not root and _has_paragraphs(above)
+        if name in ("title", "article-title") and not is_section:
+            return "".join(_list_texts(node)) or None
+    return None
+
+
+def _has_paragraphs(node: Any) -> bool:
+    return any(_name(inner).lower() in _PARAGRAPHS for inner in node.iter())
 
 
 def _children(node: Any) -> list[Any]:

@@ -9,6 +9,7 @@ from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.outline import library
 
+_TAGS = [f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map")]
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 
 
@@ -20,7 +21,7 @@ def parse_yaml(source: str, data: bytes, limits: ConversionLimits) -> Conversion
     decoded = decode_text(source, data)
     values = [value for value in library("yaml").load_all(decoded.text, Loader=_loader()) if value is not None]
     value = values[0] if len(values) == 1 else values
-    return structured.convert_value(source, _with_text_keys(value), "yaml", limits, decoded.notes)
+    return structured.convert_value(source, value, "yaml", limits, decoded.notes)
 
 
 @cache
@@ -28,11 +29,17 @@ def _loader() -> Any:
     """A loader of plain values; dates are texts as they are written."""
     yaml = library("yaml")
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+    class Loader(yaml.SafeLoader):  # type: ignore[misc, name-defined]
         yaml_implicit_resolvers = {  # noqa: RUF012 - as the class above has it
             first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
             for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
         }
+        yaml_constructors = {  # noqa: RUF012 - the same
+            tag: make for tag, make in yaml.SafeLoader.yaml_constructors.items() if tag in _TAGS
+        }
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
+            return {str(key): value for key, value in super().construct_mapping(node, deep).items()}
 
     def construct(loader: Any, suffix: str, node: Any) -> Any:
         if isinstance(node, yaml.MappingNode):
@@ -43,12 +50,3 @@ def _loader() -> Any:
 
     Loader.add_multi_constructor("", construct)
     return Loader
-
-
-def _with_text_keys(value: Any) -> Any:
-    """The value with keys as JSON has them, and without bytes and sets."""
-    if isinstance(value, dict):
-        return {str(key): _with_text_keys(inner) for key, inner in value.items()}
-    if isinstance(value, list | set):
-        return [_with_text_keys(inner) for inner in value]
-    return value if value is None or isinstance(value, str | int | float) else str(value)

@@ -1,0 +1,200 @@
+"""Files of formats beside those of Office and the web, as other programs write them, read as their twins."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from engram.wings.importing.conversion import old_office
+from engram.wings.importing.conversion.converter import Converter
+from engram.wings.importing.conversion.documents import NotInstalledError, UnreadableError
+from engram.wings.importing.conversion.formats import convert
+from engram.wings.importing.conversion.import_limits import ConversionLimits
+from tests.wings.importing.test_hostile import OLE, build_zip
+
+FILES = Path(__file__).with_name("files")
+LIMITS = ConversionLimits()
+
+
+def read(name: str) -> list[tuple[object, object, str]]:
+    """Heading, page and text of each passage; none of these files differs from its plain text."""
+    made = convert(name, (FILES / name).read_bytes())
+    assert made.differences == ()
+    return [(one.metadata.get("heading"), one.metadata.get("page"), one.text) for one in made.passages]
+
+
+# LibreOffice wrote the files of OpenDocument and RTF, pandoc the others.
+@pytest.mark.parametrize("name", ["handbook.odt", "handbook.rtf", "handbook.org", "handbook.rst"])
+def test_a_text_is_read_as_the_same_text_of_word(name: str) -> None:
+    assert read(name) == read("handbook.docx")
+
+
+def test_a_text_with_markup_in_xml_is_read_below_its_headings() -> None:
+    assert read("handbook.xml")[1:] == read("handbook.docx")  # the first passage is its header
+
+
+def test_slides_of_an_open_presentation_have_headings_pages_tables_and_notes() -> None:
+    assert read("deck.odp") == read("deck.pptx")
+
+
+def test_rows_of_an_open_spreadsheet_keep_their_types() -> None:
+    rows, others = (convert(name, (FILES / name).read_bytes()).passages for name in ("offices.ods", "offices.xlsx"))
+    assert [row.text for row in rows] == [row.text for row in others]
+    assert [row.metadata["staff"] for row in rows] == [31, 12]
+
+
+def test_a_message_of_outlook_has_headers_files_and_messages() -> None:
+    text, ferry, desks = convert("keys.msg", (FILES / "keys.msg").read_bytes()).passages
+    assert text.title == "Keys of the new office"
+    assert (text.metadata["from"], text.metadata["to"]) == (
+        "Ana Lima <ana@example.org>",
+        ["Bo Berg <bo@example.org>"],
+    )
+    assert text.metadata["date"] == "2026-03-15T10:30:00+00:00"
+    assert "The keys lie with Zoë until 17:00." in text.text
+    assert (ferry.metadata["heading"], ferry.metadata["from"]) == (
+        ["Ferry times"],
+        "Harbour office <harbour@example.org>",
+    )
+    assert (desks.metadata["attachment"], desks.text) == ("desks.csv", "room: North | desks: 12")
+
+
+# ruff: noqa: E501 - files as they are
+OPEN_TEXT = """<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+ xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+ xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0"
+ xmlns:fo="urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0"
+ xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"><office:automatic-styles>
+ <style:style style:name="up"><style:text-properties style:text-position="super 58%"/></style:style>
+ <style:style style:name="no"><style:text-properties text:display="none"/></style:style>
+ <style:style style:name="T1" style:parent-style-name="Title"/></office:automatic-styles><office:body><office:{0}>{1}</office:{0}>
+ </office:body></office:document-content>"""
+SHEET = """<table:table table:name="S"><table:table-column/><table:table-column table:visibility="collapse"/>
+<table:table-row><table:table-cell office:value-type="string"><text:p>Item</text:p></table:table-cell>
+<table:table-cell office:value-type="string"><text:p>Secret</text:p></table:table-cell>
+<table:table-cell office:value-type="string"><text:p>Price</text:p></table:table-cell></table:table-row>
+<table:table-row table:number-rows-repeated="2"><table:table-cell office:value-type="string"><text:p>Hub</text:p></table:table-cell>
+<table:table-cell office:value-type="string"><text:p>x</text:p></table:table-cell>
+<table:table-cell office:value-type="currency" office:value="7.5"><text:p>7.50 €</text:p></table:table-cell></table:table-row>
+<table:table-row table:number-rows-repeated="1048570"><table:table-cell table:number-columns-repeated="16384"/></table:table-row>
+</table:table>"""
+
+
+def open_document(kind: str, body: str) -> bytes:
+    return build_zip(("content.xml", OPEN_TEXT.format(kind, body).encode()))
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "texts"),
+    [
+        (
+            "a.odt",
+            open_document(
+                "text",
+                '<text:p text:style-name="T1">Rivers</text:p><text:p>10<text:span text:style-name="up">6</text:span>'
+                "<text:s/>km<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>By Ana.</text:p>"
+                '</text:note-body></text:note></text:p><text:p>Seen.<text:span text:style-name="no"> Not.</text:span></text:p>'
+                "<text:p>Before<draw:frame><draw:text-box><text:p>In a box.</text:p></draw:text-box></draw:frame> after</text:p>",
+            ),
+            ["10^6 km [1]\nSeen.\nBefore after\nIn a box.\n[1] By Ana."],
+        ),
+        (
+            "a.ods",
+            open_document("spreadsheet", SHEET),
+            ["Item: Hub | Price: 7.50 €", "Item: Hub | Price: 7.50 €"],
+        ),
+        (
+            "a.rtf",
+            rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0\fcharset204 A;}}{\*\generator x;}\pard Caf\'e9 \u8364?5 10{\super 6}{\v no}\par"
+            rb"\pard\f0\'cf\'ee\plain\par\pard\intbl A\cell B\cell\row\pard\intbl 1\cell 2\cell\row\pard End{\footnote By Ana.}.\par}",
+            ["Café €5 10^6\nПо\nA | B\n1 | 2\nEnd [1].\n[1] By Ana."],
+        ),
+        (
+            "a.rst",
+            b"Use :ref:`keys <k>` and |x|.\n\n.. |x| replace:: locks\n\n.. versionadded:: 2.1\n   With :opt:`--all`.\n\n"
+            b".. code-block:: sh\n   :caption: No\n\n   make run\n\n.. figure:: a.png\n   :odd: 1\n\n   Shown.\n",
+            [
+                "Use keys and locks.\nversionadded 2.1 With --all.\nmake run\n.. figure:: a.png\n   :odd: 1\n   Shown."
+            ],
+        ),
+        (
+            "a.org",
+            b"#+TITLE: Rivers\n* TODO Rhine :water:\n:PROPERTIES:\n:x: 1\n:END:\nIt is *long*, see [[https://a.org][here]].\n"
+            b"- Basel\n| km | town |\n|----+----|\n| 12 | Bern |\n#+begin_src sh\nmake run\n#+end_src\n",
+            ["TODO Rhine\nIt is long, see here.\nBasel\nkm | town\nkm: 12 | town: Bern\nmake run"],
+        ),
+        (
+            "a.yaml",
+            b"- title: Basel\n  text: It lies on the Rhine.\n  seen: 2024-05-01\n  seats: 12\n  key: !Ref x\n- title: Bern\n  text: Aare.\n",
+            ["It lies on the Rhine.\nseen: 2024-05-01 | seats: 12 | key: x", "Aare."],
+        ),
+        (
+            "a.xml",
+            b'<towns><town id="b"><title>Basel</title><text>It lies on the Rhine.</text></town>'
+            b"<town id='c'><title>Bern</title><text>Aare.</text></town></towns>",
+            ["It lies on the Rhine.\nid: b", "Aare.\nid: c"],
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_these_formats_can_hold(name: str, data: bytes, texts: list[str]) -> None:
+    made = convert(name, data)
+    assert [passage.text for passage in made.passages] == texts
+    assert made.differences == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.odt", build_zip(("content.xml", b""), ("META-INF/manifest.xml", b"<encryption-data/>")), "password"),
+        ("a.rtf", b"{\\rtf1" + b"{" * 2_000, "nests more than"),
+        ("a.rtf", b"no RTF", "does not begin"),
+        ("a.msg", b"no message", "Outlook did not"),
+        ("a.doc", b"plain text", "Office did not save it"),
+        ("a.xml", b"<a>" * 400 + b"x" + b"</a>" * 400, "Excessive depth"),
+        ("a.yaml", b"a: &a [x, x, x, x, x, x, x, x, x]\n" + b"".join(
+            b"%c: &%c [%s]\n" % (98 + at, 98 + at, b", ".join([b"*%c" % (97 + at)] * 9)) for at in range(9)
+        ), "values"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_hostile_files_of_these_formats_are_one_line(name: str, data: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason):
+        convert(name, data)
+
+
+def test_an_entity_of_xml_is_not_resolved() -> None:
+    data = b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a><p>Is &x; here.</p></a>'
+    assert [passage.text for passage in convert("a.xml", data).passages] == ["Is &x; here."]
+
+
+def test_old_office_files_are_read_by_libreoffice_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with (
+        Converter(LIMITS) as converter,
+        pytest.raises(NotInstalledError, match="LibreOffice, which is not installed"),
+    ):
+        converter.convert("a.doc", OLE)
+    present = (FILES / "offices.xlsx").read_bytes()
+    assert old_office.modernise("a.xls", present, ".xls", LIMITS) == (".xlsx", present)
+
+
+def test_libreoffice_runs_in_a_folder_of_its_own_with_bounds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "soffice"
+    program.write_text(
+        '#!/bin/sh\nfor last; do :; done\ncase "$0$*$HOME" in *headless*engram-office-*) mkdir -p made;; esac\n'
+        f'cp "{FILES / "handbook.docx"}" made/file.docx\n[ "$(head -c 3 "$last" | wc -c)" = 3 ] && env > made/environment\n'
+        "grep -q DisableMacrosExecution profile/user/registrymodifications.xcu || rm made/file.docx\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(old_office, "find_program", lambda: str(program))
+    monkeypatch.setenv("ENGRAM_SECRET", "x")
+    assert [one.text for one in convert("a.doc", OLE).passages] == [text for *_, text in read("handbook.docx")]
+    program.write_text("#!/bin/sh\nsleep 30\n")
+    with pytest.raises(UnreadableError, match=r"took longer than 0\.3 seconds"):
+        old_office.modernise("a.doc", OLE, ".doc", ConversionLimits(seconds=0.3))
+    program.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(UnreadableError, match="damaged or need a password"):
+        old_office.modernise("a.doc", OLE, ".doc", LIMITS)
