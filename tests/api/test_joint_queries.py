@@ -29,9 +29,9 @@ def ask(http: TestClient, **more: Any) -> dict[str, Any]:
 
 
 def test_passages_of_all_are_in_one_list(http: TestClient, curie: str, paris: str) -> None:
-    answer = ask(http, collections=[curie, paris], top_k=3, include=["trace"])
+    answer = ask(http, collections=[curie, paris], top_k=6, include=["trace"])
     alone = {name: ask(http, collection=name) for name in (curie, paris)}
-    assert len(answer["passages"]) == 3
+    assert len(answer["passages"]) == 6
     assert {hit["collection"] for hit in answer["passages"]} == {curie, paris}
     assert [one["collection"] for one in answer["collections"]] == [curie, paris]
     assert all(one["trace"] is not None for one in answer["collections"])
