@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from engram.providers.language import correct_question, terms
+from engram.providers.language.typing_errors import measure_distance
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,9 @@ class Words:
 
     def count_passages(self, wanted: Sequence[str]) -> dict[str, int]:
         return {term: len(found) for term, found in self.sample_texts(wanted).items() if found}
+
+    def list_terms(self, beginning: str) -> list[str]:
+        return [term for text in self.texts for term in terms(text, self.language) if term.startswith(beginning)]
 
     def sample_texts(self, wanted: Sequence[str]) -> dict[str, list[str]]:
         return {term: [text for text in self.texts if term in terms(text, self.language)] for term in wanted}
@@ -39,6 +43,7 @@ RIVER = "Warsaw lies on the Vistula, by careful calculations."
         ("en", RIVER, "Visstula", "Vistula"),
         ("en", RIVER, "bistula", "Vistula"),
         ("en", RIVER, "calculatoins", "calculations"),
+        ("en", "Photosynthesis", "photsynthess", "Photosynthesis"),
         ("de", "Die Brücke der Städte", "Brüke", "Brücke"),
         ("fr", "Les équipes préférées gagnent.", "preferees", "préférées"),
         ("ru", "Висла впадает в море.", "Вилса", "Висла"),
@@ -67,6 +72,14 @@ def test_a_word_a_letter_or_accents_away_is_meant(language: str, text: str, type
 )
 def test_what_is_no_typing_error_stays(question: str) -> None:
     assert correct(question, "en", RIVER) == (question, [])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "changes"),
+    [("", "", 0), ("ab", "", 2), ("ab", "ba", 1), ("vistla", "vistula", 1), ("ca", "abc", 3), ("kitten", "sitting", 3)],
+)
+def test_a_transposition_is_one_change(one: str, other: str, changes: int) -> None:
+    assert measure_distance(one, other) == measure_distance(other, one) == changes
 
 
 def test_several_words_are_corrected_in_their_places() -> None:
