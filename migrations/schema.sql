@@ -309,10 +309,10 @@ CREATE TABLE entity (
     surface TEXT NOT NULL,
     spelling TEXT NOT NULL,
     embedding HALFVEC,
-    CONSTRAINT entity_pkey PRIMARY KEY (collection_id, id),
-    CONSTRAINT entity_collection_id_name_key UNIQUE (collection_id, name)
+    CONSTRAINT entity_pkey PRIMARY KEY (collection_id, id)
 );
 ALTER TABLE entity ALTER COLUMN embedding SET STORAGE MAIN;
+CREATE UNIQUE INDEX entity_collection_id_name_idx ON entity (collection_id, name text_pattern_ops);
 CREATE INDEX entity_collection_id_spelling_idx ON entity (collection_id, spelling);
 CREATE INDEX entity_waiting_idx ON entity (collection_id, id) WHERE embedding IS NULL;
 COMMENT ON COLUMN entity.name IS 'The normalised name; equal names are one entity.';
@@ -339,9 +339,9 @@ CREATE TABLE lexical_term (
     term TEXT NOT NULL,
     passage_count BIGINT NOT NULL,
     CONSTRAINT lexical_term_pkey PRIMARY KEY (collection_id, id),
-    CONSTRAINT lexical_term_collection_id_term_key UNIQUE (collection_id, term),
     CONSTRAINT lexical_term_passage_count_check CHECK (passage_count >= 0)
 ) WITH (fillfactor = 70);
+CREATE UNIQUE INDEX lexical_term_collection_id_term_idx ON lexical_term (collection_id, term text_pattern_ops);
 COMMENT ON COLUMN lexical_term.passage_count IS 'Number of passages that hold the term.';
 
 CREATE TABLE lexical_posting (

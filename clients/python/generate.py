@@ -19,6 +19,7 @@ PACKAGE = HERE / "src" / "engram_client"
 DOCUMENT = HERE.parents[1] / "openapi" / "openapi.json"
 POSITIONAL = {
     "QueryIn": ["query"],
+    "JointQueryIn": ["query"],
     "AnswerIn": ["query"],
     "CompareIn": ["query"],
     "ExpandIn": ["query"],

@@ -78,6 +78,7 @@ CALLED = {
     "patch_document": "change_document",
     "post_manifest": "compare_documents",
     "get_queries": "trace",
+    "get_suggestions": "suggestions",
     "put_pulled_scores": "put_pulled_scores",
     "get_key": "passage_key",
     "get_keys": "keys",

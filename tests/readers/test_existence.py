@@ -185,3 +185,17 @@ def test_a_hash_is_compared_for_whoever_sees_all_of_its_document(
     assert compare(writer, "5f2a") == compare(writer, "0000")
     for whole in (client("group:hr", scopes=["ingest"]), admin):
         assert compare(whole, "5f2a") != compare(whole, "0000")
+
+
+def test_a_collection_that_one_may_not_ask_is_as_if_it_were_not(client: Client, docs: str, put: Put) -> None:
+    put("unread", OPEN)
+    limited = client(scopes={docs: ["query"]})
+
+    def ask(*names: str) -> tuple[int, str]:
+        answer = limited.post("/query", json={"query": QUESTION, "collections": names})
+        problem = answer.json() | {"request_id": ""}
+        return answer.status_code, str(problem).replace("never-made", "unread")
+
+    assert ask(docs, "unread") == ask(docs, "never-made")
+    assert ask("unread", docs) == ask("never-made", docs)
+    assert ask(docs, "unread")[0] == 404

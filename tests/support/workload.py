@@ -154,6 +154,8 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
     sentences = state.list_sentence_ids(application, name)
     why_of(application).explain.memories(scope, sentences)
     why_of(application).gaps.find(scope, 30, 10)
+    application.answers.question.answer(Query(text="Where is Warsw?", scope=scope))
+    application.answers.suggestions.suggest(scope, "Wa", 10)
     for by in (None, "topic"):
         application.corpus.counts.count(scope, {"topic": "cities"}, by, 10)
     around = Query(text=QUESTIONS[0], scope=scope, include=frozenset({"sentences"})).with_part(

@@ -32,21 +32,30 @@ def say_answer(answer: Mapping[str, Any]) -> None:
     for rank, passage in enumerate(answer["passages"], start=1):
         by_chance = "  (explored)" if passage["explored"] else ""
         title = f"  {shorten(passage['title'], 80)}" if passage["title"] else ""
-        say(f"{rank}. {passage['passage_id']}  {passage['score']:.3f}{by_chance}{title}")
+        place = f"{passage['collection']}/" if passage["collection"] else ""
+        say(f"{rank}. {place}{passage['passage_id']}  {passage['score']:.3f}{by_chance}{title}")
         if passage["source"]["replaced_by"]:
             say(f"     replaced by {passage['source']['replaced_by']}")
+        context = passage["context"] or {"before": [], "after": []}
+        for neighbour in context["before"]:
+            say(f"     before: {neighbour['text']}")
         for sentence in passage["sentences"]:
             say(f"     [{sentence['sentence_id']}] {sentence['text']}")
         if not passage["sentences"]:
             say(f"     {shorten(passage['text'], TEXT)}")
+        for neighbour in context["after"]:
+            say(f"     after: {neighbour['text']}")
         if passage["duplicates"]:
             named = ", ".join(duplicate["passage_id"] for duplicate in passage["duplicates"])
             say(f"     nearly the same text: {named}")
-    if answer["trace"] is not None:
-        _say_trace(answer["trace"])
+    for one in (answer, *answer["collections"]):
+        if one["trace"] is not None:
+            _say_trace(one["trace"])
 
 
 def _say_trace(trace: Mapping[str, Any]) -> None:
+    for correction in trace["corrections"]:
+        say(f"{correction['typed']} -> {correction['corrected']}")
     for hop in trace["hops"]:
         say(f"hop {hop['hop']}: {format_count(hop['candidates'], 'candidate')} from {', '.join(hop['entities'])}")
         for row in hop["sentences"]:

@@ -159,7 +159,10 @@ def reembed(
 def query(
     client: Client,
     text: Annotated[str, typer.Argument(help="The question.")],
-    collection: CollectionOption = "default",
+    collections: Annotated[
+        list[str] | None,
+        typer.Option("--collection", "-c", help="The collection's name; repeatable, for one list of several."),
+    ] = None,
     top_k: Annotated[int, typer.Option(min=1, max=100, help="Passages shown.")] = 5,
     memory: Annotated[str | None, typer.Option(help="off or read (the default)")] = None,
     profile: Annotated[str | None, typer.Option(help="paper or default (the default)")] = None,
@@ -178,6 +181,10 @@ def query(
             help="Leave out passages with nearly the text of a better one; the service's own setting by default.",
         ),
     ] = None,
+    context: Annotated[
+        str | None,
+        typer.Option(help="Also show so many passages before and after each in its document, or its `section`."),
+    ] = None,
     trace: Annotated[
         bool, typer.Option("--trace", help="Show why each sentence was selected, and which verdicts did what.")
     ] = False,
@@ -186,20 +193,31 @@ def query(
     arm = drop_unset({"memory": memory, "profile": profile, "strategy": strategy})
     body = {
         "query": text,
-        "collection": collection,
         "top_k": top_k,
+        "context": _read_context(context),
         "unit": unit,
         "filter": as_filter(filters),
         "collapse_duplicates": collapse_duplicates,
         "include": ["trace"] if trace else [],
         "expansions": [] if expansions is None else _expansions(expansions),
     }
+    several = len(collections or ()) > 1
+    body |= {"collections": collections} if several else {"collection": (collections or ["default"])[0]}
     # An arm that is said, be it empty, is the caller's own: an experiment gives none then.
     answer = client.send("POST", "/query", json=body | ({"arm": arm} if arm else {}))
     yield answer
     say_answer(answer)
     if not answer["passages"] and (reason := explain_empty_answer(client, answer, body["filter"])):
         say(reason)
+
+
+def _read_context(wanted: str | None) -> dict[str, Any] | None:
+    """Return how much context a query asks for: a number of passages on both sides, or ``section``."""
+    if wanted is None or wanted == "section":
+        return wanted and {"section": True}
+    if not wanted.isdecimal():
+        raise ClientError(f"--context is a number of passages or section, not {wanted!r}.")
+    return {"before": int(wanted), "after": int(wanted)}
 
 
 def _expansions(path: Path) -> Any:

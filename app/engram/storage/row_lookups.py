@@ -32,6 +32,8 @@ def id_rows(parameter: str, kind: str = "bigint", *, collection: str = "%(collec
     return f"(SELECT DISTINCT {columns}) AS wanted"
 
 
+LAST_CHARACTER = "\U0010ffff"
+"""After a beginning, the end of the texts that begin so, by the pattern operators."""
 CLOCK = "(SELECT now() AS moment) AS clock"
 """The moment as a column: for a CASE, into which Citus lets no function whose value is not for ever the same."""
 WANTED_IDS = id_rows("ids")

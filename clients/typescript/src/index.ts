@@ -13,7 +13,7 @@ import type { components, paths } from "./schema.js";
 
 export type Schemas = components["schemas"];
 type Options<Body, Positional extends keyof Body> = Omit<Body, Positional>;
-export type QueryOptions = Options<Schemas["QueryIn"], "query">;
+export type QueryOptions = Options<Schemas["JointQueryIn"], "query">;
 export type AnswerOptions = Options<Schemas["AnswerIn"], "query">;
 export type SessionOptions = Options<Schemas["SessionIn"], "question" | "wait"> & { idempotencyKey?: string };
 export type RoundOptions = Omit<Schemas["RoundIn"], "wait">;
@@ -126,10 +126,17 @@ export class Engram {
     return this.#as?.length === 0 ? { as: [""] } : this.#person();
   }
 
-  /** Passages for a question, the best first. */
+  /** Passages for a question, the best first; of several `collections` in one list. */
   query(question: string, options: QueryOptions = {}): Promise<Schemas["QueryOut"]> {
     const body = { collection: this.collection, ...this.#person(), ...options, query: question };
     return read(this.api.POST("/query", { body }));
+  }
+
+  /** Names and titles that begin with a prefix, to complete what is typed. */
+  async suggestions(prefix: string, { collection = this.collection, limit = 10 } = {}): Promise<string[]> {
+    const params = { path: { name: collection ?? "default" }, query: { prefix, limit } };
+    const found = read<Schemas["SuggestionsOut"]>(this.api.GET("/collections/{name}/suggestions", { params }));
+    return (await found).suggestions;
   }
 
   /** The queries that were asked with this `trace_id`, oldest first. */

@@ -885,6 +885,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/collections/{name}/suggestions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Suggest names and titles
+         * @description Suggest names and titles that begin with a prefix, of passages that you may see; never past questions.
+         *
+         *     Scope: `query`.
+         */
+        get: operations["get_suggestions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/collections/{name}/tune": {
         parameters: {
             query?: never;
@@ -1740,7 +1762,7 @@ export interface paths {
         put?: never;
         /**
          * Retrieve passages for a question
-         * @description Retrieve passages for a question, guided by what verdicts taught.
+         * @description Retrieve passages for a question, guided by what verdicts taught: of a collection, or of several at once.
          *
          *     Scope: `query`.
          */
@@ -3022,6 +3044,51 @@ export interface components {
             file_ids: string[];
         };
         /**
+         * CollectionAnswerOut
+         * @description How one of several collections answered, beside its passages in the joint list.
+         */
+        CollectionAnswerOut: {
+            /** Arm */
+            arm: string | null;
+            /** Collection */
+            collection: string;
+            /** Entities */
+            entities: components["schemas"]["EntityOut"][] | null;
+            /** Hops */
+            hops: number;
+            /** Insufficient */
+            insufficient: boolean;
+            /**
+             * Memory
+             * @enum {string}
+             */
+            memory: "off" | "read";
+            /**
+             * Profile
+             * @enum {string}
+             */
+            profile: "paper" | "default";
+            /** Shadow */
+            shadow: boolean;
+            /**
+             * Stop Reason
+             * @enum {string}
+             */
+            stop_reason: "max_hops" | "sufficient" | "no_entities" | "no_candidates" | "no_hops";
+            /**
+             * Strategy
+             * @enum {string}
+             */
+            strategy: "graph" | "dense" | "lexical" | "hybrid";
+            /** Sufficiency */
+            sufficiency: number | null;
+            sufficiency_level: components["schemas"]["SufficiencyLevelOut"] | null;
+            timings: components["schemas"]["TimingsOut"];
+            trace: components["schemas"]["TraceOut"] | null;
+            /** Warnings */
+            warnings: components["schemas"]["WarningOut"][];
+        };
+        /**
          * CollectionOut
          * @description A collection and what it holds.
          */
@@ -3464,6 +3531,16 @@ export interface components {
              * @default false
              */
             section?: boolean;
+        };
+        /**
+         * CorrectionOut
+         * @description A word of the question that the collection does not have, and its word that was meant.
+         */
+        CorrectionOut: {
+            /** Corrected */
+            corrected: string;
+            /** Typed */
+            typed: string;
         };
         /**
          * CostOut
@@ -3911,6 +3988,11 @@ export interface components {
             collapse_duplicates?: boolean;
             /** Collection */
             collection: string;
+            /**
+             * Collections
+             * @description If the query asked several collections: how each answered. Then `collection` and what is not named here are the first one's, `sufficiency` is the highest, and `timings` are the longest.
+             */
+            collections?: components["schemas"]["CollectionAnswerOut"][];
             /**
              * Created At
              * Format: date-time
@@ -5791,6 +5873,120 @@ export interface components {
              */
             next_before: number | null;
         };
+        /**
+         * JointQueryIn
+         * @description A question to one collection, or to several.
+         * @example {
+         *       "collection": "sample",
+         *       "query": "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
+         *     }
+         * @example {
+         *       "arm": {
+         *         "memory": "off",
+         *         "profile": "paper"
+         *       },
+         *       "collection": "sample",
+         *       "filter": {
+         *         "topic": "space"
+         *       },
+         *       "include": [
+         *         "trace"
+         *       ],
+         *       "query": "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?",
+         *       "top_k": 10
+         *     }
+         * @example {
+         *       "arm": {
+         *         "strategy": "hybrid"
+         *       },
+         *       "collection": "sample",
+         *       "expansions": [
+         *         {
+         *           "method": "prf",
+         *           "text": "pendulum clock, Huygens, Titan"
+         *         }
+         *       ],
+         *       "query": "Which timepiece was first built by the discoverer of the moon of Saturn that has lakes of methane?"
+         *     }
+         */
+        JointQueryIn: {
+            /** @description Absent: an arm of the collection's experiment, if it has one, else the defaults. */
+            arm?: components["schemas"]["ArmIn"];
+            /**
+             * As
+             * @description Whom you ask for, as `user:ana` and `group:hr`: only passages are seen that these may read; takes the scope `act-as`. Null: for yourself.
+             */
+            as?: string[] | null;
+            /**
+             * Collapse Duplicates
+             * @description Whether passages with nearly the text of a better one are left out and named on that one. Null: they are, but not in profile 'paper'.
+             */
+            collapse_duplicates?: boolean | null;
+            /**
+             * Collection
+             * @default default
+             */
+            collection?: string;
+            /**
+             * Collections
+             * @description In place of `collection`, which does not count then: several, whose passages are merged into one list. Each keeps the query under the answer's `query_id`, and takes verdicts on its own passages.
+             */
+            collections?: string[];
+            /** @description How much context each passage gets; needs no `include` besides. */
+            context?: components["schemas"]["ContextIn"] | null;
+            /**
+             * Expansions
+             * @description Widen what passage keys are compared with: all together weigh as much as the question. Entities, sentences and what is remembered of the question go by its own words. Embedding them takes its time; sent with a verdict instead, they evolve the keys, and later questions need none.
+             */
+            expansions?: components["schemas"]["ExpansionIn"][];
+            /** Filter */
+            filter?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Include
+             * @description 'sentences': all sentences of each passage; 'entities'; 'trace'; 'context': what stands around each passage in its document.
+             */
+            include?: ("sentences" | "entities" | "trace" | "context")[];
+            /**
+             * Max Hops
+             * @description Null: the profile's own. Only with strategy 'graph'.
+             */
+            max_hops?: number | null;
+            /**
+             * Min Sufficiency
+             * @description If the probability that the first five passages hold all the evidence is lower, the answer has none and says that it is insufficient. 'auto': the level at which about one right answer in ten is withheld; `sufficiency_level` shows it. Only with strategy 'graph' and profile 'default'.
+             */
+            min_sufficiency?: number | "auto" | null;
+            /** Query */
+            query: string;
+            /**
+             * Stop Rule
+             * @description What may end the hops early. 'coverage': the evidence names every content word of the question, or verdicts on a nearby past question vouch for it. 'learned': the first five passages, ranked after every hop, are likely enough (profile 'default' only). 'llm': the endpoint says so. Null: 'coverage' in profile default, 'none' in paper. Only with strategy 'graph'.
+             */
+            stop_rule?: ("none" | "coverage" | "learned" | "llm") | null;
+            /**
+             * Time Constraint
+             * @description Null: looked for in the question, in strategy 'graph'. Empty: none. Else the phrase itself. The other strategies only keep it for verdicts.
+             */
+            time_constraint?: string | null;
+            /**
+             * Top K
+             * @description Passages wanted.
+             * @default 5
+             */
+            top_k?: number;
+            /**
+             * Trace Id
+             * @description Your id of the trace or the message that this is for, by which scores find it (integrations/pull). Absent: the trace id of the `traceparent` header, if there is one.
+             */
+            trace_id?: string | null;
+            /**
+             * Unit
+             * @description Your id of a user or a session: one unit stays in one arm of an experiment. Not kept.
+             */
+            unit?: string | null;
+        };
         JsonValue: unknown;
         /**
          * JudgeIn
@@ -6946,6 +7142,11 @@ export interface components {
          * @description A ranked passage with the sentences that speak for it.
          */
         PassageHit: {
+            /**
+             * Collection
+             * @description Its own, if the query asked several.
+             */
+            collection?: string | null;
             /** @description Null if the query did not ask for it, and in stored answers. */
             context?: components["schemas"]["PassageContextOut"] | null;
             /**
@@ -7678,6 +7879,11 @@ export interface components {
             collapse_duplicates?: boolean;
             /** Collection */
             collection: string;
+            /**
+             * Collections
+             * @description If the query asked several collections: how each answered. Then `collection` and what is not named here are the first one's, `sufficiency` is the highest, and `timings` are the longest.
+             */
+            collections?: components["schemas"]["CollectionAnswerOut"][];
             /** Entities */
             entities?: components["schemas"]["EntityOut"][] | null;
             /**
@@ -9543,6 +9749,16 @@ export interface components {
             vouched: number;
         };
         /**
+         * SuggestionsOut
+         * @description Names and titles that begin with a prefix, those that most sentences have first.
+         */
+        SuggestionsOut: {
+            /** Collection */
+            collection: string;
+            /** Suggestions */
+            suggestions: string[];
+        };
+        /**
          * SurroundingPassageOut
          * @description A passage that stands beside an answered one.
          */
@@ -9660,6 +9876,11 @@ export interface components {
              * @description Candidates that were left out as duplicates of better ones; null where none would be.
              */
             collapsed?: number | null;
+            /**
+             * Corrections
+             * @description Typing errors of the question. Not kept.
+             */
+            corrections?: components["schemas"]["CorrectionOut"][];
             /** Entities */
             entities: components["schemas"]["EntityOut"][];
             /** Hops */
@@ -13871,6 +14092,86 @@ export interface operations {
             };
             /** @description Unsupported media type */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Invalid request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Temporarily unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_suggestions: {
+        parameters: {
+            query: {
+                /** @description What was typed so far. */
+                prefix: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuggestionsOut"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -18134,7 +18435,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["QueryIn"];
+                "application/json": components["schemas"]["JointQueryIn"];
             };
         };
         responses: {

@@ -186,7 +186,7 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
 def get_suggestions(
     app: App,
     scope: PathScope,
-    prefix: Annotated[Storable, Query(min_length=1, max_length=200, description="What was typed so far.")],
+    prefix: Annotated[Storable, Query(max_length=200, description="What was typed so far; of nothing, nothing.")] = "",
     limit: Annotated[int, Query(ge=1, le=20)] = 10,
 ) -> SuggestionsOut:
     """Suggest names and titles that begin with a prefix, of passages that you may see; never past questions."""

@@ -219,16 +219,16 @@ class JointQueryIn(QueryIn):
         default_factory=list,
         max_length=MOST_COLLECTIONS,
         description=(
-            "In place of `collection`: several whose passages are merged into one list. Each keeps the query under "
-            "the answer's `query_id`, and takes verdicts on its own passages."
+            "In place of `collection`, which does not count then: several, whose passages are merged into one "
+            "list. Each keeps the query under the answer's `query_id`, and takes verdicts on its own passages."
         ),
     )
 
     @model_validator(mode="after")
     def _name_each_once(self) -> Self:
         if self.collections:
-            if "collection" in self.model_fields_set or len(set(self.collections)) < len(self.collections):
-                raise ValueError("collections names each collection once, and stands in place of collection")
+            if len(set(self.collections)) < len(self.collections):
+                raise ValueError("collections names one twice")
             self.collection = self.collections[0]
         return self
 

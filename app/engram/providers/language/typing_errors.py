@@ -2,8 +2,9 @@
 
 A word is mistyped if the collection has none of its terms. What may have been meant is made from the word itself, by
 one change of a letter (Damerau 1964: a letter too few or too many, another one, or two in the wrong order), or by
-accents. Then the lexical index says which of this it has. So nothing is stored for it, and a word that only passages
-have which the caller may not see is never met: neither is it known, nor does it correct.
+accents. Then the lexical index says which of this it has. Of a longer word that has none, two changes are looked for
+among the terms that begin as it does. So nothing is stored for it, and a word that only passages have which the
+caller may not see is never met: neither is it known, nor does it correct.
 """
 
 import unicodedata
@@ -14,6 +15,7 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import Protocol
 
+from engram.providers.language.characters import normalise_characters
 from engram.providers.language.language_detection import detect_language
 from engram.providers.language.lexical_terms import choose_readings, find_spaced_words, fold_accents, stem, terms
 from engram.providers.language.name_rules import load_function_words
@@ -25,6 +27,11 @@ MOST_WORDS = 3
 """Unknown words that are corrected, at most: a question with more is about something else, or in another language."""
 MOST_TERMS = 5
 """Terms whose words are looked at, those of the most passages."""
+LONG_WORD = 8
+"""Letters of a word from which on two changes of letters are looked for."""
+LONG_WORD_CHANGES = 2
+SAME_BEGINNING = 3
+"""Letters that a longer word has to share with what was meant by two changes."""
 ACCENTS = 3
 """Accents of a word that may be missing or wrong together."""
 ROW = 128
@@ -37,6 +44,10 @@ class OwnWords(Protocol):
 
     def count_passages(self, terms: Sequence[str]) -> Mapping[str, int]:
         """Count the passages that have each term; terms that none has are absent."""
+        ...
+
+    def list_terms(self, beginning: str) -> Sequence[str]:
+        """List terms that begin so, some if they are many, whoever may see them."""
         ...
 
     def sample_texts(self, terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -61,7 +72,9 @@ class _Word:
     terms: frozenset[str]
 
 
-def correct_question(text: str, languages: Mapping[str, int], own: OwnWords, is_whole: Callable[[str], bool]) -> tuple[str, list[Correction]]:
+def correct_question(
+    text: str, languages: Mapping[str, int], own: OwnWords, is_whole: Callable[[str], bool]
+) -> tuple[str, list[Correction]]:
     """Return a question with words that the collection has in place of mistyped ones, and what was corrected.
 
     Function words, words with digits or capitals inside, scripts without spaces between words, and questions in a
@@ -81,29 +94,65 @@ def correct_question(text: str, languages: Mapping[str, int], own: OwnWords, is_
     unknown = [word for word in words if known.keys().isdisjoint(word.terms) and not is_whole(word.text)]
     if not unknown or len(unknown) > MOST_WORDS:
         return text, []
-    variants = [_list_variants(word.text, readings) for word in unknown]
-    counts = own.count_passages(sorted(set().union(*variants)))
-    frequent = [sorted(counts.keys() & meant.keys(), key=counts.__getitem__)[-MOST_TERMS:] for meant in variants]
-    texts = own.sample_texts(sorted(set().union(*frequent)))
     corrections = []
-    for word, meant, likely in reversed(list(zip(unknown, variants, frequent, strict=True))):
-        corrected = _choose_word(meant, likely[::-1], texts)
-        if corrected is not None:  # from the end of the question on, so that earlier places stay right
+    for word in reversed(unknown):  # so that places before it stay right
+        corrected = _find_meant(word.text, readings, own)
+        if corrected is not None:
             text = text[: word.start] + corrected + text[word.start + len(word.text) :]
             corrections.append(Correction(word.text, corrected))
     return text, corrections[::-1]
 
 
+def _find_meant(word: str, readings: Collection[str], own: OwnWords) -> str | None:
+    """Return the word of the collection that a mistyped one was meant to be; None if none is near."""
+    folded = normalise_characters("NFC", word).casefold()
+    variants = _list_variants(folded, readings)
+    counts = own.count_passages(sorted(variants))
+    meant = _choose_word(counts, own, lambda term, written: written in variants[term])
+    if meant is not None or len(folded) < LONG_WORD:
+        return meant
+    near = {
+        term
+        for stemmed in {stem([folded], language)[0] for language in readings}
+        for term in own.list_terms(stemmed[:SAME_BEGINNING])
+        if _is_two_changes_away(stemmed, term)
+    }
+    return _choose_word(own.count_passages(sorted(near)), own, lambda _, written: _is_two_changes_away(folded, written))
+
+
+def _is_two_changes_away(one: str, other: str) -> bool:
+    return abs(len(one) - len(other)) <= LONG_WORD_CHANGES >= measure_distance(one, other)
+
+
 def _choose_word(
-    meant: Mapping[str, Collection[str]], likely: Sequence[str], texts: Mapping[str, Sequence[str]]
+    counts: Mapping[str, int], own: OwnWords, is_near: Callable[[str, str], bool]
 ) -> str | None:
-    """Choose the most frequent word that texts write as one of the spellings of the first term that they do."""
-    for term in likely:
-        words = (word for text in texts.get(term, ()) for _, word in find_spaced_words(text))
-        written = Counter(word for word in words if word.casefold() in meant[term])
-        if written:
-            return max(written, key=written.__getitem__)
+    """Choose the most frequent word that texts write near the typed one, for the first term that has any.
+
+    Args:
+        counts: term -> passages that have it.
+    """
+    frequent = sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
+    texts = own.sample_texts(frequent)
+    for term in frequent:
+        words = Counter(word for text in texts.get(term, ()) for _, word in find_spaced_words(text))
+        near = [word for word in words if is_near(term, normalise_characters("NFC", word).casefold())]
+        if near:
+            return max(near, key=lambda word: (words[word], word))
     return None
+
+
+def measure_distance(one: str, other: str) -> int:
+    """Count the changes of letters between two words (optimal string alignment of Damerau 1964)."""
+    before, row = list[int](), list(range(len(other) + 1))
+    for at, letter in enumerate(one):
+        earlier, before, row = before, row, [at + 1]
+        for to, wanted in enumerate(other):
+            steps = min(before[to] + (letter != wanted), before[to + 1] + 1, row[to] + 1)
+            if at and to and letter == other[to - 1] and wanted == one[at - 1]:
+                steps = min(steps, earlier[to - 1] + 1)
+            row.append(steps)
+    return row[-1]
 
 
 def _list_words(text: str, readings: Collection[str]) -> Iterator[_Word]:
@@ -120,20 +169,18 @@ def _list_words(text: str, readings: Collection[str]) -> Iterator[_Word]:
 
 def _list_variants(word: str, readings: Collection[str]) -> dict[str, set[str]]:
     """Map each term that may have been meant to the spellings that give it."""
-    folded = word.casefold()
     variants: dict[str, set[str]] = {}
     for language in readings:
-        alphabet = _find_alphabet(language, frozenset(ord(letter) // ROW for letter in folded))
-        spellings = [*_list_accented(folded, alphabet), *_list_edits(folded, alphabet)]
+        alphabet = _find_alphabet(language, frozenset(ord(letter) // ROW for letter in word))
+        spellings = [*_list_accented(word, alphabet), *_list_edits(word, alphabet)]
         for spelling, term in zip(spellings, stem(spellings, language), strict=True):
             variants.setdefault(term, set()).add(spelling)
     return variants
 
 
-def _list_accented(word: str, alphabet: Collection[str]) -> Iterator[str]:
-    """List spellings of a word that differ in accents alone, those with the fewest changes first."""
-    alike = [[other for other in alphabet if other != letter and fold_accents(other) == fold_accents(letter)]
-             for letter in word]
+def _list_accented(word: str, alphabet: str) -> Iterator[str]:
+    """List spellings of a word that differ in accents alone."""
+    alike = [_group_accents(alphabet).get(fold_accents(letter), "").replace(letter, "") for letter in word]
     places = [at for at, letters in enumerate(alike) if letters]
     for count in range(1, ACCENTS + 1):
         for changed in combinations(places, count):
@@ -142,6 +189,15 @@ def _list_accented(word: str, alphabet: Collection[str]) -> Iterator[str]:
                 for at, letter in zip(changed, letters, strict=True):
                     spelling[at] = letter
                 yield "".join(spelling)
+
+
+@lru_cache(maxsize=128)
+def _group_accents(alphabet: str) -> dict[str, str]:
+    """Map each letter without accents to all letters that it stands for."""
+    groups: dict[str, str] = {}
+    for letter in alphabet:
+        groups[fold_accents(letter)] = groups.get(fold_accents(letter), "") + letter
+    return groups
 
 
 def _list_edits(word: str, alphabet: Collection[str]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from engram.core.ranking.bm25 import K1, B
 from engram.storage.column_parameters import Numbers, decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, id_rows, join_by_index
+from engram.storage.row_lookups import LAST_CHARACTER, WANTED_IDS, id_rows, join_by_index
 
 POSTINGS = 10_000
 """Postings that a search scans at most, unless the rarest term alone has more: some milliseconds."""
@@ -32,6 +32,8 @@ SAMPLED_PASSAGES = 20
 """Passages of a term whose texts are looked at for the words that it stands for."""
 SAMPLED_CHARACTERS = 10_000
 """Of each of these texts, at most."""
+COMPARED_TERMS = 1_000
+"""Terms with one beginning that a mistyped word is compared with, at most."""
 ROUNDED_BY = 1.25
 """Ratio of neighbouring rounded numbers: one hidden passage hardly ever moves one."""
 _HAS_READERS = "(SELECT EXISTS (SELECT FROM reader_set WHERE collection_id = %(collection)s))"
@@ -294,6 +296,22 @@ class CollectionWords:
             {"collection": self.collection_id, "terms": list(terms)},
         )
         return {row.term: row.holding for row in rows if row.holding}
+
+    def list_terms(self, beginning: str) -> list[str]:
+        """List the first ``COMPARED_TERMS`` terms that begin so, also those that only hidden passages have."""
+        rows = self.reader.rows(
+            """
+            SELECT term FROM lexical_term WHERE collection_id = %(collection)s
+                AND term ~>=~ %(beginning)s AND term ~<~ %(end)s ORDER BY term USING ~<~ LIMIT %(compared)s
+            """,
+            {
+                "collection": self.collection_id,
+                "beginning": beginning,
+                "end": beginning + LAST_CHARACTER,
+                "compared": COMPARED_TERMS,
+            },
+        )
+        return [row.term for row in rows]
 
     def sample_texts(self, terms: Sequence[str]) -> dict[str, list[str]]:
         """Return titles and texts of the first passages that have each term."""

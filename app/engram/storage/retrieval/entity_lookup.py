@@ -10,7 +10,7 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
-from engram.storage.row_lookups import WANTED_IDS, join_by_index
+from engram.storage.row_lookups import LAST_CHARACTER, WANTED_IDS, join_by_index
 from engram.storage.written_names import WRITTEN_NAME
 
 SENTENCES_PER_PASSAGE = 20
@@ -18,7 +18,6 @@ SENTENCES_PER_PASSAGE = 20
 PREFIXED_NAMES = 200
 """Names with a prefix that are compared, in their order: a prefix of a letter or two has too many."""
 COUNTED_SENTENCES = 100
-LAST_CHARACTER = "\U0010ffff"
 NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
 NEAR_HIDDEN_ENTITIES = 100

@@ -112,8 +112,8 @@ class AsyncEngram:
 
     # Asking
 
-    async def query(self, query: str, **options: Unpack[r.QueryIn]) -> m.QueryOut:
-        """Passages for a question, the best first."""
+    async def query(self, query: str, **options: Unpack[r.JointQueryIn]) -> m.QueryOut:
+        """Passages for a question, the best first; of several ``collections`` in one list."""
         return await self.send(Call(m.QueryOut, "POST", "/query", json=self._build_question(options, query=query)))
 
     async def answer(self, query: str, **options: Unpack[r.AnswerIn]) -> m.AnswerOut:
@@ -142,6 +142,11 @@ class AsyncEngram:
     async def episode(self, query_id: str | UUID, *, collection: str | None = None) -> m.EpisodeOut:
         """A query that was answered, with what became of it."""
         return await self._get(m.EpisodeOut, build_path("queries", query_id), collection=self._name(collection))
+
+    async def suggestions(self, prefix: str, *, collection: str | None = None, limit: int = 10) -> list[str]:
+        """Names and titles that begin with a prefix, to complete what is typed."""
+        path = build_path("collections", self._name(collection), "suggestions")
+        return (await self._get(m.SuggestionsOut, path, prefix=prefix, limit=limit)).suggestions
 
     async def trace(self, trace_id: str, *, collection: str | None = None) -> list[m.TracedQueryOut]:
         """The queries that were asked with this ``trace_id``, oldest first."""

@@ -307,6 +307,15 @@ class ContentOut(Struct):
     type: Literal["text"] = "text"
 
 
+class CorrectionOut(Struct):
+    """
+    A word of the question that the collection does not have, and its word that was meant.
+    """
+
+    corrected: str
+    typed: str
+
+
 class CostOut(Struct):
     """
     Cost so far.
@@ -2297,6 +2306,15 @@ class SufficiencyOut(Struct):
     """
 
 
+class SuggestionsOut(Struct):
+    """
+    Names and titles that begin with a prefix, those that most sentences have first.
+    """
+
+    collection: str
+    suggestions: list[str]
+
+
 class SurroundingPassageOut(Struct):
     """
     A passage that stands beside an answered one.
@@ -3435,6 +3453,10 @@ class PassageHit(Struct):
     source: PassageSourceOut
     text: str
     title: str | None
+    collection: str | None = None
+    """
+    Its own, if the query asked several.
+    """
     context: PassageContextOut | None = None
     """
     Null if the query did not ask for it, and in stored answers.
@@ -3676,6 +3698,10 @@ class TraceOut(Struct):
     """
     Candidates that were left out as duplicates of better ones; null where none would be.
     """
+    corrections: list[CorrectionOut] | None = None
+    """
+    Typing errors of the question. Not kept.
+    """
     language: str | None = None
     """
     Of the question; of its collection, if the question does not tell and that has one language.
@@ -3818,6 +3844,28 @@ class ChatOut(Struct):
     object: Literal["chat.completion"] = "chat.completion"
 
 
+class CollectionAnswerOut(Struct):
+    """
+    How one of several collections answered, beside its passages in the joint list.
+    """
+
+    arm: str | None
+    collection: str
+    entities: list[EntityOut] | None
+    hops: int
+    insufficient: bool
+    memory: Literal["off", "read"]
+    profile: Literal["paper", "default"]
+    shadow: bool
+    stop_reason: Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
+    strategy: Literal["graph", "dense", "lexical", "hybrid"]
+    sufficiency: float | None
+    sufficiency_level: SufficiencyLevelOut | None
+    timings: TimingsOut
+    trace: TraceOut | None
+    warnings: list[WarningOut]
+
+
 class CompareOut(Struct):
     """
     One question under two arms. It leaves no query behind that feedback could refer to.
@@ -3865,6 +3913,10 @@ class EpisodeOut(Struct):
     collapse_duplicates: bool = False
     """
     Whether passages with nearly the text of a better one are left out.
+    """
+    collections: list[CollectionAnswerOut] | None = None
+    """
+    If the query asked several collections: how each answered. Then `collection` and what is not named here are the first one's, `sufficiency` is the highest, and `timings` are the longest.
     """
     entities: list[EntityOut] | None = None
     expanded: bool = False
@@ -3945,6 +3997,10 @@ class QueryOut(Struct):
     collapse_duplicates: bool = False
     """
     Whether passages with nearly the text of a better one are left out.
+    """
+    collections: list[CollectionAnswerOut] | None = None
+    """
+    If the query asked several collections: how each answered. Then `collection` and what is not named here are the first one's, `sufficiency` is the highest, and `timings` are the longest.
     """
     entities: list[EntityOut] | None = None
     expanded: bool = False

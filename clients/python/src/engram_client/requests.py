@@ -500,6 +500,32 @@ class GraphMergeIn(TypedDict):
     """
 
 
+Collection: TypeAlias = str
+
+
+JointQueryIn = TypedDict(
+    "JointQueryIn",
+    {
+        "arm": NotRequired[ArmIn],
+        "as": NotRequired[list[A] | None],
+        "collapse_duplicates": NotRequired[bool | None],
+        "collection": NotRequired[str],
+        "collections": NotRequired[list[Collection]],
+        "context": NotRequired[ContextIn | None],
+        "expansions": NotRequired[list[ExpansionIn]],
+        "filter": NotRequired[dict[str, Any] | None],
+        "include": NotRequired[list[Literal["sentences", "entities", "trace", "context"]]],
+        "max_hops": NotRequired[int | None],
+        "min_sufficiency": NotRequired[float | Literal["auto"] | None],
+        "stop_rule": NotRequired[Literal["none", "coverage", "learned", "llm"] | None],
+        "time_constraint": NotRequired[str | None],
+        "top_k": NotRequired[int],
+        "trace_id": NotRequired[str | None],
+        "unit": NotRequired[str | None],
+    },
+)
+
+
 class JudgeIn(TypedDict):
     """
     Settings of a judge; an absent or null one is the default of every judge.

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict  # pydantic asks for it before Python 3.
 
 from engram_client import AsyncEngram, EngramError, NotFoundError
 from engram_client.models import PassageSourceOut
-from engram_client.requests import FeedbackIn, PassageIn, QueryIn
+from engram_client.requests import FeedbackIn, PassageIn, JointQueryIn
 from engram_mcp.login import Login, ServiceTokenVerifier, list_own_readers
 
 P = ParamSpec("P")
@@ -51,10 +51,11 @@ class PassageSource(TypedDict):
 class RetrievedPassage(TypedDict):
     """A passage, with its source and the sentences that speak for it.
 
-    ``before`` and ``after``: texts of the passages around it in its document, if they were asked for.
+    ``collection``: its own, if several were asked. ``before`` and ``after``: texts of the passages around it in its document, if they were asked for.
     """
 
     passage_id: str
+    collection: str | None
     title: str | None
     source: PassageSource
     text: str
@@ -170,9 +171,13 @@ class AgentTools:
             Literal["none", "neighbours", "section"],
             Field(description="Also read the passage before and after each one, or its whole section."),
         ] = "none",
+        collections: Annotated[
+            list[str] | None, Field(description="Ask these instead of the usual one, for one list.")
+        ] = None,
     ) -> SearchResult:
         """Find passages that answer a question, also over several hops from one to the next."""
-        options: QueryIn = {
+        options: JointQueryIn = {
+            "collections": collections or [],
             "top_k": passages,
             "arm": {"memory": "off" if without_memory else "read"},
             "context": None if context == "none" else {"section": context == "section"},
@@ -185,6 +190,7 @@ class AgentTools:
             "passages": [
                 {
                     "passage_id": passage.passage_id,
+                    "collection": passage.collection,
                     "title": passage.title,
                     "source": _source(passage.source),
                     "text": passage.text,
@@ -205,9 +211,14 @@ class AgentTools:
             bool,
             Field(description="Whether these are all that helped: what else was looked at then counts against."),
         ] = False,
+        collection: Annotated[
+            str | None, Field(description="Of the sentences, if several were asked: judge each by itself.")
+        ] = None,
     ) -> VerdictEffect:
         """Say which sentences of an answer helped, so that the memory learns. Judge only what you have checked."""
         verdict: FeedbackIn = {"rejected": [*(misled or [])], "wait": True, "as": self._on_behalf_of}
+        if collection is not None:
+            verdict["collection"] = collection
         if complete and not helped:
             verdict["none_helped"] = True
         else:
@@ -254,7 +265,7 @@ class AgentTools:
     ) -> FoundDocuments:
         """Find documents about something; `fetch` reads one whole. A memory that is empty finds nothing."""
         try:
-            options: QueryIn = {"top_k": FOUND_PASSAGES, "as": self._on_behalf_of}
+            options: JointQueryIn = {"top_k": FOUND_PASSAGES, "as": self._on_behalf_of}
             answer = await self._engram.query(query, **options)
         except NotFoundError:  # the collection is made by the first text that is remembered
             return {"results": [], "query_id": None}

@@ -1,0 +1,86 @@
+"""A question to several collections: one list, an episode in each, and verdicts on each one's passages."""
+
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from engram.composition.container import Application
+from engram.services.encoders.encoder import Encoder
+from engram.services.question.query import Query
+from tests.conftest import Ingest
+from tests.support.strict_client import TestClient
+
+QUESTION = "Where was Marie Curie born, and what does the Louvre show?"
+LOUVRE = {"id": "louvre", "title": "Louvre", "text": "The Louvre shows the Mona Lisa. The Louvre is in Paris."}
+
+
+@pytest.fixture
+def paris(ingest: Ingest, curie: str) -> str:
+    ingest(LOUVRE, into=f"{curie}-paris")
+    return f"{curie}-paris"
+
+
+def ask(http: TestClient, **more: Any) -> dict[str, Any]:
+    response = http.post("/query", json={"query": QUESTION} | more)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def test_passages_of_all_are_in_one_list(http: TestClient, curie: str, paris: str) -> None:
+    answer = ask(http, collections=[curie, paris], top_k=6, include=["trace"])
+    alone = {name: ask(http, collection=name) for name in (curie, paris)}
+    assert len(answer["passages"]) == 6
+    assert {hit["collection"] for hit in answer["passages"]} == {curie, paris}
+    assert [one["collection"] for one in answer["collections"]] == [curie, paris]
+    assert all(one["trace"] is not None for one in answer["collections"])
+    assert answer["sufficiency"] == max(one["sufficiency"] for one in alone.values())
+    for name, single in alone.items():
+        own = [hit["passage_id"] for hit in answer["passages"] if hit["collection"] == name]
+        assert own == [hit["passage_id"] for hit in single["passages"]][: len(own)]
+        stored = http.get(f"/queries/{answer['query_id']}", params={"collection": name}).json()
+        assert [hit["passage_id"] for hit in stored["passages"]] == own
+
+
+def test_a_verdict_teaches_the_collection_that_it_names(
+    http: TestClient, application: Application, curie: str, paris: str
+) -> None:
+    answer = ask(http, collections=[paris, curie])
+    judged = next(hit for hit in answer["passages"] if hit["collection"] == paris)
+    verdict = {
+        "query_id": answer["query_id"],
+        "collection": paris,
+        "supporting": [judged["sentences"][0]["sentence_id"]],
+        "wait": True,
+    }
+    receipt = http.post("/feedback", json=verdict, headers={"idempotency-key": answer["query_id"]}).json()
+    assert (receipt["collection"], receipt["status"]) == (paris, "applied")
+    assert receipt["changes"]
+    assert http.get("/feedback", params={"collection": curie}).json()["feedback"] == []
+
+
+def test_the_list_is_ordered_by_probability(application: Application, curie: str, paris: str) -> None:
+    scopes = [application.auth.access.scope(name) for name in (curie, paris)]
+    joint = application.answers.joint.serve([Query(text=QUESTION, scope=scope) for scope in scopes])
+    values = [
+        (joint.answers[place].sufficiency or 0) * (hit.probability or 0) for place, hit in joint.passages
+    ]
+    assert values == sorted(values, reverse=True)
+    by_rank = application.answers.joint.serve(
+        [Query(text=QUESTION, scope=scope, strategy="lexical") for scope in scopes]
+    )
+    assert {place for place, _ in by_rank.passages[:2]} == {0, 1}
+
+
+def test_the_question_is_embedded_once(application: Application, curie: str, paris: str) -> None:
+    queries = [Query(text=QUESTION, scope=application.auth.access.scope(name)) for name in (curie, paris)]
+    with patch.object(Encoder, "embed_both", autospec=True, side_effect=Encoder.embed_both) as embed:
+        application.answers.joint.serve(queries)
+    assert embed.call_count == 1
+
+
+@pytest.mark.parametrize(("collections", "status"), [(["{0}", "{0}"], 422), (["{0}", "never-made"], 404)])
+def test_what_cannot_be_asked(http: TestClient, curie: str, collections: list[str], status: int) -> None:
+    body = {"query": QUESTION, "collections": [name.format(curie) for name in collections]}
+    assert http.post("/query", json=body).status_code == status

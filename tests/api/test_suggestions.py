@@ -1,0 +1,20 @@
+"""Names and titles that complete what is typed."""
+
+from tests.support.strict_client import TestClient
+
+SUGGESTED = {
+    "po": {"Poland", "Polonium"},
+    "The VIST": {"Vistula"},
+    "tokyo b": {"Tokyo Bay"},
+    "x": set(),  # past questions are none of it
+    "%": set(),
+    "": set(),
+}
+
+
+def test_names_begin_with_the_prefix(http: TestClient, curie: str) -> None:
+    http.post("/query", json={"collection": curie, "query": "What are X-rays?"}).raise_for_status()
+    path = f"/collections/{curie}/suggestions"
+    found = {prefix: http.get(path, params={"prefix": prefix}).json()["suggestions"] for prefix in SUGGESTED}
+    assert {prefix: set(names) for prefix, names in found.items()} == SUGGESTED
+    assert http.get(path, params={"prefix": "po", "limit": 1}).json()["suggestions"] == ["Poland"]

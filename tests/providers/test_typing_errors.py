@@ -1,0 +1,93 @@
+"""Typing errors of questions, corrected by the words of a collection."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from engram.providers.language import correct_question, terms
+from engram.providers.language.typing_errors import measure_distance
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words of some texts in a language."""
+
+    texts: Sequence[str]
+    language: str
+
+    def count_passages(self, wanted: Sequence[str]) -> dict[str, int]:
+        return {term: len(found) for term, found in self.sample_texts(wanted).items() if found}
+
+    def list_terms(self, beginning: str) -> list[str]:
+        return [term for text in self.texts for term in terms(text, self.language) if term.startswith(beginning)]
+
+    def sample_texts(self, wanted: Sequence[str]) -> dict[str, list[str]]:
+        return {term: [text for text in self.texts if term in terms(text, self.language)] for term in wanted}
+
+
+def correct(question: str, language: str, *texts: str) -> tuple[str, list[tuple[str, str]]]:
+    words = Words(texts, language)
+    corrected, corrections = correct_question(question, {language: len(texts)}, words, {"walking"}.__contains__)
+    return corrected, [(one.typed, one.corrected) for one in corrections]
+
+
+RIVER = "Warsaw lies on the Vistula, by careful calculations."
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "typed", "meant"),
+    [
+        ("en", RIVER, "vistla", "Vistula"),
+        ("en", RIVER, "Vitsula", "Vistula"),
+        ("en", RIVER, "Visstula", "Vistula"),
+        ("en", RIVER, "bistula", "Vistula"),
+        ("en", RIVER, "calculatoins", "calculations"),
+        ("en", "Photosynthesis", "photsynthess", "Photosynthesis"),
+        ("de", "Die Brücke der Städte", "Brüke", "Brücke"),
+        ("fr", "Les équipes préférées gagnent.", "preferees", "préférées"),
+        ("ru", "Висла впадает в море.", "Вилса", "Висла"),
+        ("el", "Ο Σηκουάνας περνά από το Παρίσι.", "Σηκουάνς", "Σηκουάνας"),
+        ("hi", "किताबें मेज़ पर हैं", "किताबेे", "किताबें"),
+        ("he", "הוויסלה זורמת לים", "הוויסלא", "הוויסלה"),
+    ],
+)
+def test_a_word_a_letter_or_accents_away_is_meant(language: str, text: str, typed: str, meant: str) -> None:
+    assert correct(f"{typed}?", language, text) == (f"{meant}?", [(typed, meant)])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is the Vistula?",
+        "Was it calculated?",  # another form of a word that there is
+        "Who was walkign the VISTLA?",  # a word with capitals inside is a code
+        "walking",  # the encoder knows it whole
+        "vis4ula",
+        "Vis",
+        "Which unrelated questions mention nothing known whatsoever?",
+        "Wo liegt die Weichsel und wie lang ist dieser Fluss?",
+        "",
+    ],
+)
+def test_what_is_no_typing_error_stays(question: str) -> None:
+    assert correct(question, "en", RIVER) == (question, [])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "changes"),
+    [("", "", 0), ("ab", "", 2), ("ab", "ba", 1), ("vistla", "vistula", 1), ("ca", "abc", 3), ("kitten", "sitting", 3)],
+)
+def test_a_transposition_is_one_change(one: str, other: str, changes: int) -> None:
+    assert measure_distance(one, other) == measure_distance(other, one) == changes
+
+
+def test_several_words_are_corrected_in_their_places() -> None:
+    assert correct("Is warsow on the vistla?", "en", RIVER) == (
+        "Is Warsaw on the Vistula?",
+        [("warsow", "Warsaw"), ("vistla", "Vistula")],
+    )
+
+
+def test_of_several_words_that_of_the_most_passages_is_meant() -> None:
+    assert correct("brend", "en", "A brand.", "Rye bread.", "White bread.") == ("bread", [("brend", "bread")])
