@@ -4,9 +4,26 @@ import { defineConfig } from "vite";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
+/** Puts the style of the search page into it: so it shows after one request. */
+const inlineStyle = {
+  name: "inline-style",
+  transformIndexHtml: {
+    order: "post",
+    handler: (html, { filename, bundle }) =>
+      filename.endsWith("search.html")
+        ? html.replace(/<link rel="stylesheet"[^>]*href="console\/([^"]+)">/, (_, name) => {
+            const { source } = bundle[name];
+            delete bundle[name];
+            return `<style>${source.trim()}</style>`;
+          })
+        : html,
+  },
+};
+
 // The API serves what is built here: index.html under /, search.html under /search, the rest under /console/.
 export default defineConfig({
   base: "/console/",
+  plugins: [inlineStyle],
   // Addresses are relative, since a proxy may show the service below a path.
   experimental: { renderBuiltUrl: (name, { hostType }) => (hostType === "html" ? `console/${name}` : { relative: true }) },
   resolve: {

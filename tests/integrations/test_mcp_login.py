@@ -1,9 +1,6 @@
 """Logins at the MCP server: agents of several people, a local identity provider, and a service with readers."""
 
 import asyncio
-import base64
-import hashlib
-import secrets
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -14,12 +11,7 @@ from urllib.parse import parse_qs, urlencode, urlparse
 
 import httpx
 import httpx2
-import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
-from fastapi import FastAPI, Request
-from fastapi.responses import RedirectResponse
-from jwt.algorithms import RSAAlgorithm
 from mcp import Client
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
@@ -34,69 +26,11 @@ from engram.services.auth.scope import LOCAL
 from engram_client import Engram
 from tests.conftest import Heavy
 from tests.support.environment import drop_settings
+from tests.support.identity_provider import AUDIENCE, IdentityProvider
 from tests.support.live_server import LiveServer
 from tests.support.processes import PATIENCE_SECONDS, free_port
 
-AUDIENCE = "engram"
-SCOPES = {"wages": ["query", "read", "judge", "ingest"]}
 REDIRECT = "http://127.0.0.1:1/callback"
-
-
-class IdentityProvider:
-    """An OAuth 2.1 authorization server: registration, code with PKCE, JWT as access tokens."""
-
-    def __init__(self) -> None:
-        self.key = generate_private_key(65537, 2048)
-        self.person, self.groups = "", [""]
-        """Who sits before the browser."""
-        self.codes: dict[str, dict[str, Any]] = {}
-        self.url = ""
-        self.app = FastAPI()
-        self.app.get("/.well-known/oauth-authorization-server")(self.describe)
-        self.app.get("/keys")(self.list_keys)
-        self.app.post("/register", status_code=201)(self.register)
-        self.app.get("/authorize")(self.authorize)
-        self.app.post("/token")(self.grant)
-
-    def describe(self) -> dict[str, Any]:
-        return {
-            "issuer": self.url,
-            **{f"{kind}_endpoint": f"{self.url}/{path}" for kind, path in (
-                ("authorization", "authorize"), ("token", "token"), ("registration", "register")
-            )},
-            "response_types_supported": ["code"],
-            "grant_types_supported": ["authorization_code"],
-            "code_challenge_methods_supported": ["S256"],
-            "token_endpoint_auth_methods_supported": ["none"],
-        }  # fmt: skip
-
-    def list_keys(self) -> dict[str, Any]:
-        public = RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
-        return {"keys": [public | {"kid": "1", "alg": "RS256", "use": "sig"}]}
-
-    async def register(self, request: Request) -> dict[str, Any]:
-        return await request.json() | {"client_id": secrets.token_hex(8)}
-
-    def authorize(self, redirect_uri: str, state: str, code_challenge: str) -> RedirectResponse:
-        code = secrets.token_hex(8)
-        self.codes[code] = {"challenge": code_challenge, "sub": self.person, "groups": self.groups}
-        return RedirectResponse(f"{redirect_uri}?{urlencode({'code': code, 'state': state})}")
-
-    async def grant(self, request: Request) -> dict[str, Any]:
-        form = {name: values[0] for name, values in parse_qs((await request.body()).decode()).items()}
-        granted = self.codes.pop(form["code"])
-        digest = hashlib.sha256(form["code_verifier"].encode()).digest()
-        assert base64.urlsafe_b64encode(digest).decode().rstrip("=") == granted["challenge"]
-        return {
-            "access_token": self.sign(granted["sub"], granted["groups"]),
-            "token_type": "Bearer",
-            "expires_in": 600,
-        }
-
-    def sign(self, person: str, groups: list[str], **other: Any) -> str:
-        claims = {"iss": self.url, "aud": AUDIENCE, "sub": person, "exp": time.time() + 600, "groups": groups}
-        claims |= {"engram": {"tenant": "local", "scopes": SCOPES}} | other
-        return jwt.encode(claims, self.key, "RS256", {"kid": "1"})
 
 
 class Memory:
@@ -120,10 +54,8 @@ class Memory:
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[IdentityProvider]:
-    made = IdentityProvider()
-    with LiveServer(made.app) as served:
-        made.url = served.url
-        yield made
+    with IdentityProvider.serve({"wages": ["query", "read", "judge", "ingest"]}) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +63,7 @@ def guarded(
     settings: Settings, own: Servers, heavy: Heavy, provider: IdentityProvider
 ) -> Iterator[tuple[Application, str]]:
     """A service that needs keys or tokens of the provider, with the wages in it; its address."""
-    given = {"jwt_issuer": provider.url, "jwt_audience": AUDIENCE, "jwt_keys_url": f"{provider.url}/keys"}
+    given = {"jwt_issuer": provider.url, "jwt_audience": AUDIENCE}
     services = Application(settings.model_copy(update={"access": "keys"} | given), own, consumer="login")
     services.models.embedder, services.models.language = heavy
     key = services.auth.access_keys.make(

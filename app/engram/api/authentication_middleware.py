@@ -8,6 +8,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engram.api import console_files, problems
 from engram.api.client_address import client_address
 from engram.api.fair_slots import Holder
+from engram.api.login_cookies import LoginCookies
+from engram.api.person_header import PersonHeader
 from engram.api.refusals import Refusal, Refusals
 from engram.api.work_threads import WorkThreads
 from engram.context import tenancy
@@ -16,7 +18,7 @@ from engram.services.auth.authentication import Authentication
 from engram.services.auth.failed_attempts import FailedAttempts
 from engram.services.auth.scope import LOCAL, Principal
 
-PUBLIC = ("/healthz", "/readyz", "/openapi.json", "/docs")
+PUBLIC = ("/healthz", "/readyz", "/openapi.json", "/docs", "/login", "/login/callback")
 """Paths that need no key: they tell nothing of anybody's."""
 LOOKUP_THREADS = 4
 """Threads that look keys up. They are nobody else's, so no flood of other work keeps a key from being known."""
@@ -33,10 +35,19 @@ def is_public(path: str) -> bool:
 class AuthenticationMiddleware:
     """Finds the principal of each request, or refuses the request before its body is read."""
 
-    def __init__(self, app: ASGIApp, authentication: Authentication | None, refusals: Refusals) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        authentication: Authentication | None,
+        refusals: Refusals,
+        login_cookies: LoginCookies,
+        person_header: PersonHeader | None,
+    ) -> None:
         self._app = app
         self._refusals = refusals
         self._authentication = authentication
+        self._login_cookies = login_cookies
+        self._person_header = person_header
         self._failed = FailedAttempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,6 +58,8 @@ class AuthenticationMiddleware:
             return
         try:
             principal = await self._find_principal(scope, self._authentication)
+            if self._person_header is not None:
+                principal = self._person_header.choose_principal(scope, principal)
         except TooManyRequestsError as error:
             await self._refusals.refuse(Refusal(error, "authentication"), scope, receive, send)
             return
@@ -64,7 +77,10 @@ class AuthenticationMiddleware:
             UnauthorizedError, UnavailableError: as ``Authentication.find_principal``.
             TooManyRequestsError: its address failed too often, and brings nothing that was accepted before.
         """
-        authorizations = Headers(scope=scope).getlist("authorization")
+        headers = Headers(scope=scope)
+        authorizations = headers.getlist("authorization")
+        if not authorizations and (token := self._login_cookies.read_session(headers)) is not None:
+            authorizations = [f"Bearer {token}"]
         address = client_address(scope) or "unknown"
         try:
             cached_principal = self._find_known_principal(authentication, authorizations, address)
@@ -72,7 +88,8 @@ class AuthenticationMiddleware:
                 return cached_principal
             return await _THREADS.do(Holder(address, ""), authentication.find_principal, authorizations[0])
         except UnauthorizedError:
-            self._failed.count(address)
+            if authorizations:  # who brings nothing guesses nothing, as a page that is opened before the login
+                self._failed.count(address)
             raise
 
     def _find_known_principal(
@@ -85,7 +102,8 @@ class AuthenticationMiddleware:
             if cached_principal is None and not authentication.has_accepted(header):
                 self._failed.check(address)
         except UnauthorizedError:
-            self._failed.check(address)
+            if authorizations:
+                self._failed.check(address)
             raise
         return cached_principal
 

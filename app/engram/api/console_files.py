@@ -1,6 +1,9 @@
-"""``/``: the console, and ``/search``: the page to search on. Their files, built of ``console/``, come with the package."""
+"""``/``: the console, and ``/search``: the page to search on. Their files are built of ``console/`` beforehand."""
 
+import base64
 import gzip
+import hashlib
+import re
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -25,10 +28,10 @@ MEDIA_TYPES = {
 """Ending -> media type. Files with other endings, such as SOURCES, are not served."""
 COMPRESSED_SUFFIXES = frozenset({".html", ".js", ".css", ".svg", ".txt"})
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'{styles}; font-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""What a page loads and whom it asks: this service alone, and nothing that is written into the page."""
+"""What a page loads and whom it asks: this service alone. Of what is written into it, its own style counts."""
 IMMUTABLE_HEADERS = {"cache-control": "public, max-age=31536000, immutable"}
 """For files whose name changes with their content."""
 REVALIDATION_HEADERS = {"cache-control": "no-cache"}
@@ -44,6 +47,14 @@ def is_console(path: str) -> bool:
 def folder() -> Traversable:
     """Return the folder of the built files."""
     return files("engram").joinpath("console")
+
+
+@cache
+def build_policy(path: str) -> str:
+    """Build the content policy of the page at a path."""
+    styles = re.findall(rb"<style>(.*?)</style>", _parts()[PAGES[path]].read_bytes(), re.DOTALL)
+    hashes = (base64.b64encode(hashlib.sha256(style).digest()).decode() for style in styles)
+    return POLICY.format(styles="".join(f" 'sha256-{one}'" for one in hashes))
 
 
 @router.get("/")
@@ -62,7 +73,9 @@ async def get_part(name: str, request: Request) -> Response:
 async def _answer(request: Request, name: str, headers: dict[str, str]) -> Response:
     if name not in _parts():
         raise NotFoundError("There is no such file.")
-    plain, small = await run_in_threadpool(_read, name)
+    services = request.app.state.services
+    has_login = services is not None and services.auth.login is not None
+    plain, small = await run_in_threadpool(_read, name, has_login)
     media_type, headers = MEDIA_TYPES[_find_ending(name)], headers | {"vary": "accept-encoding"}
     if small is not None and "gzip" in request.headers.get("accept-encoding", ""):
         return Response(small, media_type=media_type, headers=headers | {"content-encoding": "gzip"})
@@ -76,9 +89,11 @@ def _parts() -> dict[str, Traversable]:
 
 
 @cache
-def _read(name: str) -> tuple[bytes, bytes | None]:
-    """A part's content, and the same compressed where that is worth it."""
+def _read(name: str, has_login: bool) -> tuple[bytes, bytes | None]:
+    """A part's content, and the same compressed where that is worth it. A page says whether people can log in."""
     content = _parts()[name].read_bytes()
+    if has_login and name.endswith(".html"):
+        content = content.replace(b"<html", b"<html data-login", 1)
     return content, gzip.compress(content, mtime=0) if _find_ending(name) in COMPRESSED_SUFFIXES else None
 
 

@@ -87,7 +87,7 @@ class Origins:
                 if scope["path"] == documentation.PATH:
                     headers["content-security-policy"] = documentation.POLICY
                 elif scope["path"] in console_files.PAGES:
-                    headers["content-security-policy"] = console_files.POLICY
+                    headers["content-security-policy"] = console_files.build_policy(scope["path"])
             await send(message)
 
         error = self._refusal(scope["method"], scope["path"], Headers(scope=scope))

@@ -23,6 +23,7 @@ from engram.providers.embedder.prefixes import (
 from engram.providers.jwt_tokens import Tokens
 from engram.providers.language import Language, load_language
 from engram.providers.llm import Llm
+from engram.providers.openid_login import LoginClient
 from engram.providers.ranking_prior import RankingPriors, load_priors
 from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
@@ -172,12 +173,19 @@ class Models:
     def tokens(self) -> Tokens | None:
         """Check of the configured identity provider's tokens, or None."""
         settings = self.settings
-        issuer, audience, keys_url = settings.jwt_issuer, settings.jwt_audience, settings.jwt_keys_url
-        if not (issuer or audience or keys_url):
+        client = self.login_client
+        audiences = [name for name in (settings.jwt_audience, client and client.id) if name]
+        if settings.jwt_issuer is None and not audiences:
             return None
-        if not issuer or not audience or not keys_url:
-            raise ConfigurationError("ENGRAM_JWT_ISSUER, ENGRAM_JWT_AUDIENCE and ENGRAM_JWT_KEYS_URL go together.")
-        return Tokens(issuer, audience, keys_url)
+        if settings.jwt_issuer is None or not audiences:
+            raise ConfigurationError("ENGRAM_JWT_ISSUER goes with ENGRAM_JWT_AUDIENCE or ENGRAM_LOGIN_CLIENT.")
+        return Tokens(settings.jwt_issuer, *audiences)
+
+    @locked_property
+    def login_client(self) -> LoginClient | None:
+        """The service as the identity provider knows it, or None if nobody can log in."""
+        setting = self.settings.login_client
+        return None if setting is None else LoginClient.from_setting(setting.get_secret_value())
 
     @locked_property
     def llm(self) -> Llm | None:

@@ -90,9 +90,6 @@ class OperationSettings(BaseSettings):
             "Verdicts keep what they go by, so nothing that was learned depends on it."
         ),
     )
-    keep_jobs_days: int = Field(
-        default=30, ge=0, le=36_500, description="Days that jobs are kept once they ended; 0 is for ever."
-    )
     keep_audit_bodies_days: int = Field(
         default=365,
         ge=0,

@@ -56,7 +56,10 @@ class Settings(RetrievalSettings, OperationSettings):
     )
     url: str | None = Field(
         default=None,
-        description="Base URL of the service that the command line talks to. Unset: http://HOST:PORT.",
+        description=(
+            "Base URL of the service: the command line talks to it, and a login comes back to it. Unset: "
+            "http://HOST:PORT, and for a login the address that the browser asked."
+        ),
     )
     local_user: str = Field(
         default="nobody",
@@ -128,17 +131,31 @@ class Settings(RetrievalSettings, OperationSettings):
     jwt_issuer: str | None = Field(
         default=None,
         description=(
-            "Identity provider (`iss`) whose JWT bearer tokens are taken beside access keys; goes with the two "
-            "that follow."
+            "Identity provider (`iss`) whose JWT bearer tokens are taken beside access keys, an https address: its "
+            "metadata are at `/.well-known/openid-configuration` below it. Goes with one of the two that follow."
         ),
     )
     jwt_audience: str | None = Field(default=None, description="Whom its tokens must be for (`aud`).")
-    jwt_keys_url: str | None = Field(default=None, description="Where it publishes its keys, a JWK set.")
+    login_client: SecretStr | None = Field(
+        default=None,
+        description=(
+            "Client id under which the identity provider knows Engram, and after a space the client's secret, if "
+            "it has one. People then log in there to use the search page and the console."
+        ),
+    )
     jwt_groups_claim: str = Field(
         default="groups",
         description=(
             "Claim of its tokens that lists groups: among the readers of passages, a token is `user:` and its "
             "subject, and `group:` and each of these."
+        ),
+    )
+    person_header: str | None = Field(
+        default=None,
+        description=(
+            "Header in which a proxy or a frontend names the person it asks for, and after it the addresses or "
+            "networks from which that is believed: `X-OpenWebUI-User-Email 10.0.0.7 172.16.0.0/12`. From any other "
+            "address the header is refused. Unset: nobody is named so."
         ),
     )
     access_key: SecretStr | None = Field(

@@ -1,4 +1,4 @@
-"""Keys of an identity provider, fetched in the background: no request ever waits for the provider."""
+"""Metadata and keys of an identity provider, fetched in the background: no request ever waits for them."""
 
 import json
 import threading
@@ -27,16 +27,22 @@ MOST_RETRY_SECONDS = 300.0
 TIMEOUT_SECONDS = 5.0
 """Of each step of a fetch, such as connecting or a wait for bytes."""
 WHOLE_TIMEOUT_SECONDS = 2 * TIMEOUT_SECONDS
-"""Of a whole fetch with its redirects. Only headers that arrive byte by byte can make it longer."""
+"""Of a fetch of metadata and keys, redirects included. Only headers that arrive byte by byte can make it longer."""
 MOST_BYTES = 1024 * 1024
 
 
-class ProviderKeys:
-    """The keys of a JWK set at a URL, as they were last fetched."""
+METADATA_PATH = "/.well-known/openid-configuration"
+"""Where an issuer publishes its metadata (OpenID Connect Discovery 1.0, section 4)."""
 
-    def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
+
+class ProviderKeys:
+    """An issuer's metadata and keys, as they were last fetched."""
+
+    def __init__(self, issuer: str, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin to fetch the keys."""
-        self._url = url
+        self.metadata: Mapping[str, Any] = {}
+        """Empty until they were fetched."""
+        self._issuer = issuer
         self._clock = clock
         self._lock = threading.Lock()
         self._keys: Mapping[str, PyJWK] = {}
@@ -89,7 +95,11 @@ class ProviderKeys:
 
     def _fetch(self) -> None:
         try:
-            self._keys = _read_signing_keys(_document(self._url))
+            ends = time.monotonic() + WHOLE_TIMEOUT_SECONDS
+            metadata = _fetch_document(f"{self._issuer.rstrip('/')}{METADATA_PATH}", ends)
+            _check_issuer(metadata, self._issuer)
+            self._keys = _read_signing_keys(_fetch_document(str(metadata.get("jwks_uri")), ends))
+            self.metadata = metadata
             self._fetched_at, self._failures = self._clock(), 0
         except Exception as error:  # noqa: BLE001 - whatever the provider does, requests go on with the old keys
             self._failures += 1
@@ -100,20 +110,27 @@ class ProviderKeys:
             self._first.set()
 
 
-def _document(url: str) -> dict[str, Any]:
+def _check_issuer(metadata: Mapping[str, Any], issuer: str) -> None:
+    if metadata.get("issuer") != issuer:
+        raise ValueError(f"the metadata are of another issuer, {metadata.get('issuer')!r}")
+
+
+def _fetch_document(url: str, ends: float) -> dict[str, Any]:
     """Fetch a JSON document, of bounded size and in bounded time.
+
+    Args:
+        ends: when the time is over, by ``time.monotonic``.
 
     Raises:
         ValueError: the document is too large, takes too long, or is no JSON.
         httpx.HTTPError: the provider cannot be reached or refuses.
     """
-    ends = time.monotonic() + WHOLE_TIMEOUT_SECONDS
     body = bytearray()
 
     def bound_step(request: httpx.Request) -> None:
         remaining = ends - time.monotonic()
         if remaining <= 0.0:
-            raise ValueError("the JWK set arrives too slowly")
+            raise ValueError("the document arrives too slowly")
         request.extensions["timeout"] = httpx.Timeout(min(TIMEOUT_SECONDS, remaining)).as_dict()
 
     with (
@@ -124,7 +141,7 @@ def _document(url: str) -> dict[str, Any]:
         for chunk in response.iter_bytes():
             body += chunk
             if len(body) > MOST_BYTES or time.monotonic() > ends:
-                raise ValueError("the JWK set is too large, or arrives too slowly")
+                raise ValueError("the document is too large, or arrives too slowly")
     parsed = json.loads(bytes(body))
     return parsed if isinstance(parsed, dict) else {}
 

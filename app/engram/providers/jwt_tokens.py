@@ -14,15 +14,15 @@ LEEWAY_SECONDS = 30
 
 
 class Tokens:
-    """Checks tokens of one issuer for one audience by the keys that it publishes."""
+    """Checks tokens of one issuer by the keys that it publishes."""
 
-    def __init__(self, issuer: str, audience: str, keys_url: str) -> None:
-        """Begin to fetch the issuer's keys in the background."""
-        if not keys_url.startswith(("https://", "http://")):
-            raise ConfigurationError("ENGRAM_JWT_KEYS_URL must begin with https:// (or http://).")
+    def __init__(self, issuer: str, *audiences: str) -> None:
+        """Begin to fetch the issuer's keys in the background. A token has to be for one of ``audiences``."""
+        if not issuer.startswith(("https://", "http://")):
+            raise ConfigurationError("ENGRAM_JWT_ISSUER must begin with https:// (or http://).")
         self._issuer = issuer
-        self._audience = audience
-        self.keys = ProviderKeys(keys_url)
+        self._audiences = audiences
+        self.keys = ProviderKeys(issuer)
 
     def claims(self, token: str) -> Mapping[str, Any]:
         """Verify a token without network access and return its claims, subject and expiry among them.
@@ -37,7 +37,7 @@ class Tokens:
                 token,
                 key.key,
                 algorithms=list(ALGORITHMS),
-                audience=self._audience,
+                audience=self._audiences,
                 issuer=self._issuer,
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud", "sub"]},

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from engram import __version__
 from engram.api import console_files, documentation, error_dialects, problems
+from engram.api.auth import login_routes
 from engram.api.auth import routes as access
 from engram.api.authentication_middleware import AuthenticationMiddleware, is_public
 from engram.api.body_limit import BodyLimit
@@ -28,9 +29,11 @@ from engram.api.erasure import routes as erasure_routes
 from engram.api.jobs import routes as jobs_routes
 from engram.api.learning import judge_routes
 from engram.api.learning import routes as learning_routes
+from engram.api.login_cookies import LoginCookies
 from engram.api.maintenance import audit_routes, health_routes, metrics_routes, reembed_routes
 from engram.api.openapi_links import FLOWS, link
 from engram.api.origin_checks import AllowedOrigins, Origins
+from engram.api.person_header import PersonHeader
 from engram.api.problem_document import Problem
 from engram.api.refusals import Refusals
 from engram.api.request_telemetry import HEADER, TelemetryMiddleware
@@ -112,9 +115,11 @@ def create_app(application: Application | None) -> FastAPI:
         AuthenticationMiddleware,
         authentication=None if application is None else application.auth.authentication,
         refusals=refusals,
+        login_cookies=LoginCookies(settings.url),
+        person_header=PersonHeader.from_setting(settings.person_header),
     )
     problems.install(app)
-    for router in (*ROUTERS, documentation.router, console_files.router):
+    for router in (*ROUTERS, documentation.router, console_files.router, login_routes.router):
         app.include_router(router)
     wings = list_installed_wings() if application is None else application.installed_wings
     for wing in wings:

@@ -25,7 +25,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   /** Number of the latest question; answers to earlier ones are dropped. */
   const latest = useRef(0);
   const { me } = access;
-  const collection = search.collection ?? chooseCollection(collections);
+  const collection = search.collection ?? chooseCollection(me, collections);
   const engram = useMemo(() => (collection === null ? null : connect(collection)), [collection, me]);
 
   useEffect(() => {
@@ -64,7 +64,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     try {
       const found = await engram.query(search.question, {
         top_k: TOP_K,
-        include: ["context"],
+        include: ["sentences", "context"],
         min_sufficiency: search.nearest ? null : "auto",
         ...(Object.keys(search.filter).length > 0 ? { filter: search.filter } : {}),
       });
@@ -80,7 +80,11 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     const field = form.elements.namedItem("q") as HTMLInputElement;
     if (search.question) field.value = search.question;
     document.title = search.question ? `${search.question} – Search` : "Search";
-    if (collection !== null) localStorage.setItem(CHOSEN, collection);
+    if (collection !== null) {
+      localStorage.setItem(CHOSEN, collection);
+      // Whoever is sent the address may have searched elsewhere last.
+      if (search.question) history.replaceState(null, "", addressOf({ ...search, collection }));
+    }
     void ask();
   }, [ask]);
 
@@ -100,7 +104,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
           </select>
         </label>
       )}
-      {collections?.length === 0 && <p class="panel">There is nothing that you may search.</p>}
+      {collections !== null && collection === null && <p class="panel">There is nothing that you may search.</p>}
       {engram !== null && mayCount && search.question && (
         <Facets engram={engram} answer={answer} filter={search.filter} onChoose={(filter: Filter) => go({ filter })} />
       )}
@@ -137,10 +141,12 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   );
 }
 
-/** The collection that was searched last, or the first. */
-function chooseCollection(collections: readonly string[] | null): string | null {
+/** The collection that was searched last, or the first; `default` for somebody who may search all and list none. */
+function chooseCollection(me: Schemas["WhoOut"] | null, collections: readonly string[] | null): string | null {
+  if (me === null || collections === null) return null;
   const last = localStorage.getItem(CHOSEN);
-  return last !== null && collections?.includes(last) ? last : (collections?.[0] ?? null);
+  if (last !== null && collections.includes(last)) return last;
+  return collections[0] ?? (allowed(me, "query", null) ? "default" : null);
 }
 
 function summary({ insufficient, passages, sufficiency }: Schemas["QueryOut"], nearest: boolean): string {

@@ -3,7 +3,9 @@
 import { useState } from "preact/hooks";
 
 import type { Engram, Schemas } from "../service";
+import { Icon } from "../parts/icons";
 import { passageVerdict } from "../parts/passage_verdict";
+import { splitAtSentence } from "./best_sentence";
 import { sayEffect, sayFailure } from "./words";
 
 /** Characters that are shown before and after the sentence, until more is wanted. */
@@ -20,7 +22,7 @@ interface Props {
 export function Result({ engram, answer, passage, mayJudge }: Props) {
   const [isWhole, setIsWhole] = useState(false);
   const { source, context } = passage;
-  const [before, sentence, after] = splitAtSentence(passage);
+  const [before, sentence, after] = splitAtSentence(passage, answer.query);
   const [head, tail] = isWhole ? [before, after] : [shorten(before, -BEFORE), shorten(after, AFTER)];
   const hasMore = head !== before || tail !== after || (context?.before.length ?? 0) + (context?.after.length ?? 0) > 0;
   const title = passage.title || source.document;
@@ -66,18 +68,6 @@ function sayOrigin({ document, heading, page }: Schemas["PassageSourceOut"], tit
   return [path.join(" › "), page === null ? "" : `Page ${page}`].filter(Boolean).join(", ");
 }
 
-/** The text before the best sentence, the sentence as it stands in the text, and the text after it. */
-function splitAtSentence({ text, sentences }: Schemas["PassageHit"]): readonly [string, string, string] {
-  const scored = sentences.filter((one) => one.score !== null);
-  if (scored.length === 0) return ["", "", text];
-  const best = scored.reduce((one, other) => ((other.score ?? 0) > (one.score ?? 0) ? other : one));
-  // A sentence is kept with single spaces, the text as it came.
-  const words = best.text.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  const found = new RegExp(words.join("\\s+")).exec(text);
-  if (found === null) return [`${text}\n`, best.text, ""];
-  return [text.slice(0, found.index), found[0], text.slice(found.index + found[0].length)];
-}
-
 /** The first characters of the text, or the last ones if `most` is negative, with whole words. */
 function shorten(text: string, most: number): string {
   if (text.length <= Math.abs(most)) return text;
@@ -118,7 +108,7 @@ function Thumbs({ engram, answer, passageId, title }: Pick<Props, "engram" | "an
       <span class="thumbs">
         {([true, false] as const).map((up) => (
           <button key={String(up)} type="button" aria-pressed={stored?.up === up} aria-disabled={isBusy} onClick={() => void press(up)}>
-            <span aria-hidden="true">{up ? "👍 " : "👎 "}</span>
+            <Icon name={up ? "up" : "down"} />
             {up ? "Helped" : "Did not help"}
           </button>
         ))}

@@ -2,18 +2,12 @@
 
 import { EngramError } from "../service";
 
-/** Least probability -> the words for it. */
-const LIKELIHOODS = [
-  [0.9, "very likely"],
-  [0.7, "likely"],
-  [0.4, "perhaps"],
-  [0, "probably not"],
-] as const;
-
-/** Says how probably these results hold the whole answer. */
+/** Says how probably the results hold the whole answer. */
 export function sayLikelihood(probability: number): string {
-  const [, words] = LIKELIHOODS.find(([least]) => probability >= least) ?? LIKELIHOODS[3];
-  return `The whole answer is ${words} here.`;
+  if (probability >= 0.9) return "The answer is very likely here.";
+  if (probability >= 0.7) return "The answer is likely here.";
+  if (probability >= 0.4) return "Perhaps the answer is here, or a part of it.";
+  return "The answer is probably not here. These passages are the nearest.";
 }
 
 const FAILURES: Readonly<Record<number, string>> = {

@@ -17,17 +17,24 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from engram.composition.container import Application
 from engram.context.errors import ConfigurationError, UnauthorizedError, UnavailableError
 from engram.providers import jwt_keys
-from engram.providers.jwt_keys import FRESH_SECONDS, KEPT_SECONDS, RETRY_SECONDS, UNKNOWN_SECONDS, ProviderKeys
+from engram.providers.jwt_keys import (
+    FRESH_SECONDS,
+    KEPT_SECONDS,
+    METADATA_PATH,
+    RETRY_SECONDS,
+    UNKNOWN_SECONDS,
+    ProviderKeys,
+)
 from engram.providers.jwt_tokens import Tokens
 from engram.services.auth.authentication import Authentication
 from engram.services.auth.scope import LOCAL
 from tests.support.processes import eventually
 
-ISSUER, AUDIENCE = "https://id.example.org", "engram"
+AUDIENCE = "engram"
 
 
 class Provider:
-    """An identity provider: a key pair, and the public half over HTTP."""
+    """An identity provider: a key pair, and over HTTP its metadata and the public half."""
 
     def __init__(self) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
@@ -37,11 +44,12 @@ class Provider:
         self.resets = False
         self.redirects_after_seconds: float | None = None
         self.asked = 0
+        """How often its metadata were."""
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                provider.asked += 1
+                provider.asked += self.path == METADATA_PATH
                 provider.go.wait(60)
                 if provider.resets:
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -54,7 +62,8 @@ class Provider:
                     self.send_header("content-length", "0")
                     self.end_headers()
                     return
-                body = provider.encode_keys()
+                metadata = {"issuer": provider.issuer, "jwks_uri": f"{provider.url}/keys"}
+                body = json.dumps(metadata).encode() if self.path == METADATA_PATH else provider.encode_keys()
                 self.send_response(200)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
@@ -64,6 +73,7 @@ class Provider:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.issuer = self.url
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def encode_keys(self) -> bytes:
@@ -79,11 +89,11 @@ class Provider:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}/keys"
+        return f"http://127.0.0.1:{self.server.server_port}"
 
     def token(self, key: Any = None, **claims: Any) -> str:
         """A token that holds for a minute and may query ``docs``, but for these claims."""
-        body = {"iss": ISSUER, "aud": AUDIENCE, "sub": "ada|17", "exp": time.time() + 60}
+        body = {"iss": self.issuer, "aud": AUDIENCE, "sub": "ada|17", "exp": time.time() + 60}
         body |= {"engram": {"tenant": "local", "scopes": {"docs": ["query"]}}} | claims
         return jwt.encode(body, key or self.key, algorithm="ES256", headers={"kid": self.name})
 
@@ -110,7 +120,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture
 def authentication(application: Application, provider: Provider) -> Authentication:
-    tokens = Tokens(ISSUER, AUDIENCE, provider.url)
+    tokens = Tokens(provider.issuer, AUDIENCE)
     assert tokens.keys.wait(30)
     return Authentication(application.database, needed=True, remember_seconds=60, tokens=tokens)
 
@@ -172,7 +182,8 @@ def test_token_with_invalid_claims_is_refused(
 
 def test_only_the_providers_key_signs(authentication: Authentication, provider: Provider) -> None:
     forged = provider.token(key=ec.generate_private_key(ec.SECP256R1()))
-    shared = jwt.encode({"iss": ISSUER, "aud": AUDIENCE, "sub": "x", "exp": time.time() + 60}, "x" * 32, "HS256")
+    claims = {"iss": provider.issuer, "aud": AUDIENCE, "sub": "x", "exp": time.time() + 60}
+    shared = jwt.encode(claims, "x" * 32, "HS256")
     none = ".".join([*provider.token().split(".")[:2], ""])
     for token in (forged, shared, none, "a.b.c"):
         with pytest.raises(UnauthorizedError):
@@ -180,7 +191,7 @@ def test_only_the_providers_key_signs(authentication: Authentication, provider: 
 
 
 def test_a_provider_that_is_away_is_no_mistake_of_the_caller(application: Application, provider: Provider) -> None:
-    tokens = Tokens(ISSUER, AUDIENCE, "http://127.0.0.1:1/keys")
+    tokens = Tokens("http://127.0.0.1:1", AUDIENCE)
     assert tokens.keys.wait(30)
     away = Authentication(application.database, needed=True, remember_seconds=60, tokens=tokens)
     with pytest.raises(UnavailableError, match="out of reach"):
@@ -205,16 +216,24 @@ def test_a_number_without_bounds_is_no_claim(
 
 def test_a_reset_connection_is_an_outage(application: Application, provider: Provider) -> None:
     provider.resets = True
-    tokens = Tokens(ISSUER, AUDIENCE, provider.url)
+    tokens = Tokens(provider.issuer, AUDIENCE)
     assert tokens.keys.wait(30)
     with pytest.raises(UnavailableError, match="out of reach"):
         tokens.claims(provider.token())
 
 
+def test_metadata_of_another_issuer_do_not_count(provider: Provider) -> None:
+    provider.issuer = "https://evil.example"
+    keys = ProviderKeys(provider.url)
+    assert keys.wait(30)
+    assert keys.metadata == {}
+    assert not can_find(keys, "one")
+
+
 def test_hanging_identity_provider_does_not_block_requests(provider: Provider) -> None:
     """Neither for the first keys nor for new ones: the request thread asks no network."""
     provider.go.clear()
-    tokens = Tokens(ISSUER, AUDIENCE, provider.url)
+    tokens = Tokens(provider.issuer, AUDIENCE)
     with pytest.raises(UnavailableError):
         tokens.claims(provider.token())
     assert not tokens.keys.wait(0.0)
@@ -298,4 +317,4 @@ def test_without_a_provider_a_token_is_no_key(application: Application, provider
     open_to_all = Authentication(application.database, needed=False, remember_seconds=60)
     assert open_to_all.find_principal(f"Bearer {provider.token()}") is LOCAL
     with pytest.raises(ConfigurationError, match="must begin with"):
-        Tokens(ISSUER, AUDIENCE, "file:///etc/passwd")
+        Tokens("file:///etc/passwd", AUDIENCE)

@@ -9,6 +9,7 @@ from engram.composition.servers import Connections
 from engram.config.settings import Settings
 from engram.services.auth.access_key_service import KeysService
 from engram.services.auth.authentication import Authentication
+from engram.services.auth.login import LoginService
 from engram.services.auth.quotas import QuotaService
 from engram.services.auth.rate_limits import Rates
 from engram.services.auth.scope import AccessService
@@ -55,6 +56,14 @@ class AuthServices:
         )
         self._caches.append(authentication.forget)
         return authentication
+
+    @locked_property
+    def login(self) -> LoginService | None:
+        """Login of people at the identity provider, or None."""
+        tokens, client = self.models.tokens, self.models.login_client
+        if tokens is None or client is None:
+            return None
+        return LoginService(tokens, client, self.authentication)
 
     @locked_property
     def access_keys(self) -> KeysService:

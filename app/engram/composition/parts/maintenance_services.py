@@ -30,6 +30,7 @@ DEAD_SHARE = 0.3
 DEAD_ROWS = 1000
 """An index with fewer such entries is left alone."""
 KEEP_IDEMPOTENCY_DAYS = 7
+KEEP_JOBS_DAYS = 30
 """Days within which a write repeated under its Idempotency-Key is answered as it was first."""
 
 
@@ -72,7 +73,7 @@ class MaintenanceServices:
         settings = self.settings
         days = RetentionDays(
             settings.keep_queries_days,
-            settings.keep_jobs_days,
+            KEEP_JOBS_DAYS,
             KEEP_IDEMPOTENCY_DAYS,
             settings.keep_audit_bodies_days,
             settings.keep_verdicts_days,

@@ -104,6 +104,16 @@ class Grants:
         remaining = {name: self.list_scopes(name) - set(scopes) for name, _ in self.scopes}
         return Grants(tuple((name, tuple(s for s in SCOPES if s in remaining[name])) for name, _ in self.scopes))
 
+    def only_with(self, scope: str) -> "Grants":
+        """Return the grants on the collections where the scope is among them."""
+        return Grants(
+            tuple(
+                (name, tuple(s for s in SCOPES if s in allowed))
+                for name, _ in self.scopes
+                if scope in (allowed := self.list_scopes(name))
+            )
+        )
+
     def list_all_scopes(self) -> frozenset[str]:
         """Return the scopes allowed on at least one collection."""
         return frozenset(scope for name, _ in self.scopes for scope in self.list_scopes(name))

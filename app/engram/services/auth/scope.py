@@ -16,7 +16,7 @@ from engram.context.errors import (
 )
 from engram.context.tenancy import ReaderNames
 from engram.core.auth.access_keys import ACT_AS, ADMIN, ALL_GRANTS, AUDIT, INGEST, JUDGE_AS, MODERATE, Grants
-from engram.core.auth.reader_names import normalise_readers
+from engram.core.auth.reader_names import is_reader_name, normalise_readers
 from engram.core.filter.judge_names import normalise_name
 from engram.core.ranking.corpus_kind import PassageFacts
 from engram.services.encoders.encoder import Encoder
@@ -88,6 +88,31 @@ class Principal:
         administered = self.grants.collections(ADMIN)
         return None if administered is None else ReaderNames(self.reads_as, tuple(sorted(administered)))
 
+    def act_as(self, readers: tuple[str, ...]) -> "Principal":
+        """The principal that asks for somebody who is these among the readers: it sees what that person may see."""
+        digest = hashlib.sha256("\0".join(readers).encode()).hexdigest()[:ACTED_CHARACTERS]
+        return replace(
+            self,
+            name=f"{self.name} as {digest}",
+            grants=self.grants.without(ADMIN, AUDIT, MODERATE),
+            reads_as=readers,
+            caller=self.name,
+        )
+
+    def name_person(self, reader: str) -> "Principal":
+        """The principal that asks for one person in all that a request does, and for nobody else.
+
+        Raises:
+            ForbiddenError: it may not ask for others, or ``reader`` is no name of a reader.
+        """
+        grants = self.grants.only_with(ACT_AS)
+        if not grants.scopes:
+            raise ForbiddenError("To name a person takes a key with the scope `act-as`.", scope=ACT_AS)
+        if not is_reader_name(reader):
+            raise ForbiddenError("The header that names a person names nobody.")
+        acted = self.act_as(normalise_readers([reader]))
+        return replace(acted, grants=grants.without(ADMIN, AUDIT, MODERATE, ACT_AS))
+
 
 LOCAL = Principal("local", LOCAL_TENANT)
 """Whoever asks where there is no access control."""
@@ -143,14 +168,7 @@ class Scope:
             readers = normalise_readers(names)
         except ValueError as error:
             raise InvalidRequestError(f"as: {error}.") from error
-        digest = hashlib.sha256("\0".join(readers).encode()).hexdigest()[:ACTED_CHARACTERS]
-        acted = replace(
-            self.principal,
-            name=f"{self.principal.name} as {digest}",
-            grants=self.principal.grants.without(ADMIN, AUDIT, MODERATE),
-            reads_as=readers,
-            caller=self.principal.name,
-        )
+        acted = self.principal.act_as(readers)
         with tenancy.restrict_to(acted.tenant, acted.readers):
             yield replace(self, principal=acted)
 
