@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,6 @@ class ReportExtract:
         corpus: passages and questions of the data set.
         made_by: version, code and encoder.
         fitted: whether the ranking weights it started from were fitted to this data set.
-        trees: nodes of trees of reasoning, by what they are of.
         changes: what verdicts changed of each group.
     """
 
@@ -44,7 +43,6 @@ class ReportExtract:
     made_by: str
     lines: tuple[TableLine, ...]
     fitted: bool
-    trees: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     changes: tuple[GroupChange, ...] = ()
 
 
@@ -107,7 +105,6 @@ def _read(path: Path) -> ReportExtract | TableReport:
             f"Engram {engine['version']}, code {engine['code']}, {_encoder(engine)}",
             tuple(_line(row) for row in document["summary"]),
             bool(document.get("fitted_to_same_questions", name in engine.get("ranking_prior", [])[1:])),
-            _trees(document.get("phases", ())),
             tuple(GroupChange(**change) for change in document.get("changes", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -124,15 +121,6 @@ def _line(row: Mapping[str, Any]) -> TableLine:
     keys = {"arm", "group", "turn", "n"}
     values = {name: float(value) for name, value in row.items() if name not in keys}
     return TableLine(str(row["arm"]), str(row["group"]), int(row["turn"]), int(row["n"]), values)
-
-
-def _trees(phases: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[Mapping[str, Any]]]:
-    return {
-        f"{phase['arm']}: {row['said']['tree']['question']}": row["said"]["tree"]["nodes"]
-        for phase in phases
-        for row in phase["questions"]
-        if "tree" in row.get("said", {})
-    }
 
 
 def _find_last_part(model: str) -> str:

@@ -65,10 +65,7 @@ def _section(runs: Sequence[ReportExtract]) -> Section:
     commands = dict.fromkeys(command for one in runs for command in (one.fit, one.command) if command)
     fitted = [one.dataset for one in runs if one.fitted]
     remark = f"{FITTED_NOTE.capitalize()}: {', '.join(fitted)}." if fitted else None
-    legends = {
-        "adapt": adapt_table.LEGEND,
-        "answers": legend("answers"),
-    }
+    legends = {"adapt": adapt_table.LEGEND}
     legends |= {protocol: legend(protocol) for protocol in ("session", "clicks")}
     legends |= {protocol: tables.legend for protocol, tables in OWN_TABLES.items()}
     return Section(tuple(runs), tuple(commands), remark, legends.get(runs[0].protocol), tuple(_grids(runs)))
@@ -81,7 +78,7 @@ def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
         case protocol if protocol in OWN_TABLES:
             own = [grid for run in runs for grid in _own(run)]
             return own + (_build_change_grids(runs) if protocol == "human" else [])
-        case "answers" | "clicks" | "session" as protocol:
+        case "clicks" | "session" as protocol:
             return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
         case protocol:
             main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
@@ -165,15 +162,6 @@ def _join_cells(line: TableLine, *names: str) -> str:
     return " / ".join(cell(line.values, name) for name in names if name in line.values)
 
 
-ANSWERS: Mapping[str, Callable[[TableLine], str]] = {
-    "EM / F1 / contains": lambda line: _join_cells(line, "em", "f1", "contains"),
-    "right, strictly / leniently": lambda line: _join_cells(line, "strict", "lenient"),
-    "n, tokens in / out, of judging": lambda line: (
-        f"{line.questions}: {_join_cells(line, *TOKENS[:2])}, {_join_cells(line, *TOKENS[2:])}"
-    ),
-}
-"""Tables of ``answers``: heading -> what a line says there."""
-
 CLICKS: Mapping[str, Callable[[TableLine], str]] = {
     "R@5 / nDCG / MRR": lambda line: _join_cells(line, "recall@5", "ndcg@10", "mrr"),
     "wrong first / mended / stuck": lambda line: _join_cells(line, "wrong", "mended", "stuck"),
@@ -185,14 +173,14 @@ SESSIONS: Mapping[str, Callable[[TableLine], str]] = {
     "R@5 (all@5)": lambda line: f"{cell(line.values, 'recall@5')} ({cell(line.values, 'all@5')})",
     "all read / passages read": lambda line: _join_cells(line, "read_all", "read"),
     "gold in pool / of pool gold": lambda line: _join_cells(line, "pool_recall", "pool_precision"),
-    "EM / F1 / contains": lambda line: _join_cells(line, *MARKS[:3]),
+    "EM / F1 / contains": lambda line: _join_cells(line, *MARKS),
     "rounds / LLM calls / tokens in / out / ms": lambda line: _join_cells(
-        line, "rounds", "llm_calls", *TOKENS[:2], "ms"
+        line, "rounds", "llm_calls", *TOKENS, "ms"
     ),
 }
 """Tables of ``session``: heading -> what a line says there."""
 
-FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "session": SESSIONS}
+FIGURES = {"clicks": CLICKS, "session": SESSIONS}
 
 
 def _select_lines(lines: Sequence[TableLine]) -> list[TableLine]:

@@ -260,7 +260,7 @@ class RunReport:
         if self.options.protocol == "human":
             bare = sum(question.id in self.dataset.ratings for question in self.dataset.unlabelled)
             remarks.append(f"{len(self.dataset.ratings):,} rated, {bare:,} of them besides these.")
-        if self.dataset.unlabelled and self.options.protocol not in {"human", "answers"}:
+        if self.dataset.unlabelled and self.options.protocol != "human":
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (
             self._count_without_gold()
