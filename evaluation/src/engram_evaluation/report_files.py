@@ -8,7 +8,7 @@ from typing import Any
 
 from engram.context.errors import EngramError
 from engram_evaluation.change_table import GroupChange
-from engram_evaluation.report_table import TableLine
+from engram_evaluation.report_table import SummaryLine
 from engram_evaluation.run_options import PROTOCOLS, fit_command
 from engram_evaluation.table_report import TableReport
 
@@ -41,7 +41,7 @@ class ReportExtract:
     shared_command: str
     corpus: tuple[int, int]
     made_by: str
-    lines: tuple[TableLine, ...]
+    lines: tuple[SummaryLine, ...]
     fitted: bool
     changes: tuple[GroupChange, ...] = ()
 
@@ -117,10 +117,10 @@ def _encoder(engine: Mapping[str, Any]) -> str:
     return f"{_find_last_part(engine['embedding_model'])}{note}"
 
 
-def _line(row: Mapping[str, Any]) -> TableLine:
+def _line(row: Mapping[str, Any]) -> SummaryLine:
     keys = {"arm", "group", "turn", "n"}
     values = {name: float(value) for name, value in row.items() if name not in keys}
-    return TableLine(str(row["arm"]), str(row["group"]), int(row["turn"]), int(row["n"]), values)
+    return SummaryLine(str(row["arm"]), str(row["group"]), int(row["turn"]), int(row["n"]), values)
 
 
 def _find_last_part(model: str) -> str:

@@ -88,7 +88,7 @@ def legend(protocol: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TableLine:
+class SummaryLine:
     """One line of the table: means over the questions and seeds of equal phases."""
 
     arm: str
@@ -110,7 +110,7 @@ class Grid:
         return markdown_table(self.headings, self.rows)
 
 
-def label(line: TableLine, protocol: str, *, several: bool) -> str:
+def label(line: SummaryLine, protocol: str, *, several: bool) -> str:
     """Label a line; the arm is named where a run has ``several``."""
     if protocol in {"cold", "session"}:
         return line.arm
