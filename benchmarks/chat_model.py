@@ -137,12 +137,6 @@ def uses() -> dict[str, ModelUse]:
         "restate": ModelUse(
             lambda llm, item: restate(llm, "And why?", [("user", item.question), ("assistant", "Yes.")])
         ),
-        "grade: right answer": ModelUse(
-            lambda llm, item: llm.grade(item.question, item.answers, item.answers[0]), lambda came, _: came.strict
-        ),
-        "grade: wrong answer": ModelUse(
-            lambda llm, item: llm.grade(item.question, item.answers, item.other), lambda came, _: not came.lenient
-        ),
         "facts of a passage": ModelUse(facts),
         "maintenance of facts": ModelUse(
             lambda llm, item: maintain_facts(llm, [("Ada", "born in", "Oslo")], "Ada was born in Lisbon.")

@@ -25,10 +25,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from common import read_jsonl
 from engram.providers.embedder import Embedder, choose_question_embed, load_embedder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL
 from engram.providers.language.sentence_splitter import split_sentences
-from long_passages import read_jsonl
 
 Vectors = NDArray[np.float32]
 ROUNDS = 4

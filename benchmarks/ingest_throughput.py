@@ -1,14 +1,13 @@
 """What does ingest cost beside the embedding it cannot do without?
 
-    python benchmarks/ingest_throughput.py DATASET_DIR [--passages N] [--rounds N] [--facts]
+    python benchmarks/ingest_throughput.py DATASET_DIR [--passages N] [--rounds N]
 
 The corpus of DATASET_DIR (a BEIR folder) is ingested into a new collection, and the encoder alone embeds its
 sentences and passages, in calls as large as those of this ingest: ratio = encoder alone / ingest, 1 would be free.
 Ingest lasts until the job has succeeded, when all passages can be found; embedding names comes after that, and is
 reported beside it. Seconds are those of the clock, and of processors: this process and the server's backends, which
 is what counts on a machine that others use. Rounds alternate with who comes first. DATABASE_URL, or the embedded
-Postgres of ENGRAM_DATA_DIR on this machine, is used; the collections are removed again. With ``--facts`` every
-round ingests twice, with the facts that passages say and without, in turns.
+Postgres of ENGRAM_DATA_DIR on this machine, is used; the collections are removed again.
 """
 
 import argparse
@@ -87,7 +86,7 @@ class Clock:
 
 
 def ingest(
-    app: Application, bodies: Sequence[dict[str, Any]], backends: Backends, *, facts: bool = False
+    app: Application, bodies: Sequence[dict[str, Any]], backends: Backends
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[list[str]], int]:
     """Ingest until all can be found, and what follows, each (2,) as of ``Clock``; the encoder's calls for sentences
     and passages; and the number of names and times."""
@@ -103,8 +102,6 @@ def ingest(
     )
     runner = Runner(app.database, {INGEST: index}, lease_seconds=LEASE_SECONDS)
     with common.scratch_collection(app) as collection:
-        if facts:
-            app.corpus.collection_settings.configure(app.auth.access.scope(collection), {"passage_facts": "on"})
         job = app.jobs.jobs.job(app.auth.access.scope(collection), common.stage(app, collection, bodies))
         clock = Clock(backends)
         if not runner.run_ready(collection_id=job.collection_id):
@@ -122,16 +119,6 @@ def ingest(
         return searchable, after, [[text for text in texts if text not in named] for texts in calls], len(named)
 
 
-def measure_facts(app: Application, bodies: Sequence[dict[str, Any]], rounds: int, backends: Backends) -> None:
-    """What facts add to an ingest."""
-    rows: list[list[object]] = []
-    for number in range(1, rounds + 1):
-        for facts in (False, True) if number % 2 else (True, False):
-            searchable, _, calls, _ = ingest(app, bodies, backends, facts=facts)
-            rows.append([number, facts, len(bodies), sum(map(len, calls)), *searchable])
-    common.table(["round", "facts", "passages", "texts", "ingest s", "cpu"], rows)
-
-
 def time_encoder(embedder: Embedder, calls: Sequence[list[str]], backends: Backends) -> NDArray[np.float64]:
     """What the encoder takes for these calls, as of ``Clock``."""
     clock = Clock(backends)
@@ -147,16 +134,12 @@ def main() -> None:
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--passages", type=int, help="Only the first N; default: the whole corpus.")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--facts", action="store_true", help="What the facts that passages say add.")
     arguments = parser.parse_args()
     bodies = common.passages(arguments.dataset, arguments.passages)
 
     with common.application() as (app, _):
         backends = Backends(app)
         ingest(app, bodies[:100], backends)  # caches and prepared statements
-        if arguments.facts:
-            measure_facts(app, bodies, arguments.rounds, backends)
-            return
         rows: list[list[object]] = []
         calls: list[list[str]] = []
         for number in range(1, arguments.rounds + 1):

@@ -5,8 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.command import UNREACHABLE_URL, Cli
 
 ARMS = {"arms": [{"name": "off", "percent": 50, "memory": "off"}, {"name": "read", "percent": 50}]}
@@ -25,12 +23,12 @@ def write(path: Path, value: Any) -> str:
 
 
 def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) -> None:
-    fresh, kind, facts, languages = show_collection(cli, curie)
+    fresh, kind, languages = show_collection(cli, curie)
     assert re.fullmatch(rf"{curie}: 5 passages, 9 sentences, \d+ entities; live", fresh)
     assert re.fullmatch(
         r"     ranked as encyclopedic, by its titles \(\d+% of passages titled after their subject\)", kind
     )
-    assert (facts, languages) == ("     facts are read from no passages", "     languages: en 5")
+    assert languages == "     languages: en 5"
     shadow, *_ = show_collection(cli, curie, "--shadow")
     assert shadow == fresh.removesuffix("live") + "in shadow: it learns, and serves without memory"
     experiment = write(tmp_path / "arms.json", ARMS)
@@ -38,7 +36,6 @@ def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) ->
     expected = [
         shadow,
         kind,
-        facts,
         languages,
         "     arm off: 50%, memory off, profile default, strategy graph",
         "     arm read: 50%, memory read, profile default, strategy graph",
@@ -51,7 +48,6 @@ def test_settings_are_shown_and_changed(cli: Cli, curie: str, tmp_path: Path) ->
     assert show_collection(cli, curie, "--no-experiment", "--no-exploration", "--live") == [
         fresh,
         kind,
-        facts,
         languages,
     ]
     assert show_collection(cli, curie, "--corpus-kind", "general")[1] == "     ranked as general, as set"
@@ -81,12 +77,3 @@ def test_mistakes_are_one_line(cli: Cli, curie: str, tmp_path: Path) -> None:
     assert "out of reach" in cli.fails("collection", "show", "-c", curie, ENGRAM_URL=UNREACHABLE_URL)
     assert "no arm 'nobody'" in cli.fails("lift", "-c", curie, "--baseline", "nobody")
     assert "from" in cli.fails("lift", "-c", curie, "--from", "yesterday")
-
-
-@pytest.mark.usefixtures("working")
-def test_a_collection_asks_for_facts_before_its_first_passage(cli: Cli, collection: str, tmp_path: Path) -> None:
-    page = {"id": "ada", "title": "Ada Berg", "text": "Ada Berg (1920–1990) was a Swedish painter."}
-    options = ("-c", collection, "--passage-facts")
-    assert cli("ingest", write(tmp_path / "pages.jsonl", page), *options, "on").returncode == 0
-    assert show_collection(cli, collection)[2] == "     facts are read from passages about their title"
-    assert "date of birth" in cli("fact", "search", "When was Ada Berg born?", "-c", collection).stdout

@@ -20,7 +20,7 @@ from engram_evaluation import adapt_table
 from engram_evaluation.adapt_protocol import select_expandable, split
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness, open_harness
-from engram_evaluation.report_table import TableLine
+from engram_evaluation.report_table import SummaryLine
 from engram_evaluation.run_options import Options, numbers
 from engram_evaluation.run_report import RunReport
 from tests.evaluation.conftest import Evaluate
@@ -258,8 +258,8 @@ def test_a_rekey_that_was_stopped_is_finished_first(application: Application, sa
     assert application.auth.access.scope(harness.collection).collection.key_building == "abstract"
 
 
-def line(retriever: str, fraction: float, keys: str, group: str, turn: int, ndcg: float, n: int) -> TableLine:
-    return TableLine(adapt_table.arm(retriever, fraction, keys), group, turn, n, {"ndcg@10": ndcg, "ms": 12.34})
+def line(retriever: str, fraction: float, keys: str, group: str, turn: int, ndcg: float, n: int) -> SummaryLine:
+    return SummaryLine(adapt_table.arm(retriever, fraction, keys), group, turn, n, {"ndcg@10": ndcg, "ms": 12.34})
 
 
 LINES = [

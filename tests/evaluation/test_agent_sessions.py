@@ -47,7 +47,7 @@ def test_the_agent_stands_beside_one_query_and_itself_without_updates(
     arms = [line.arm for line in measured.lines()]
     assert arms == ["query", "agent", "agent: one query as wide", "agent without update"]
     whole = next(line.values for line in measured.lines() if line.arm == "agent")
-    assert whole["rounds"] == whole["llm_calls"] > 1
+    assert whole["llm_calls"] > whole["rounds"] > 1  # two more for each text whose facts are extracted
     assert whole["answered"] == 1.0
     assert whole["pool_precision"] > 0.9  # the oracle keeps gold sentences alone
 

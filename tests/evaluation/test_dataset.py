@@ -149,14 +149,12 @@ def test_a_mistake_in_expansions_is_one_clear_error(folder: Path, row: dict[str,
         load(folder)
 
 
-def test_answered_questions_need_no_relevance_labels(folder: Path) -> None:
-    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n", encoding="utf-8")
+def test_answers_are_read_with_their_questions(folder: Path) -> None:
     answered = {"_id": "q1", "text": "What is first?", "metadata": {"answers": ["A", "the A", "A", " "]}}
     (folder / "queries.jsonl").write_text(lines([answered, *QUERIES[1:]]), encoding="utf-8")
-    dataset = load(folder)
-    assert dataset.questions == ()
-    assert [question.answers for question in dataset.unlabelled] == [("A", "the A"), (), ()]
-    (folder / "queries.jsonl").write_text(lines([answered | {"metadata": {"answers": "A"}}]), encoding="utf-8")
+    assert load(folder).questions[0].answers == ("A", "the A")
+    wrong = answered | {"metadata": {"answers": "A"}}
+    (folder / "queries.jsonl").write_text(lines([wrong, *QUERIES[1:]]), encoding="utf-8")
     with pytest.raises(DatasetError, match=r"line 1: metadata\.answers must be a list of strings"):
         load(folder)
 
@@ -242,7 +240,7 @@ def write_without_gold(supports: Any) -> Callable[[Path], object]:
         (write("qrels.tsv", QRELS + "q1\ta\tyes\n"), r"line 5: expected query id"),
         (write("qrels.tsv", QRELS + "q9\ta\t1\n"), r"line 5: there is no query 'q9'"),
         (write("qrels.tsv", QRELS + "q1\tzzz\t1\n"), r"line 5: there is no passage 'zzz'"),
-        (write("qrels.tsv", "query-id\tcorpus-id\tscore\n"), "labels no passage and no query has answers"),
+        (write("qrels.tsv", "query-id\tcorpus-id\tscore\n"), "labels no passage, and none is rated"),
         (write("paraphrases.jsonl", '{"_id": "p", "text": "x"}\n'), "names no query: None"),
         (write("corpus.jsonl.gz", b"no gzip"), None),
     ],

@@ -11,7 +11,6 @@ from engram_evaluation.logistic_fit import (
     expect_features,
     find_lowest_level,
     fit_logistic,
-    fit_network,
     loosen_prior,
 )
 
@@ -109,38 +108,6 @@ class TestLoosened:
         for bias, slope in ((-1.0, 0.0), (0.0, -1.0)):
             with pytest.raises(ValueError, match="negative"):
                 loosen_prior(self.PRIOR, bias, slope)
-
-
-def test_a_network_learns_what_no_straight_line_tells_and_the_same_each_time() -> None:
-    """Pools suffice where both features are high or both are low; raw features are far from standard ones."""
-    features = np.random.default_rng(1).uniform([0.0, 0.4], [1.0, 0.6], (200, 2))
-    suffices = (features[:, 0] > 0.5) == (features[:, 1] > 0.5)
-    rows = np.column_stack([np.ones(200), features])
-    network = fit_network([(rows, suffices)], units=6, ridge=0.0)
-    assert ((network.probability(rows) > 0.5) == suffices).mean() > 0.95
-    again = fit_network([(rows, suffices)], units=6, ridge=0.0)
-    np.testing.assert_array_equal(again.hidden, network.hidden)
-    assert network.direct[1:].tolist() == [0.0, 0.0]
-
-
-def test_a_network_counts_corpora_the_same_whatever_their_size() -> None:
-    """Of two that disagree on the same pools neither wins by having more of them."""
-    rows = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
-    agreeing = (rows, np.array([False, True]))
-    contrary = (np.tile(rows, (20, 1)), np.tile([True, False], 20))
-    network = fit_network([agreeing, contrary], units=2, ridge=0.01)
-    assert network.probability(rows) == pytest.approx([0.5, 0.5], abs=0.02)
-
-
-@pytest.mark.parametrize("suffices", [[True, True], [False, False]])
-def test_a_network_refuses_examples_of_one_class(suffices: list[bool]) -> None:
-    with pytest.raises(ValueError, match="nothing to tell apart"):
-        fit_network([(np.ones((2, 3)), np.array(suffices))], units=2, ridge=0.1)
-
-
-def test_a_network_has_units() -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        fit_network([(np.ones((2, 3)), np.array([True, False]))], units=0, ridge=0.1)
 
 
 class TestCalibrated:

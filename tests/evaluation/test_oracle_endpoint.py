@@ -105,9 +105,6 @@ def test_oracle_tells_only_what_sentences_state(endpoint: Callable[..., Llm]) ->
         hop = llm.answer("What is the mother of Ana Bellotti?", [(8, FILM), (9, MAKER)])
         assert (hop.text, hop.cited) == ("Ida Ferrero", (9,))
         assert not llm.is_sufficient("Who is somebody else?", [FILM])
-        assert llm.grade(MOTHER, ["Ida Ferrero"], "ida ferrero").strict
-        wordy = llm.grade(MOTHER, ["Ida Ferrero"], "It was Ida Ferrero")
-        assert (wordy.strict, wordy.lenient) == (False, True)
         assert llm.extract_time_constraint("in 1990") is None
         assert llm.usage.prompt_tokens > llm.usage.completion_tokens > 0
 

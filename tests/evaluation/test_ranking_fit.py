@@ -5,13 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from engram.core.ranking.weight_beliefs import Floats
-from engram_evaluation.ranking_fit import TOLERANCE, JudgedQuestion, fit
+from engram_evaluation.ranking_fit import TOLERANCE, FittedQuestion, fit
 
 PLANTED = np.array([2.0, -1.0, 0.5])
 NUMBER = 3000
 
 
-def choices(seed: int, count: int, weights: Floats = PLANTED, supported: int = 1) -> list[JudgedQuestion]:
+def choices(seed: int, count: int, weights: Floats = PLANTED, supported: int = 1) -> list[FittedQuestion]:
     """Questions whose supported candidates are drawn with the probabilities that the weights give."""
     draw = np.random.default_rng(seed)
     questions = []
@@ -19,11 +19,11 @@ def choices(seed: int, count: int, weights: Floats = PLANTED, supported: int = 1
         features = draw.normal(size=(int(draw.integers(3, 9)), len(weights)))
         odds = np.exp(features @ weights)
         named = draw.choice(len(features), supported, replace=False, p=odds / odds.sum())
-        questions.append(JudgedQuestion(features, np.isin(np.arange(len(features)), named)))
+        questions.append(FittedQuestion(features, np.isin(np.arange(len(features)), named)))
     return questions
 
 
-def log_likelihood(questions: list[JudgedQuestion], weights: Floats) -> float:
+def log_likelihood(questions: list[FittedQuestion], weights: Floats) -> float:
     """Mean over questions of the mean log-probability that a supported one comes before those that are not."""
     values = []
     for question in questions:
@@ -90,8 +90,8 @@ def test_more_verdicts_make_the_prior_firmer_and_nothing_else() -> None:
 def test_questions_that_compare_nothing_are_left_out() -> None:
     corpus = choices(7, 30)
     features = corpus[0].features
-    idle = [JudgedQuestion(features, np.full(len(features), everything)) for everything in (True, False)]
-    nobody = JudgedQuestion(np.zeros((0, 3)), np.zeros(0, dtype=bool))
+    idle = [FittedQuestion(features, np.full(len(features), everything)) for everything in (True, False)]
+    nobody = FittedQuestion(np.zeros((0, 3)), np.zeros(0, dtype=bool))
 
     expected = fit([corpus], 0.01, 1.0)
     for found in (fit([corpus + idle + [nobody]], 0.01, 1.0), fit([corpus, idle, []], 0.01, 1.0)):
@@ -104,7 +104,7 @@ def test_questions_that_compare_nothing_are_left_out() -> None:
 
 def test_choices_that_no_weights_could_miss_stay_finite() -> None:
     """Without the ridge these weights would grow without bound."""
-    certain = [JudgedQuestion(np.array([[1.0], [-1.0]]), np.array([True, False]))] * 5
+    certain = [FittedQuestion(np.array([[1.0], [-1.0]]), np.array([True, False]))] * 5
     prior = fit([certain], 1e-3, 1.0)
 
     assert 0 < prior.mean[0] < 20
@@ -112,7 +112,7 @@ def test_choices_that_no_weights_could_miss_stay_finite() -> None:
 
 
 def test_features_of_large_scale_are_fitted_too() -> None:
-    scaled = [JudgedQuestion(question.features * 1000.0, question.supported) for question in choices(8, 200)]
+    scaled = [FittedQuestion(question.features * 1000.0, question.supported) for question in choices(8, 200)]
 
     found = fit([scaled], 1e-9, 1.0).mean * 1000.0
     assert_allclose(found, fit([choices(8, 200)], 1e-9 * 1e6, 1.0).mean, rtol=1e-2)
@@ -125,7 +125,7 @@ def test_whole_steps_that_overshoot_are_halved() -> None:
     for _ in range(int(draw.integers(2, 6))):
         count = int(draw.integers(2, 5))
         features = draw.normal(size=(count, 2)) * 10.0 ** draw.integers(-1, 3, size=(count, 1))
-        questions.append(JudgedQuestion(features, np.arange(count) == draw.integers(count)))
+        questions.append(FittedQuestion(features, np.arange(count) == draw.integers(count)))
 
     with np.errstate(all="raise", under="ignore"):
         found = fit([questions], 1e-3, 1.0).mean

@@ -11,7 +11,7 @@ from engram_evaluation import adapt_table, people_table, ratings_table
 from engram_evaluation.learning_variations import RULES, format_noisy_arm
 from engram_evaluation.report_files import ReportFileError
 from engram_evaluation.report_page import gather
-from engram_evaluation.report_table import Grid, TableLine
+from engram_evaluation.report_table import Grid, SummaryLine
 from engram_evaluation.robustness import rows
 from engram_evaluation.table_report import TableReport
 from tests.support.command import UNREACHABLE_URL, Cli
@@ -181,7 +181,7 @@ def noise_rows() -> list[dict[str, Any]]:
 def test_noise_rows_match_hand_computed_gains(tmp_path: Path) -> None:
     keys = ("arm", "group", "turn", "n")
     lines = [
-        TableLine(*(r[key] for key in keys), values={k: v for k, v in r.items() if k not in keys})
+        SummaryLine(*(r[key] for key in keys), values={k: v for k, v in r.items() if k not in keys})
         for r in noise_rows()
     ]
     found = rows(lines)

@@ -15,7 +15,6 @@ from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_trajectories import Trajectory
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.evaluation_run import evaluate
-from engram_evaluation.html_page import html
 from engram_evaluation.report_page import gather
 from engram_evaluation.run_options import Options
 from engram_evaluation.run_report import RunReport
@@ -94,10 +93,6 @@ def test_the_report_shows_costs_and_what_rounds_asked(measured: RunReport, folde
     assert document["engine"]["llm_model"]
     page = gather([folder])
     assert "gold in pool / of pool gold" in page
-    drawn = html([folder])
-    assert "tree without update" in drawn
-    assert drawn.count("redirect: ") > 0
-    assert f"<figcaption>{NAME}, tree: {MOTHER}</figcaption>" in drawn
 
 
 def test_a_finished_run_is_not_done_again(

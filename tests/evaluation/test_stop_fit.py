@@ -8,7 +8,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
-from engram.wings.sessions.core.feedback_stop import AT_LEAST, Network
+from engram.wings.sessions.core.feedback_stop import AT_LEAST, compute_pool_probabilities
 from engram_evaluation.commands.dataset_names import load_dataset
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.stop_fit import FigurePower, fit_stop, measure_rounds, pools
@@ -23,16 +23,16 @@ def steps(_label: str, _total: int) -> Callable[[], None]:
     return lambda: None
 
 
-@pytest.mark.parametrize("hidden", [0, 3])
-def test_fit_learns_which_pools_hold_all_the_evidence(harness: Harness, hidden: int) -> None:
+def test_fit_learns_which_pools_hold_all_the_evidence(harness: Harness) -> None:
     dataset, limit = load_dataset(Path("sample")), 4
-    network, believed = fit_stop([(harness, dataset)], limit, steps, hidden=hidden)
+    weights, believed = fit_stop([(harness, dataset)], limit, steps)
     assert believed is not None
     rows, suffices = pools(harness, dataset.questions[:limit], lambda: None)
-    assert len(network.out) == hidden
     assert set(suffices.tolist()) == {True, False}
     assert (rows[:, 0] == 1.0).all()
-    told = network.probability(rows[:, :3])  # what is looked at of a round begins with the classifier's features
+    told = compute_pool_probabilities(
+        rows[:, :3], weights
+    )  # what is looked at of a round begins with the classifier's features
     assert told[suffices].mean() > told[~suffices].mean()
     wrong = np.where(suffices, told < AT_LEAST, told >= AT_LEAST).mean()
     assert wrong <= min(suffices.mean(), 1.0 - suffices.mean())
@@ -64,11 +64,9 @@ def test_what_does_not_move_while_the_pool_comes_to_suffice_tells_nothing() -> N
     """Two sessions: the first suffices after its second round, the second never does."""
     came = (np.array([[1.0, 0.0, 0.5, 0.0, 0.0], [1.0, 1.0, 0.5, 0.0, 0.0]]), np.array([False, True]))
     never = (np.array([[1.0, 0.5, 0.9, 0.0, 0.0], [1.0, 0.5, 0.9, 0.0, 0.0]]), np.array([False, False]))
-    entities, relevance, feedback = measure_rounds(Network(np.array([0.0, 0.0, 4.0])), [came, never])
+    entities, relevance, feedback = measure_rounds(np.array([0.0, 0.0, 4.0]), [came, never])
     assert entities == FigurePower("entities (f1)", auc=1.0, changed=1 / 2, rose=1.0)
     # Of three pools that do not suffice one is equal, and two are higher: (0 + 0 + 1/2) / 3.
     assert relevance == FigurePower("relevance (f2)", auc=pytest.approx(0.5 / 3), changed=0.0, rose=0.0)
     assert (feedback.auc, feedback.changed, feedback.rose) == (relevance.auc, 0.0, 0.0)
-    assert measure_rounds(Network(np.zeros(3)), [never])[0] == FigurePower(
-        "entities (f1)", auc=None, changed=0.0, rose=None
-    )
+    assert measure_rounds(np.zeros(3), [never])[0] == FigurePower("entities (f1)", auc=None, changed=0.0, rose=None)

@@ -8,7 +8,7 @@ from engram.context.errors import InvalidRequestError
 from engram_evaluation import unseen_protocol
 from engram_evaluation.change_table import GroupChange
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.report_table import TableLine
+from engram_evaluation.report_table import SummaryLine
 from engram_evaluation.unseen_table import GATE, JUDGED, OTHERS, SHARING, build_grids
 from tests.evaluation.conftest import Evaluate
 
@@ -87,7 +87,7 @@ def test_a_table_has_a_line_for_each_number_of_verdicts() -> None:
         for arm in ("dense", "dense, gate off")
     ]
     values = {"used": 0.5, "gain": 0.02, "error": 0.01, "overlap": 0.7}
-    lines = [TableLine(GATE, GATE, 25, 1, {"used": 0.0}), TableLine(GATE, GATE, 50, 1, values)]
+    lines = [SummaryLine(GATE, GATE, 25, 1, {"used": 0.0}), SummaryLine(GATE, GATE, 50, 1, values)]
     others, decisions = build_grids(lines, changes)
 
     assert others.headings == ["others: R@5 after verdicts", "n", "dense", "dense, gate off"]

@@ -21,7 +21,6 @@ from engram.providers.language import (
 )
 from engram.providers.language.rule_language import RuleLanguage
 from engram.providers.language.sentence_splitter import split_sentences
-from engram.wings.facts.reading import extract_facts
 from tests.support.growth import MOST_GROWTH, growth
 from tests.support.light_spacy import spacy
 
@@ -117,16 +116,6 @@ def test_a_pipeline_loses_nothing_of_what_it_does_not_read(trained: Language, pi
     assert "".join("".join(sentence.text for sentence in sentences).split()) == "".join(
         f"Lund grew. {piece * 300} It stands.".split()
     )
-
-
-@pytest.mark.parametrize("piece", ["1 Jan ", "a, ", "born in ", "his wife ", "A of B, "])
-@pytest.mark.parametrize("title", [None, "Jan"])
-def test_the_facts_of_a_text(rules: RuleLanguage, title: str | None, piece: str) -> None:
-    def read(text: str) -> object:
-        (sentences,) = rules.analyse_passages([PassageText(title, text)])
-        return extract_facts(title, sentences)
-
-    assert growth(read, piece, 25_000) < MOST_GROWTH
 
 
 QUESTIONS = ["the mother of ", "a-", "the x who y in the ", "the city where a ", "x's ", "Xy or ", "a b c d "]

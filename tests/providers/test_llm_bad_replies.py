@@ -85,12 +85,6 @@ USES = {
     "restate": Use(
         lambda llm: restate(llm, "Where was she born?", [("user", "Who is Ada?")]), {"question": QUESTION}
     ),
-    "grade": Use(
-        lambda llm: llm.grade(QUESTION, ["Tagus"], "the Tagus"),
-        {"strict": False, "lenient": True},
-        flags=("strict", "lenient"),
-        paper="true",
-    ),
     "expand: hyde": Use(
         lambda llm: expansion_model.expand(llm, "hyde", QUESTION), {"passage": "Ada was born by the Tagus."}
     ),

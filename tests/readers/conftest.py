@@ -1,6 +1,7 @@
 """Two applications of one database in which passages have readers: one needs keys, the other needs none."""
 
 import random
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from tests.readers.leaks import (
     passage,
     tokens_of,
 )
+from tests.support.simple_facts import read_triples
 from tests.support.strict_client import TestClient
 
 SCOPES = ("query", "read", "judge")
@@ -89,12 +91,20 @@ def put(keyed: Application, admin: TestClient) -> Put:
     return run
 
 
+def state_facts(admin: TestClient, collection: str, passage: Mapping[str, Any]) -> None:
+    """State the facts of a passage, with the passage for their source."""
+    triples = read_triples(passage.get("title"), re.split(r"(?<=\.) ", passage["text"]))
+    facts = [{"subject": one.subject, "predicate": one.predicate, "object": one.object} for one in triples]
+    if facts:
+        body = {"collection": collection, "source": passage["id"], "facts": facts}
+        admin.post("/facts", json=body).raise_for_status()
+
+
 @pytest.fixture(scope="module")
 def world(put: Put, admin: TestClient) -> World:
     dice = random.Random(SEED)
     world = World(COLLECTION, {number: draw_readers(dice) for number in range(PASSAGES)})
     put(COLLECTION, {"id": "first", "text": "Rome lies on the Tiber.", "readers": []})
-    admin.patch(f"/collections/{COLLECTION}", json={"passage_facts": "on"}).raise_for_status()
     put(
         COLLECTION,
         *(
@@ -103,6 +113,8 @@ def world(put: Put, admin: TestClient) -> World:
         ),
         documents=[document(tokens_of(number)) | {"folder": FOLDER} for number in world.readers],
     )
+    for number, readers in world.readers.items():
+        state_facts(admin, COLLECTION, passage(number, readers))
     found = admin.post("/facts/search", json={"collection": COLLECTION, "subject": tokens_of(0)["title"]}).json()
     assert found["facts"]
     assert all(one["fact_id"] <= FACTS for one in found["facts"])

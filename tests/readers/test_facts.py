@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
-from tests.readers.conftest import Client, Put
+from tests.readers.conftest import Client, Put, state_facts
 from tests.support.strict_client import TestClient
 
 pytestmark = pytest.mark.wing("facts")
@@ -23,13 +23,13 @@ UNSTABLE = re.compile(r'"[a-z_]*_?(id|at|ids)":("[^"]*"|\[[\d, ]*\]|\d+)|"(of_fa
 
 @pytest.fixture
 def make(put: Put, admin: TestClient) -> Any:
-    """Makes a collection that reads facts from these passages."""
+    """Makes a collection of these passages, which state facts."""
 
     def run(*passages: Mapping[str, Any]) -> str:
         name = f"facts-{uuid4().hex[:8]}"
-        put(name, {"id": "first", "text": "Rome lies on the Tiber."})
-        admin.patch(f"/collections/{name}", json={"passage_facts": "on"}).raise_for_status()
         put(name, *passages)
+        for passage in passages:
+            state_facts(admin, name, passage)
         return name
 
     return run

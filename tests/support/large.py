@@ -138,9 +138,9 @@ SELECT 1, n, 'assert', 'judge ' || n % 20, 'key ' || n, '', n, 2 * n, 0.5, 0.5, 
 FROM generate_series(1, {events}::bigint) AS n;
 INSERT INTO fact_statement (collection_id, id, event_id, source, text)
 SELECT 1, n, n, 'judge ' || n % 20, repeat('word ', 15) FROM generate_series(1, {events}::bigint) AS n;
-INSERT INTO fact_source (collection_id, id, fact_id, sentence_id, passage_id, statement_id, confidence, sequence,
+INSERT INTO fact_source (collection_id, id, fact_id, passage_id, statement_id, confidence, sequence,
                          observation_noise_positive, observation_noise_negative, process_noise)
-SELECT 1, 2 * n + k, n, CASE k WHEN 0 THEN 4 * n END, n, CASE k WHEN 1 THEN n END, 1, 2 * n + k, 0.5, 0.5, 0.01
+SELECT 1, 2 * n + k, n, n, 2 * n + k, 1, 2 * n + k, 0.5, 0.5, 0.01
 FROM generate_series(1, {events}::bigint) AS n, generate_series(0, 1) AS k;
 INSERT INTO fact_audit (collection_id, fact_id, sequence, target, observation_noise, gain, residual,
                         perplexity_before, perplexity_after, belief, at)

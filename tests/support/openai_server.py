@@ -178,17 +178,13 @@ def keyword_handler(request: dict[str, Any]) -> str:
     """Act as an honest model of little wit: a sentence matters if it shares a word with question or answer.
 
     Words have four letters or more and count without their case and ending ("founded" meets "founder"). The
-    evidence is sufficient if it holds all words of the question; the answer is the first supporting sentence,
-    and right if it has a word of the accepted ones; a time is a four-digit year. Which reply is due is read off the
-    field names in the system message.
+    evidence is sufficient if it holds all words of the question; the answer is the first supporting sentence;
+    a time is a four-digit year. Which reply is due is read off the field names in the system message.
     """
     system, user = (request["messages"][index]["content"] for index in (0, 1))
     if "time_constraint" in system:
         year = re.search(r"\b\d{4}\b", _read_tag(user, "text"))
         return json.dumps({"time_constraint": year.group() if year else None})
-    if '"strict"' in system:
-        accepted, said = (_words(_read_tag(user, tag)) for tag in ("accepted", "candidate"))
-        return json.dumps({"strict": said == accepted, "lenient": said == accepted or bool(said & accepted)})
     sentences = re.findall(r"^\[(\d+)\] (.*)$", _read_tag(user, "evidence"), re.MULTILINE)
     asked = _words(_read_tag(user, "question"))
     wanted = asked | _words(_read_tag(user, "proposed_answer"))

@@ -43,7 +43,7 @@ KEPT_BY: Mapping[tuple[str, str], str] = {
     ("fact_entity", "graph_id"): "entity or predicate of a graph that is not there",
     ("fact_event", "graph_id"): "entity or predicate of a graph that is not there",
     ("fact_predicate", "graph_id"): "entity or predicate of a graph that is not there",
-    ("fact_source", "passage_id"): "fact_source of another passage than its sentence is of",
+    ("fact_source", "passage_id"): "fact_source of a passage that is not there",
     ("passage", "reader_set_id"): "passage of readers that are not there",
     ("sentence", "reader_set_id"): "row of other readers than its passage",
     ("entity_sentence", "reader_set_id"): "row of other readers than its passage",
@@ -72,10 +72,9 @@ SEARCHES: Mapping[str, str] = {
         ) of WHERE of.collection_id = %(c)s AND of.graph_id <> 0 AND NOT EXISTS (
             SELECT FROM fact_graph g WHERE g.collection_id = of.collection_id AND g.id = of.graph_id)
     """,
-    "fact_source of another passage than its sentence is of": """
-        SELECT count(*) FROM fact_source f
-        JOIN sentence s ON s.collection_id = f.collection_id AND s.id = f.sentence_id
-        WHERE f.collection_id = %(c)s AND f.passage_id <> s.passage_id
+    "fact_source of a passage that is not there": """
+        SELECT count(*) FROM fact_source f WHERE f.collection_id = %(c)s AND f.passage_id IS NOT NULL
+          AND NOT EXISTS (SELECT FROM passage p WHERE p.collection_id = f.collection_id AND p.id = f.passage_id)
     """,
     "passage of readers that are not there": """
         SELECT count(*) FROM passage p WHERE p.collection_id = %(c)s AND p.reader_set_id IS NOT NULL

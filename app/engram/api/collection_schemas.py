@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from engram.api.schemas import ResponseModel
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.ranking.corpus_kind import CorpusKind, KindSource, PassageFacts
+from engram.core.ranking.corpus_kind import CorpusKind, KindSource
 from engram.core.ranking.profiles import ProfileName
 from engram.services.auth.scope import Collection
 from engram.services.corpus.collection_settings import Serving
@@ -101,10 +101,6 @@ class CollectionOut(ResponseModel):
     )
     question_count: int = Field(description="Different questions that were looked at for that, of the latest 300.")
     fixed_kind: CorpusKind | None = Field(description="The kind that was set; null: by what was measured.")
-    passage_facts: PassageFacts = Field(
-        description="Which passages facts are read from at ingest: 'on': those about their title, as pages of an "
-        "encyclopedia are; 'off': none."
-    )
     language: str | None = Field(
         description="The language of passages that come without one; null: theirs is recognised."
     )

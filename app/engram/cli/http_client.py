@@ -191,7 +191,6 @@ class Client:
         *,
         key: str | None = None,
         encoder: str | None = None,
-        passage_facts: str | None = None,
     ) -> dict[str, Any]:
         """Stream NDJSON into a job; ``sent`` is told how many bytes of the stream have gone.
 
@@ -200,7 +199,7 @@ class Client:
         accepted: dict[str, Any] = self.send(
             "POST",
             "/passages",
-            params={"collection": collection, "encoder": encoder, "passage_facts": passage_facts},
+            params={"collection": collection, "encoder": encoder},
             key=key,
             content_type="application/x-ndjson",
             content=_chunks(stream, sent),

@@ -29,10 +29,6 @@ def ingest(
     files: Annotated[list[Path], typer.Argument(help="JSONL, plain or .gz; the BEIR layout is understood.")],
     collection: CollectionOption = "default",
     encoder: EncoderOption = None,
-    passage_facts: Annotated[
-        str | None,
-        typer.Option(help="Whether a new collection reads facts from passages about their title: on, off."),
-    ] = None,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -44,8 +40,7 @@ def ingest(
     with open_client(url) as client:
         for path in files:
             with open_corpus(path) as stream:
-                options = {"encoder": encoder, "passage_facts": passage_facts}
-                jobs.append(ingest_stream(client, stream, path.name, collection, quiet=as_json, **options))
+                jobs.append(ingest_stream(client, stream, path.name, collection, quiet=as_json, encoder=encoder))
     if as_json:
         say_json({"jobs": jobs})
     if not all(map(is_complete, jobs)):
@@ -60,18 +55,15 @@ def ingest_stream(
     *,
     quiet: bool,
     encoder: str | None = None,
-    passage_facts: str | None = None,
 ) -> dict[str, Any]:
     """Send passages, follow their job, and return it at its end.
 
     Args:
-        encoder, passage_facts: of a new collection; None for the service's default.
+        encoder: of a new collection; None for the service's default.
     """
     with progress_bar() as progress:
         task = progress.add_task(f"{label}: sending", total=None)
-        accepted = _send_stream(
-            client, stream, collection, label, {"encoder": encoder, "passage_facts": passage_facts}
-        )
+        accepted = _send_stream(client, stream, collection, label, encoder)
         complain(f"{label}: job {accepted['job_id']}; engram job list -c {collection} shows it")
         job = follow_job(client, accepted, progress, task, label)
     if not quiet:
@@ -91,7 +83,7 @@ def ingest_stream(
 
 
 def _send_stream(
-    client: Client, stream: io.BufferedIOBase, collection: str, label: str, options: dict[str, str | None]
+    client: Client, stream: io.BufferedIOBase, collection: str, label: str, encoder: str | None
 ) -> dict[str, Any]:
     """The job that takes what was sent, again from the start where the service went away in between.
 
@@ -109,7 +101,7 @@ def _send_stream(
 
     while True:
         try:
-            return client.ingest(stream, collection, note_sent, key=key, **options)
+            return client.ingest(stream, collection, note_sent, key=key, encoder=encoder)
         except KeyboardInterrupt:
             complain(
                 f"{label}: stopped while sending. What did not arrive whole is not ingested; "

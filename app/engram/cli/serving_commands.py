@@ -56,12 +56,6 @@ def set_collection(
             help="Which ranking weights it has: encyclopedic, general, or auto (by titles and questions)."
         ),
     ] = None,
-    passage_facts: Annotated[
-        str | None,
-        typer.Option(
-            help="Which passages facts are read from at ingest: on (those about their title), off (none)."
-        ),
-    ] = None,
     language: Annotated[
         str | None,
         typer.Option(help="Language of passages that come without one, such as de; auto: theirs is recognised."),
@@ -88,8 +82,6 @@ def set_collection(
         patch["published"] = None if learn_published else {"learn": False}
     if corpus_kind is not None:
         patch["corpus_kind"] = None if corpus_kind == "auto" else corpus_kind
-    if passage_facts is not None:
-        patch["passage_facts"] = passage_facts
     if language is not None:
         patch["language"] = None if language == "auto" else language
     if link_template is not None:
@@ -99,9 +91,6 @@ def set_collection(
     document = client.send("PATCH", build_path("collections", collection), json=patch)
     yield document
     _say_collection(document)
-
-
-_FACTS_FROM = {"on": "passages about their title", "off": "no passages"}
 
 
 def _kind_reason(document: dict[str, Any]) -> str:
@@ -132,7 +121,6 @@ def _say_collection(document: dict[str, Any]) -> None:
     serving = "in shadow: it learns, and serves without memory" if document["serving"] == "shadow" else "live"
     say(f"{document['name']}: {counts}; {serving}")
     say(f"     ranked as {document['corpus_kind']}, {_kind_reason(document)}")
-    say(f"     facts are read from {_FACTS_FROM[document['passage_facts']]}")
     if document["languages"]:
         counted = (f"{language} {passages}" for language, passages in document["languages"].items())
         say(f"     languages: {', '.join(counted)}")

@@ -39,7 +39,7 @@ class MetricsEndpoint:
             ConfigurationError: that is not possible there.
         """
 
-        class Handler(BaseHTTPRequestHandler):
+        class MetricsHandler(BaseHTTPRequestHandler):
             timeout = PATIENCE_SECONDS
 
             def do_GET(self) -> None:
@@ -63,7 +63,7 @@ class MetricsEndpoint:
                 _log.debug(template, *values)
 
         try:
-            self._server = ThreadingHTTPServer((host, port), Handler)
+            self._server = ThreadingHTTPServer((host, port), MetricsHandler)
         except OSError as error:
             raise ConfigurationError(
                 f"Metrics cannot be shown on {host} port {port}: {error.strerror or error}."

@@ -3155,12 +3155,6 @@ export interface components {
             name: string;
             /** Passage Count */
             passage_count: number;
-            /**
-             * Passage Facts
-             * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off': none.
-             * @enum {string}
-             */
-            passage_facts: "on" | "off";
             /** @description Of a copy that `engram replay` made: of what, and as of when. */
             past: components["schemas"]["PastOut"] | null;
             /** @description Null: verdicts teach sentence memories and passage keys. */
@@ -3224,9 +3218,6 @@ export interface components {
          *       "corpus_kind": "general"
          *     }
          * @example {
-         *       "passage_facts": "on"
-         *     }
-         * @example {
          *       "language": "de"
          *     }
          * @example {
@@ -3253,11 +3244,6 @@ export interface components {
              * @description Makes the link of each passage in answers: a URL of http or https with any of {source}, {heading} (the innermost), {page}, {title} and {id} behind the host. Values are URL-encoded. Null: there are no links.
              */
             link_template?: string | null;
-            /**
-             * Passage Facts
-             * @description Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
-             */
-            passage_facts?: ("on" | "off") | null;
             /** @description Null: verdicts teach sentence memories and passage keys. */
             published?: components["schemas"]["PublishedIn"] | null;
             /**
@@ -4480,7 +4466,7 @@ export interface components {
         };
         /**
          * FactCitationOut
-         * @description Source of a fact: a sentence of a passage, or a stated sentence.
+         * @description Source of a fact: a statement, with the passage that it came from.
          */
         FactCitationOut: {
             /**
@@ -4490,15 +4476,13 @@ export interface components {
             learned_at: string;
             /** Passage Id */
             passage_id: string | null;
-            /** Sentence Id */
-            sentence_id: number | null;
-            /** @description Where the passage comes from; null: the fact was stated. */
+            /** @description Where the passage comes from; null: there is none. */
             source: components["schemas"]["PassageSourceOut"] | null;
             /**
              * Stated By
-             * @description Who stated it; null: a passage says it.
+             * @description Who stated it.
              */
-            stated_by: string | null;
+            stated_by: string;
             /** Text */
             text: string;
             /**
@@ -6999,13 +6983,6 @@ export interface components {
              * @default 1
              */
             exploration?: number;
-            /**
-             * Extraction
-             * @description 'agent': what reads facts from what it inserts: rules, from passages about their title, or the LLM.
-             * @default rules
-             * @enum {string}
-             */
-            extraction?: "rules" | "llm";
             /**
              * Graph
              * @description 'agent': when the session ends, its facts are stated in the collection's graph of this name, to be searched and merged; takes the scopes `ingest` and `judge`.
@@ -10245,7 +10222,7 @@ export interface components {
              * Type
              * @enum {string}
              */
-            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "acted-by-rules" | "not-read" | "updated-by-rules" | "question-shortened" | "parts-not-read";
+            type: "sufficiency-not-judged" | "not-reranked" | "time-by-rules" | "not-answered" | "not-restated" | "not-widened" | "planned-by-rules" | "sifted-by-rules" | "noted-by-rules" | "not-read" | "updated-by-rules" | "question-shortened" | "parts-not-read";
         };
         /**
          * WhoOut
@@ -17216,8 +17193,6 @@ export interface operations {
                 collection?: string | null;
                 /** @description The encoder of a new collection, by name; one that exists must be of it. */
                 encoder?: string | null;
-                /** @description Which passages ingest reads facts from in a new collection: 'on': those about their title; 'off': none. One that exists keeps its own. */
-                passage_facts?: "on" | "off";
             };
             header?: {
                 /** @description The same request again is answered alike. */

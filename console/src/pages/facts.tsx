@@ -7,7 +7,6 @@ import { Bar, counted, Empty, figure, Head, Panel, Problem, Waiting } from "../p
 import { during, FactDialog } from "../parts/fact";
 import { GraphView } from "../parts/graph";
 import { conflicts, type Fact, fill, holdsIn, node, objectNode, reach, settle } from "../parts/neighbourhood";
-import { SampleQuestions } from "../parts/sample_questions";
 import { read, type Schemas } from "../service";
 import { address, useLoaded, usePlace, useShared } from "../state";
 
@@ -123,12 +122,9 @@ export function Facts() {
         {failure && <Problem error={failure.error} again={failure.again} />}
         {facts.size === 0 ? (
           failure === null && !busy && (
-          <div>
-          <Empty title={starts === null ? "No name yet" : "No facts about that"}>
-            {starts === null ? "Facts come with passages, where the service reads them, and from sources that state them." : "Another name may have some."}
-          </Empty>
-          <SampleQuestions page="facts" />
-          </div>
+            <Empty title={starts === null ? "No name yet" : "No facts about that"}>
+              {starts === null ? "Facts come from sources that state them." : "Another name may have some."}
+            </Empty>
           )
         ) : (
           <Around facts={[...facts.values()]} functional={predicates.data ?? new Set()} centre={centre} expand={(entity) => void attempt(() => around(entity))} expandAll={() => void attempt(aroundAll)} />

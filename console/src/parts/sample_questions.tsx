@@ -10,13 +10,11 @@ export const QUESTIONS: readonly string[] = [
   "By what trade had the man who found the largest companion of Neptune made his fortune?",
   "On which hill stands the observatory that hired the man whose ashes travel aboard the first craft to fly past Pluto?",
 ];
-/** Names that the sample's facts speak of. */
-export const NAMES: readonly string[] = ["Christiaan Huygens", "William Herschel", "Titan"];
 const TITLES = 5;
 
 interface Props {
   /** The page that a question opens, which reads it from `q`. */
-  page: "ask" | "sessions" | "facts";
+  page: "ask" | "sessions";
 }
 
 export function SampleQuestions({ page }: Props) {
@@ -24,9 +22,9 @@ export function SampleQuestions({ page }: Props) {
   if (collection !== SAMPLE) return <Titles page={page} />;
   return (
     <div class="samples">
-      <p>{page === "facts" ? "Names in the sample collection:" : "Ask the sample collection:"}</p>
+      <p>Ask the sample collection:</p>
       <ul>
-        {(page === "facts" ? NAMES : QUESTIONS).map((question) => (
+        {QUESTIONS.map((question) => (
           <li key={question}>
             <a class="button" href={address(page, "", { c: SAMPLE, q: question })}>
               {question}

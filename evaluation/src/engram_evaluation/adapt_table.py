@@ -5,7 +5,7 @@ An arm names a retriever, the share of questions that was adapted to, and the ke
 
 from collections.abc import Sequence
 
-from engram_evaluation.report_table import TableLine, cell
+from engram_evaluation.report_table import SummaryLine, cell
 
 ADAPTED_GROUP = "adapted"
 NEAR_GROUP = "near"
@@ -47,7 +47,7 @@ def headings(metric: str) -> list[str]:
     return [METRICS[metric], *GROUPS]
 
 
-def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
+def rows(lines: Sequence[SummaryLine], metric: str) -> list[list[str]]:
     """Return the number of questions of each group at each fraction, then before -> after for each learning arm."""
     lines_by_arm = {(line.arm, line.group): line for line in lines}
     arms = list(dict.fromkeys(line.arm for line in lines if line.turn and line.group != PRICE))
@@ -64,7 +64,7 @@ def rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
     return [*counts.values(), *figures]
 
 
-def prices(lines: Sequence[TableLine]) -> dict[str, str]:
+def prices(lines: Sequence[SummaryLine]) -> dict[str, str]:
     """Arm -> nDCG@10 and milliseconds of the questions of ``PRICE``; a retriever's ``PRICED_ARMS`` side by side."""
     values_by_arm = {line.arm: line.values for line in lines if line.group == PRICE}
     arms = [
@@ -79,7 +79,7 @@ def prices(lines: Sequence[TableLine]) -> dict[str, str]:
     }
 
 
-def price_rows(lines: Sequence[TableLine]) -> list[list[str]]:
+def price_rows(lines: Sequence[SummaryLine]) -> list[list[str]]:
     """A row for each retriever and share, a column for each of ``PRICED_ARMS``."""
     priced = prices(lines)
     return [
@@ -93,9 +93,9 @@ def _replace_keys(name: str, keys: str) -> str:
     return ", ".join([*name.split(", ")[:2], keys])
 
 
-def _count(line: TableLine | None) -> str:
+def _count(line: SummaryLine | None) -> str:
     return str(line.questions) if line else ""
 
 
-def _change(metric: str, old: TableLine | None, new: TableLine | None) -> str:
+def _change(metric: str, old: SummaryLine | None, new: SummaryLine | None) -> str:
     return f"{cell(old.values, metric)} -> {cell(new.values, metric)}" if old and new else ""

@@ -37,6 +37,15 @@ def contains(answer: str, accepted: Sequence[str]) -> float:
     )
 
 
+def mark_answer(answer: str, accepted: Sequence[str]) -> dict[str, float]:
+    """Score an answer by its words alone."""
+    return {
+        "em": score_exact_match(answer, accepted),
+        "f1": token_f1(answer, accepted),
+        "contains": contains(answer, accepted),
+    }
+
+
 def _find_best_score(score: Callable[[str], float], accepted: Sequence[str]) -> float:
     if not accepted:
         raise ValueError("there is no accepted answer")

@@ -159,15 +159,13 @@ def build(
         replace(_question(where, row, relevant.get(row["_id"], set()), known), grades=graded.get(row["_id"], {}))
         for where, row in rows
     ]
-    if not relevant and not any(question.answers for question in every):
-        raise DatasetError(
-            f"{name}: qrels.tsv labels no passage and no query has answers: nothing can be measured."
-        )
     questions = [question for question in every if question.relevant]
     by_id = {question.id: question for question in questions}
     reworded = _paraphrases(paraphrases, query_ids, by_id)
     widened = _expansions(name, expansions, query_ids)
     rated = read_ratings(name, ratings, query_ids, known)
+    if not relevant and not rated:
+        raise DatasetError(f"{name}: qrels.tsv labels no passage, and none is rated: nothing can be measured.")
     digest = hashlib.sha256(json.dumps([passages, [row for _, row in rows]], sort_keys=True).encode())
     digest.update(json.dumps([[q, sorted(relevant[q])] for q in sorted(relevant)]).encode())
     digest.update(

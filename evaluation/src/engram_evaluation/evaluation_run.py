@@ -10,14 +10,13 @@ from typing import Protocol, runtime_checkable
 from rich.console import Console
 
 from engram.config.settings import Settings
-from engram.context.errors import InvalidRequestError, LlmNotConfiguredError
+from engram.context.errors import InvalidRequestError
 from engram.core.ranking.profiles import DEFAULT
 from engram.providers.language.spacy_pipeline import RULES, pipeline_folder
 from engram.providers.ranking_prior import RankingPriors
 from engram.wings.published.core.paper_profile import PAPER
 from engram_evaluation import verdict_givers
 from engram_evaluation.adapt_protocol import adapt
-from engram_evaluation.answers_protocol import answers
 from engram_evaluation.clicks_protocol import clicks
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.finished_phases import Phase, Phases
@@ -41,7 +40,6 @@ ENGINE = ("embedding_model", "embedding_precision", "spacy_model")
 DIGITS = 16
 """Of the encoder's fingerprint that a report shows."""
 
-UNLABELLED_PROTOCOLS = ("human", "answers")
 """Protocols that need no passage to be labelled relevant."""
 
 
@@ -69,12 +67,10 @@ def evaluate(
         LlmNotConfiguredError: a language model is needed and none is configured.
     """
     began = time.perf_counter()
-    if not dataset.questions and options.protocol not in UNLABELLED_PROTOCOLS:
+    if not dataset.questions and options.protocol != "human":
         raise InvalidRequestError(
             f"{dataset.name} labels no passage as relevant, so --protocol {options.protocol} measures nothing."
         )
-    if options.protocol == "answers" and services.models.llm is None:
-        raise LlmNotConfiguredError("--protocol answers needs ENGRAM_LLM_BASE_URL to be set.")
     judge = verdict_givers.choose(options.judge, options.verdicts, services.models.llm)
     engine = {name: getattr(services.settings, name) for name in ENGINE}
     engine["embedding_model"] = (
@@ -84,7 +80,7 @@ def evaluate(
     if pipeline_folder(services.settings.spacy_model) is None:
         engine["spacy_model"] = RULES  # what is not installed found no names
     engine["ranking_prior"] = [services.models.priors.name, *services.models.priors.fitted]
-    asks = options.protocol == "answers" or (options.protocol == "session" and services.models.llm is not None)
+    asks = options.protocol == "session" and services.models.llm is not None
     if asks or "llm" in {options.judge, options.stop_rule}:
         engine["llm_model"] = services.settings.llm_model
     fitted = options.weighted and dataset.name in services.models.priors.fitted
@@ -153,7 +149,6 @@ def _run(run: Run) -> list[Phase]:
         "human": run_human,
         "needs": run_needs,
         "unseen": run_unseen,
-        "answers": answers,
         "session": sessions,
     }
     protocol = run.options.protocol

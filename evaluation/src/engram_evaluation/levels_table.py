@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engram_evaluation.report_table import Grid, TableLine, cell
+from engram_evaluation.report_table import Grid, SummaryLine, cell
 
 BEFORE = "before any verdict"
 METRICS = "R@5 (nDCG@10)"
@@ -12,13 +12,13 @@ without: that level learns nothing. alone: no other level learns. sentence memor
 sharing a passage: questions that share a relevant passage with a judged one. After a group: its questions."""
 
 
-def build_grids(lines: Sequence[TableLine]) -> list[Grid]:
+def build_grids(lines: Sequence[SummaryLine]) -> list[Grid]:
     """Build the table: each group before any verdict, then after by each combination."""
     counts = {line.group: line.questions for line in lines}
     return [Grid([METRICS, *(f"{group} ({count})" for group, count in counts.items())], _rows(lines, [*counts]))]
 
 
-def _rows(lines: Sequence[TableLine], groups: Sequence[str]) -> list[list[str]]:
+def _rows(lines: Sequence[SummaryLine], groups: Sequence[str]) -> list[list[str]]:
     last = max((line.turn for line in lines), default=0)
     before = {line.group: _write(line) for line in lines if not line.turn}
     after = {(line.arm, line.group): _write(line) for line in lines if line.turn == last}
@@ -28,5 +28,5 @@ def _rows(lines: Sequence[TableLine], groups: Sequence[str]) -> list[list[str]]:
     return table
 
 
-def _write(line: TableLine) -> str:
+def _write(line: SummaryLine) -> str:
     return f"{cell(line.values, 'recall@5')} ({cell(line.values, 'ndcg@10')})"

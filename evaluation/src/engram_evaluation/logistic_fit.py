@@ -7,14 +7,9 @@ from numpy.typing import NDArray
 
 from engram.core.ranking.weight_beliefs import Floats, WeightBelief, sigmoid
 from engram.core.ranking.withholding_level import compute_confirmed_level
-from engram.wings.sessions.core.feedback_stop import STOP_FEATURES, Network
 
 MAX_STEPS = 100
 TOLERANCE = 1e-9
-ADAM_STEPS = 1500
-ADAM_RATE = 0.02
-ADAM_DECAYS = (0.9, 0.999)
-SMALLEST = 1e-8
 
 
 def fit_logistic(
@@ -157,53 +152,3 @@ def _objective(rows: Floats, enough: Floats, share: Floats, penalty: Floats, wei
     linear = rows @ weights
     likelihood = share @ (enough * linear - np.logaddexp(0.0, linear))
     return float(likelihood - 0.5 * (penalty * weights) @ weights)
-
-
-def fit_network(
-    corpora: Sequence[tuple[Floats, NDArray[np.bool_]]], units: int, ridge: float, seed: int = 0
-) -> Network:
-    """A network with hidden units, each corpus counting the same; the same for the same seed.
-
-    ``ADAM_STEPS`` steps of Adam (Kingma and Ba, 2015) over all rows at once, on the mean log-likelihood less
-    ridge/2 times the squared weights, biases left out. Features are standardised meanwhile.
-
-    Args:
-        corpora: of each the features, (n, 3), and whether the pools sufficed, (n,).
-        units: above 0.
-        ridge: at least 0.
-
-    Raises:
-        ValueError: every pool suffices, or none does; there are no units.
-    """
-    if units < 1:
-        raise ValueError("a network has at least one hidden unit")
-    rows, enough, share = standardise_corpora(corpora)
-    to_standard = compute_standardisation(rows, share)
-    standard, free = rows @ to_standard, np.array([0.0, 1.0, 1.0])
-    parameters = np.random.default_rng(seed).normal(0.0, 0.5, units * (len(STOP_FEATURES) + 1) + 1)
-    penalty = ridge * np.concatenate([np.tile(free, units), np.ones(units), [0.0]])
-    mean, square = np.zeros_like(parameters), np.zeros_like(parameters)
-    for step in range(1, ADAM_STEPS + 1):
-        gradient = _gradient(parameters, standard, enough, share) - penalty * parameters
-        mean = ADAM_DECAYS[0] * mean + (1.0 - ADAM_DECAYS[0]) * gradient
-        square = ADAM_DECAYS[1] * square + (1.0 - ADAM_DECAYS[1]) * gradient**2
-        scale = np.sqrt(square / (1.0 - ADAM_DECAYS[1] ** step)) + SMALLEST
-        parameters = parameters + ADAM_RATE * mean / (1.0 - ADAM_DECAYS[0] ** step) / scale
-    hidden, out, bias = _parts(parameters)
-    # w·x is the same of standardised features x T and weights T^-1 w.
-    return Network(np.array([bias, 0.0, 0.0]), hidden @ to_standard.T, out)
-
-
-def _parts(parameters: Floats) -> tuple[Floats, Floats, float]:
-    units = (len(parameters) - 1) // (len(STOP_FEATURES) + 1)
-    hidden = parameters[: units * len(STOP_FEATURES)].reshape(units, len(STOP_FEATURES))
-    return hidden, parameters[units * len(STOP_FEATURES) : -1], float(parameters[-1])
-
-
-def _gradient(parameters: Floats, rows: Floats, enough: Floats, share: Floats) -> Floats:
-    """Return the gradient of the mean log-likelihood."""
-    hidden, out, bias = _parts(parameters)
-    active = np.tanh(rows @ hidden.T)
-    missed = share * (enough - np.exp(-np.logaddexp(0.0, -(active @ out + bias))))
-    inward = (missed[:, None] * (1.0 - active**2) * out).T @ rows
-    return np.concatenate([inward.ravel(), active.T @ missed, [missed.sum()]])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from engram_evaluation.report_table import Grid, TableLine, cell
+from engram_evaluation.report_table import Grid, SummaryLine, cell
 
 COMPLETE = "complete verdicts"
 ONE_PASSAGE = "one shown passage"
@@ -14,7 +14,7 @@ the right passage answers first, and recall@5 in brackets. Votes: mean of the hi
 questions give to a passage, and how often that passage is right."""
 
 
-def build_grids(lines: Sequence[TableLine]) -> list[Grid]:
+def build_grids(lines: Sequence[SummaryLine]) -> list[Grid]:
     """Build both tables: the ranking, then the votes."""
     turns = sorted({line.turn for line in lines})
     header = [f"{turn} a need" for turn in turns]
@@ -25,15 +25,15 @@ def build_grids(lines: Sequence[TableLine]) -> list[Grid]:
 
 
 def _row(
-    lines: Sequence[TableLine], arm: str, turns: Sequence[int], write: Callable[[TableLine], str]
+    lines: Sequence[SummaryLine], arm: str, turns: Sequence[int], write: Callable[[SummaryLine], str]
 ) -> list[str]:
     by_turn = {line.turn: line for line in lines if line.arm == arm}
     return [arm, *(write(by_turn[turn]) if turn in by_turn else "" for turn in turns)]
 
 
-def _write_ranking(line: TableLine) -> str:
+def _write_ranking(line: SummaryLine) -> str:
     return f"{cell(line.values, 'first')} ({cell(line.values, 'recall@5')})"
 
 
-def _write_vote(line: TableLine) -> str:
+def _write_vote(line: SummaryLine) -> str:
     return f"{cell(line.values, 'said')}, {cell(line.values, 'seen')}"

@@ -8,10 +8,13 @@ facts, the room of the memory and the documents lose.
 import random
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from engram.wings.agent.core.agent_turns import NOTHING_TO_INSERT, TAGS, Act, AgentTurn
+from engram.wings.facts.llm.fact_replies import MAX_RELATION_WORDS
 from engram_evaluation.decomposition import words
 from engram_evaluation.oracle_knowledge import Case, Knowledge
+from engram_evaluation.oracle_reasoning import Fields, lines
 
 AGENT = f"<{TAGS['insert']}>"
 """What prompts for an agent have."""
@@ -51,6 +54,32 @@ def spoil_turn(knowledge: Knowledge, turn: AgentTurn, parts: Mapping[str, str], 
         first = parts.get("document_obs", "").partition("\n")[2].partition(". ")[0]
         return AgentTurn("insert", f"{first}." if turn.skips and first else NOTHING_TO_INSERT, "It seems so.")
     return AgentTurn(turn.act, other_case.hops[hop].answer, "It seems so.")
+
+
+def list_names(knowledge: Knowledge, parts: Mapping[str, str]) -> Fields:
+    """List the names that a text relates, for the request that comes before that for facts."""
+    ends = [name for fact in _list_facts(knowledge, parts) for name in (fact["subject"], fact["object"])]
+    return {"entities": list(dict.fromkeys(ends))}
+
+
+def state_facts(knowledge: Knowledge, parts: Mapping[str, str]) -> Fields:
+    """State what a text says of the listed names."""
+    names = {name.casefold() for name in parts.get("names", "").split("\n")}
+    facts = _list_facts(knowledge, parts)
+    return {"facts": [one for one in facts if {one["subject"].casefold(), one["object"].casefold()} <= names]}
+
+
+def _list_facts(knowledge: Knowledge, parts: Mapping[str, str]) -> list[dict[str, Any]]:
+    """List the hops that a text states; a subject that it does not name is that of its title."""
+    text_lines, title = lines(parts), parts.get("title", "")
+    named = words(" ".join([title, *text_lines.values()]))
+    facts = []
+    for number, subject, relation, answer in knowledge.list_stated_triples(text_lines):
+        known_subject = subject if words(subject) <= named else title
+        if known_subject and words(answer) <= named:
+            short = " ".join(relation.split()[:MAX_RELATION_WORDS])
+            facts.append({"subject": known_subject, "relation": short, "object": answer, "sentence": number})
+    return facts
 
 
 def _read_offered_acts(memory: str) -> list[Act]:

@@ -16,9 +16,8 @@ from typing import Any
 from engram.context.errors import InvalidRequestError
 from engram.wings.agent.core.agent_turns import format_turn
 from engram.wings.sessions.core.rewards import HIGHEST_RATING
-from engram_evaluation import answer_marking
 from engram_evaluation.dataset import Dataset
-from engram_evaluation.oracle_agent import AGENT, act, spoil_turn
+from engram_evaluation.oracle_agent import AGENT, act, list_names, spoil_turn, state_facts
 from engram_evaluation.oracle_knowledge import Knowledge
 from engram_evaluation.oracle_reasoning import REASONING, Fields, Parts, lines
 from engram_evaluation.oracle_server import Messages
@@ -98,6 +97,8 @@ class Oracle:
         match value:
             case bool():
                 wrong = not value
+            case int() if field_name == "sentence":
+                wrong = draw.choice(sentence_numbers)
             case int() | float() if field_name in PROBABILITIES:
                 wrong = round(draw.random(), 2)
             case int() | float():
@@ -155,16 +156,11 @@ def _answer(knowledge: Knowledge, parts: Parts) -> Fields:
     }
 
 
-def _grade(knowledge: Knowledge, parts: Parts) -> Fields:
-    accepted = parts["accepted"].split("\n")
-    strict = bool(answer_marking.score_exact_match(parts["candidate"], accepted))
-    return {"strict": strict, "lenient": strict or bool(answer_marking.contains(parts["candidate"], accepted))}
-
-
 _REPLIES: Mapping[str, Callable[[Knowledge, Parts], Fields]] = {
     **REASONING,
     '"time_constraint"': _time,
-    '"strict"': _grade,
+    '"entities"': list_names,
+    '"facts"': state_facts,
     '"supporting"': _support,
     '"cited"': _answer,
     '{"sufficient": true} or': _sufficiency,

@@ -76,6 +76,12 @@ class Knowledge:
             for number, text in enumerate(texts)
         }
         self._every = list(self._hops.values())
+        self._triples: dict[str, dict[tuple[str, str, str], None]] = {}
+        for case in self._cases.values():
+            for hop, gold in zip(case.hops, case.gold, strict=True):
+                subject = fill_references(hop.subject, dict(enumerate(one.answer for one in case.hops)))
+                for sentence in gold:
+                    self._triples.setdefault(sentence, {})[subject, hop.relation, hop.answer] = None
 
     def __len__(self) -> int:
         return self._size
@@ -107,6 +113,16 @@ class Knowledge:
             case, number = case_and_hop
             gold = case.gold[number]
         return [line_number for line_number, line in lines.items() if any(says(line, one) for one in gold)]
+
+    def list_stated_triples(self, lines: Mapping[int, str]) -> list[tuple[int, str, str, str]]:
+        """Return what the sentences state of hops: the sentence's number, subject, relation and answer."""
+        return [
+            (number, *triple)
+            for number, line in lines.items()
+            for gold, triples in self._triples.items()
+            if says(line, gold)
+            for triple in triples
+        ]
 
     def draw_hop(self, draw: random.Random) -> tuple[Case, int]:
         """Draw a hop of any question: its case, and its number."""

@@ -41,7 +41,7 @@ class ChatServer:
 
 
 def _handler(reply: Reply) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class OracleHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
@@ -82,7 +82,7 @@ def _handler(reply: Reply) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing: the client logs what it needs."""
 
-    return Handler
+    return OracleHandler
 
 
 def _messages(request: Any) -> Messages:

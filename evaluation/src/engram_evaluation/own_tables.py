@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engram_evaluation import levels_table, needs_table, ratings_table, thumbs_table, unseen_table
 from engram_evaluation.change_table import GroupChange
-from engram_evaluation.report_table import Grid, TableLine
+from engram_evaluation.report_table import Grid, SummaryLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +17,12 @@ class OwnTables:
     """
 
     legend: str
-    build: Callable[[Sequence[TableLine], Sequence[GroupChange]], list[Grid]]
+    build: Callable[[Sequence[SummaryLine], Sequence[GroupChange]], list[Grid]]
 
 
 def _without_changes(
-    build: Callable[[Sequence[TableLine]], list[Grid]],
-) -> Callable[[Sequence[TableLine], Sequence[GroupChange]], list[Grid]]:
+    build: Callable[[Sequence[SummaryLine]], list[Grid]],
+) -> Callable[[Sequence[SummaryLine], Sequence[GroupChange]], list[Grid]]:
     """Make tables of lines alone."""
     return lambda lines, _: build(lines)
 

@@ -96,15 +96,13 @@ def _format_prior(prior: WeightBelief) -> dict[str, Any]:
 
 def format_stop(weights: StopWeights) -> dict[str, Any]:
     """Format the weights of a stop as plain JSON, numbers rounded."""
-    network, rounds = weights.network, weights.rounds
+    rounds = weights.rounds
     content: dict[str, Any] = {
         "features": list(feedback_stop.STOP_FEATURES),
         "fitted": list(weights.fitted),
         "relevance": weights.relevance,
-        "mean": _round_numbers(network.direct),
+        "mean": _round_numbers(weights.classifier),
     }
-    if len(network.out):
-        content |= {"hidden": [_round_numbers(unit) for unit in network.hidden], "out": _round_numbers(network.out)}
     if rounds is not None:
         content["rounds"] = {"features": list(ROUND_FEATURES), **_format_prior(rounds)}
     return content

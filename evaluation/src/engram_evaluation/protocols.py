@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from engram.context.errors import InvalidRequestError
 from engram_evaluation import baselines
@@ -12,7 +12,7 @@ from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.finished_phases import Phase, Phases, code_fingerprint
 from engram_evaluation.harness import EvaluatedServices, Harness, QueryArm
 from engram_evaluation.learning_variations import Variation
-from engram_evaluation.retrieval_metrics import QuestionResult, QuestionScores, score
+from engram_evaluation.retrieval_metrics import QuestionResult, score
 from engram_evaluation.run_options import Options
 from engram_evaluation.verdict_givers import Judge
 
@@ -236,44 +236,3 @@ def measure_arm(
 ) -> list[QuestionResult]:
     """Ask every question once with an arm, and return the results in order."""
     return measure(run, label, questions, lambda question: harness.ask(question, arm)[1])
-
-
-class WorkAnnouncer(Protocol):
-    """Announces stretches of work, as a run does."""
-
-    @property
-    def begin(self) -> Begin: ...
-
-
-def measure_in_parts(
-    run: WorkAnnouncer,
-    label: str,
-    phase_key: tuple[Phases, str, int, int | None],
-    questions: Sequence[Question],
-    make: Callable[[Question], QuestionScores],
-) -> list[QuestionScores]:
-    """Make a row of each question, and store every twenty: a run that was stopped makes none of those again.
-
-    Args:
-        phase_key: the store, arm, turn and seed of the rows.
-        make: makes the row of a question; may ask an endpoint, and fail.
-    """
-    store, arm, turn, seed = phase_key
-    step = run.begin(label, len(questions))
-    rows: list[QuestionScores] = []
-    for start in range(0, len(questions), QUESTIONS_PER_FILE):
-        part = questions[start : start + QUESTIONS_PER_FILE]
-        group = f"questions {start + 1} to {start + len(part)}"
-        phase = store.get(arm, group, turn=turn, seed=seed)
-        if phase is None or [row.id for row in phase.rows] != [question.id for question in part]:
-            part_rows = []
-            for question in part:
-                part_rows.append(make(question))
-                step()
-            phase = Phase(arm, group, turn, seed, tuple(part_rows))
-            store.put(phase)
-        else:
-            for _ in part:
-                step()
-        rows += phase.rows
-    return rows

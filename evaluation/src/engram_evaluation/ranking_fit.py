@@ -13,14 +13,14 @@ TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedQuestion:
+class FittedQuestion:
     """One judged question: its candidates' features (n, k), and which of them are supported (n,)."""
 
     features: Floats
     supported: NDArray[np.bool_]
 
 
-def fit(corpora: Sequence[Sequence[JudgedQuestion]], ridge: float, verdicts: float) -> WeightBelief:
+def fit(corpora: Sequence[Sequence[FittedQuestion]], ridge: float, verdicts: float) -> WeightBelief:
     """A prior from judged questions of several corpora, each corpus counting the same.
 
     The mean maximises the mean log-likelihood of ``belief``, no rival spared, less ridge/2 |w|^2, which is concave,
@@ -58,7 +58,7 @@ def fit(corpora: Sequence[Sequence[JudgedQuestion]], ridge: float, verdicts: flo
 class _Stack:
     """Questions of one corpus, their candidates stacked, (N, k)."""
 
-    def __init__(self, corpus: Sequence[JudgedQuestion]) -> None:
+    def __init__(self, corpus: Sequence[FittedQuestion]) -> None:
         sizes = np.array([len(question.features) for question in corpus])
         self.features = np.concatenate([question.features for question in corpus])
         self.supported = np.concatenate([question.supported for question in corpus])

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engram_evaluation.report_table import Grid, TableLine, cell
+from engram_evaluation.report_table import Grid, SummaryLine, cell
 
 BEFORE_PHASE = "before"
 RATED_GROUP = "rated questions"
@@ -48,13 +48,13 @@ def list_change_metrics(group: str) -> tuple[str, ...]:
     return ("recall@5", "ndcg@10") if group == OTHER_GROUP else ("rated", "graded")
 
 
-def build_grids(lines: Sequence[TableLine]) -> list[Grid]:
+def build_grids(lines: Sequence[SummaryLine]) -> list[Grid]:
     """Build a table for each metric: a line for each group, a column before and after by each rule."""
     headings = ["n", BEFORE_PHASE, *_arms(lines)]
     return [Grid([name, *headings], _rows(lines, metric)) for metric, name in METRICS.items()]
 
 
-def _rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
+def _rows(lines: Sequence[SummaryLine], metric: str) -> list[list[str]]:
     lines_by_group = {(line.group, line.arm, line.turn): line for line in lines}
     arms = _arms(lines)
     table = []
@@ -65,5 +65,5 @@ def _rows(lines: Sequence[TableLine], metric: str) -> list[list[str]]:
     return table
 
 
-def _arms(lines: Sequence[TableLine]) -> list[str]:
+def _arms(lines: Sequence[SummaryLine]) -> list[str]:
     return list(dict.fromkeys(line.arm for line in lines if line.turn))

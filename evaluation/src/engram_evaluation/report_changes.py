@@ -10,7 +10,7 @@ from engram_evaluation.learning_variations import HUMAN
 from engram_evaluation.report_table import Grid
 from engram_evaluation.run_options import Options
 
-UNCHANGED = frozenset({"cold", "clicks", "thumbs", "needs", "answers", "session"})
+UNCHANGED = frozenset({"cold", "clicks", "thumbs", "needs", "session"})
 """Protocols without a state before and after the same verdicts."""
 
 

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engram.context.errors import EngramError
 from engram_evaluation.change_table import GroupChange
-from engram_evaluation.report_table import TableLine
+from engram_evaluation.report_table import SummaryLine
 from engram_evaluation.run_options import PROTOCOLS, fit_command
 from engram_evaluation.table_report import TableReport
 
@@ -31,7 +31,6 @@ class ReportExtract:
         corpus: passages and questions of the data set.
         made_by: version, code and encoder.
         fitted: whether the ranking weights it started from were fitted to this data set.
-        trees: nodes of trees of reasoning, by what they are of.
         changes: what verdicts changed of each group.
     """
 
@@ -42,9 +41,8 @@ class ReportExtract:
     shared_command: str
     corpus: tuple[int, int]
     made_by: str
-    lines: tuple[TableLine, ...]
+    lines: tuple[SummaryLine, ...]
     fitted: bool
-    trees: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     changes: tuple[GroupChange, ...] = ()
 
 
@@ -107,7 +105,6 @@ def _read(path: Path) -> ReportExtract | TableReport:
             f"Engram {engine['version']}, code {engine['code']}, {_encoder(engine)}",
             tuple(_line(row) for row in document["summary"]),
             bool(document.get("fitted_to_same_questions", name in engine.get("ranking_prior", [])[1:])),
-            _trees(document.get("phases", ())),
             tuple(GroupChange(**change) for change in document.get("changes", ())),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -120,19 +117,10 @@ def _encoder(engine: Mapping[str, Any]) -> str:
     return f"{_find_last_part(engine['embedding_model'])}{note}"
 
 
-def _line(row: Mapping[str, Any]) -> TableLine:
+def _line(row: Mapping[str, Any]) -> SummaryLine:
     keys = {"arm", "group", "turn", "n"}
     values = {name: float(value) for name, value in row.items() if name not in keys}
-    return TableLine(str(row["arm"]), str(row["group"]), int(row["turn"]), int(row["n"]), values)
-
-
-def _trees(phases: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[Mapping[str, Any]]]:
-    return {
-        f"{phase['arm']}: {row['said']['tree']['question']}": row["said"]["tree"]["nodes"]
-        for phase in phases
-        for row in phase["questions"]
-        if "tree" in row.get("said", {})
-    }
+    return SummaryLine(str(row["arm"]), str(row["group"]), int(row["turn"]), int(row["n"]), values)
 
 
 def _find_last_part(model: str) -> str:

@@ -9,7 +9,7 @@ from engram_evaluation.learning_variations import FLIP_RATES
 from engram_evaluation.own_tables import OWN_TABLES
 from engram_evaluation.report_changes import list_metric_names
 from engram_evaluation.report_files import ReportExtract
-from engram_evaluation.report_table import FITTED_NOTE, MARKS, TOKENS, Grid, TableLine, cell, label, legend
+from engram_evaluation.report_table import FITTED_NOTE, MARKS, TOKENS, Grid, SummaryLine, cell, label, legend
 
 INTRODUCTION = """\
 What `engram evaluate` measured, gathered by `engram report`. A data set is named by its folder. A turn is one round
@@ -65,10 +65,7 @@ def _section(runs: Sequence[ReportExtract]) -> Section:
     commands = dict.fromkeys(command for one in runs for command in (one.fit, one.command) if command)
     fitted = [one.dataset for one in runs if one.fitted]
     remark = f"{FITTED_NOTE.capitalize()}: {', '.join(fitted)}." if fitted else None
-    legends = {
-        "adapt": adapt_table.LEGEND,
-        "answers": legend("answers"),
-    }
+    legends = {"adapt": adapt_table.LEGEND}
     legends |= {protocol: legend(protocol) for protocol in ("session", "clicks")}
     legends |= {protocol: tables.legend for protocol, tables in OWN_TABLES.items()}
     return Section(tuple(runs), tuple(commands), remark, legends.get(runs[0].protocol), tuple(_grids(runs)))
@@ -81,14 +78,14 @@ def _grids(runs: Sequence[ReportExtract]) -> list[Grid]:
         case protocol if protocol in OWN_TABLES:
             own = [grid for run in runs for grid in _own(run)]
             return own + (_build_change_grids(runs) if protocol == "human" else [])
-        case "answers" | "clicks" | "session" as protocol:
+        case "clicks" | "session" as protocol:
             return [_figures(heading, runs, write) for heading, write in FIGURES[protocol].items()]
         case protocol:
             main = [_figures("R@5 (all@5) / R@10", runs, _recall), _figures("n, hops, ms", runs, _costs)]
             return [*main, *_build_change_grids(runs), *([_robustness(runs)] if protocol == "noise" else [])]
 
 
-def _figures(heading: str, runs: Sequence[ReportExtract], write: Callable[[TableLine], str]) -> Grid:
+def _figures(heading: str, runs: Sequence[ReportExtract], write: Callable[[SummaryLine], str]) -> Grid:
     columns = [{_label(one, line): write(line) for line in _select_lines(one.lines)} for one in runs]
     return _side_by_side(heading, runs, columns)
 
@@ -151,51 +148,42 @@ def _side_by_side(heading: str, runs: Sequence[ReportExtract], columns: Sequence
     return Grid([heading, *(run.dataset for run in runs)], rows)
 
 
-def _recall(line: TableLine) -> str:
+def _recall(line: SummaryLine) -> str:
     every = f" ({cell(line.values, 'all@5')})" if "all@5" in line.values else ""
     return f"{cell(line.values, 'recall@5')}{every} / {cell(line.values, 'recall@10')}"
 
 
-def _costs(line: TableLine) -> str:
+def _costs(line: SummaryLine) -> str:
     hops = f"{cell(line.values, 'hops')} hops, " if "hops" in line.values else ""
     return f"{line.questions}: {hops}{cell(line.values, 'ms')} ms"
 
 
-def _join_cells(line: TableLine, *names: str) -> str:
+def _join_cells(line: SummaryLine, *names: str) -> str:
     return " / ".join(cell(line.values, name) for name in names if name in line.values)
 
 
-ANSWERS: Mapping[str, Callable[[TableLine], str]] = {
-    "EM / F1 / contains": lambda line: _join_cells(line, "em", "f1", "contains"),
-    "right, strictly / leniently": lambda line: _join_cells(line, "strict", "lenient"),
-    "n, tokens in / out, of judging": lambda line: (
-        f"{line.questions}: {_join_cells(line, *TOKENS[:2])}, {_join_cells(line, *TOKENS[2:])}"
-    ),
-}
-"""Tables of ``answers``: heading -> what a line says there."""
-
-CLICKS: Mapping[str, Callable[[TableLine], str]] = {
+CLICKS: Mapping[str, Callable[[SummaryLine], str]] = {
     "R@5 / nDCG / MRR": lambda line: _join_cells(line, "recall@5", "ndcg@10", "mrr"),
     "wrong first / mended / stuck": lambda line: _join_cells(line, "wrong", "mended", "stuck"),
     "spoiled": lambda line: _join_cells(line, "spoiled"),
 }
 """Tables of ``clicks``: heading -> what a line says there."""
 
-SESSIONS: Mapping[str, Callable[[TableLine], str]] = {
+SESSIONS: Mapping[str, Callable[[SummaryLine], str]] = {
     "R@5 (all@5)": lambda line: f"{cell(line.values, 'recall@5')} ({cell(line.values, 'all@5')})",
     "all read / passages read": lambda line: _join_cells(line, "read_all", "read"),
     "gold in pool / of pool gold": lambda line: _join_cells(line, "pool_recall", "pool_precision"),
-    "EM / F1 / contains": lambda line: _join_cells(line, *MARKS[:3]),
+    "EM / F1 / contains": lambda line: _join_cells(line, *MARKS),
     "rounds / LLM calls / tokens in / out / ms": lambda line: _join_cells(
-        line, "rounds", "llm_calls", *TOKENS[:2], "ms"
+        line, "rounds", "llm_calls", *TOKENS, "ms"
     ),
 }
 """Tables of ``session``: heading -> what a line says there."""
 
-FIGURES = {"answers": ANSWERS, "clicks": CLICKS, "session": SESSIONS}
+FIGURES = {"clicks": CLICKS, "session": SESSIONS}
 
 
-def _select_lines(lines: Sequence[TableLine]) -> list[TableLine]:
+def _select_lines(lines: Sequence[SummaryLine]) -> list[SummaryLine]:
     """Select lines to show: of many turns the state before, the first and the last."""
     turns = {0, max(line.turn for line in lines)}
     if len({line.arm for line in lines}) == 1:
@@ -203,5 +191,5 @@ def _select_lines(lines: Sequence[TableLine]) -> list[TableLine]:
     return [line for line in lines if line.turn in turns]
 
 
-def _label(extract: ReportExtract, line: TableLine) -> str:
+def _label(extract: ReportExtract, line: SummaryLine) -> str:
     return label(line, extract.protocol, several=len({other.arm for other in extract.lines}) > 1)

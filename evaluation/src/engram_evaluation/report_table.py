@@ -24,12 +24,8 @@ HEADINGS = {
     "em": "EM",
     "f1": "F1",
     "contains": "contains",
-    "strict": "strict",
-    "lenient": "lenient",
     "prompt_tokens": "tokens in",
     "completion_tokens": "tokens out",
-    "judge_prompt_tokens": "judge in",
-    "judge_completion_tokens": "judge out",
     "pool_recall": "gold in pool",
     "pool_precision": "of pool gold",
     "pool": "pool",
@@ -37,7 +33,6 @@ HEADINGS = {
     "read_all": "all read",
     "rounds": "rounds",
     "answered": "answered",
-    "unusable": "unusable",
     "wrong": "wrong first",
     "mended": "mended",
     "stuck": "stuck",
@@ -45,8 +40,8 @@ HEADINGS = {
 }
 FIRST_RESULTS = ("wrong", "mended", "stuck", "spoiled")
 """Of the first results of questions that came again."""
-MARKS = ("em", "f1", "contains", "strict", "lenient")
-TOKENS = ("prompt_tokens", "completion_tokens", "judge_prompt_tokens", "judge_completion_tokens")
+MARKS = ("em", "f1", "contains")
+TOKENS = ("prompt_tokens", "completion_tokens")
 DIGITS = dict.fromkeys(TOKENS, 0) | {"hops": 2, "shown": 1, "llm_calls": 2, "ms": 1}
 DIGITS |= {"pool": 1, "read": 1, "rounds": 2}
 LEGEND = """\
@@ -55,13 +50,6 @@ among the first five. nDCG, MRR: of the first 10.
 support: share of the gold sentences among those that retrieval selected. shown: sentences selected, which is what a
 judge reads. LLM: requests to a language model per question. ms: median wall-clock time of a query."""
 
-ANSWERS_NOTE = """\
-Each question is answered by a language model from the sentences of the first passages. EM, F1, contains: the
-answer is an accepted one, the words it shares with one, it holds one whole (SQuAD's normalisation, the best of
-all accepted answers). strict, lenient: the share that a language model finds right, by meaning alone and with
-some allowance. tokens in, out: of one answer; judge in, out: of marking it, both as the endpoint counts them.
-unusable: share of the questions of which the answer or its mark could not be used; such an answer counts as wrong.
-R@5: where passages are labelled. ms: median wall-clock time of the search and the answer."""
 SESSIONS_NOTE = """\
 R@5, all@5: of the passages in the session's own order. read: passages that it read; all read: share of the
 questions of which all relevant passages are among these. pool: sentences in the evidence pool; gold in pool: share
@@ -80,13 +68,12 @@ others, it was not when the question came last."""
 FITTED_NOTE = "weights fitted to the same questions"
 """What is said of figures that the ranking weights have seen the questions of."""
 COLUMNS = {
-    "answers": (*MARKS, "unusable", "recall@5", *TOKENS, "ms"),
     "clicks": ("recall@5", "recall@10", "ndcg@10", "mrr", *FIRST_RESULTS, "hops", "ms"),
     "session": ("recall@5", "all@5", "read", "read_all", "pool", "pool_recall", "pool_precision", "rounds"),
 }
 """What main tables show, of protocols for which it is not (*RANKING, *COSTS)."""
 
-FURTHER_COLUMNS = {"session": (*MARKS[:3], "answered", "llm_calls", *TOKENS[:2], "ms")}
+FURTHER_COLUMNS = {"session": (*MARKS, "answered", "llm_calls", *TOKENS, "ms")}
 """What a second table shows, of protocols that measure more than one has room for."""
 
 
@@ -97,11 +84,11 @@ def columns(protocol: str) -> tuple[str, ...]:
 
 def legend(protocol: str) -> str:
     """Explain the headings of a protocol's table."""
-    return {"answers": ANSWERS_NOTE, "session": SESSIONS_NOTE, "clicks": CLICKS_NOTE}.get(protocol, LEGEND)
+    return {"session": SESSIONS_NOTE, "clicks": CLICKS_NOTE}.get(protocol, LEGEND)
 
 
 @dataclass(frozen=True, slots=True)
-class TableLine:
+class SummaryLine:
     """One line of the table: means over the questions and seeds of equal phases."""
 
     arm: str
@@ -123,9 +110,9 @@ class Grid:
         return markdown_table(self.headings, self.rows)
 
 
-def label(line: TableLine, protocol: str, *, several: bool) -> str:
+def label(line: SummaryLine, protocol: str, *, several: bool) -> str:
     """Label a line; the arm is named where a run has ``several``."""
-    if protocol in {"cold", "answers", "session"}:
+    if protocol in {"cold", "session"}:
         return line.arm
     if protocol == "clicks":
         return f"{line.group}, {line.arm}"

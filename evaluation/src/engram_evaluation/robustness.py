@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram_evaluation.learning_variations import FLIP_RATES, RULES, format_noisy_arm
-from engram_evaluation.report_table import HEADINGS, TableLine
+from engram_evaluation.report_table import HEADINGS, SummaryLine
 
 METRICS = ("recall@5", "ndcg@10")
 LEAST_GAIN = 0.0005
@@ -48,7 +48,7 @@ def row(robustness: Robustness) -> list[str]:
     ]
 
 
-def rows(lines: Sequence[TableLine]) -> list[Robustness]:
+def rows(lines: Sequence[SummaryLine]) -> list[Robustness]:
     """Every rule on every group of a ``noise`` run, groups in the order of its lines."""
     values = {(line.arm, line.group, line.turn): line.values for line in lines}
     last = max((line.turn for line in lines), default=0)

@@ -26,7 +26,6 @@ Protocol = Literal[
     "human",
     "needs",
     "unseen",
-    "answers",
     "absent",
     "session",
 ]
@@ -47,9 +46,8 @@ LEARNING_OPTIONS = {"profile", "turns", "at", "verdicts", "judge", "freeze"}
 """Options of turns of verdicts on sentences."""
 ADAPTING = {"fractions", "retrievers", "ways", "key_building"}
 """Options of ``adapt``."""
-ANSWER_OPTIONS = {"top_k"}
-"""Options of ``answers`` and ``session``."""
 REASONING = {
+    "top_k",
     "planners",
     "rounds",
     "llm_calls",
@@ -70,7 +68,6 @@ TURNLESS = {
     "human",
     "needs",
     "unseen",
-    "answers",
     "absent",
     "session",
 }
@@ -78,16 +75,15 @@ TURNLESS = {
 TURNS: tuple[Protocol, ...] = tuple(one for one in PROTOCOLS if one not in TURNLESS)
 """Protocols that measure groups of questions before and after turns of verdicts."""
 FOREIGN: Mapping[str, set[str]] = {
-    "adapt": LEARNING_OPTIONS | ANSWER_OPTIONS | REASONING,
-    "clicks": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
-    "thumbs": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
-    "human": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge"},
-    "needs": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge", "freeze"},
-    "unseen": ADAPTING | ANSWER_OPTIONS | REASONING | {"turns", "at", "verdicts", "judge", "freeze"},
-    "answers": ADAPTING | REASONING | LEARNING_OPTIONS - {"profile"},
-    "absent": ADAPTING | ANSWER_OPTIONS | LEARNING_OPTIONS | REASONING | {"stop_rule"},
+    "adapt": LEARNING_OPTIONS | REASONING,
+    "clicks": ADAPTING | REASONING | {"turns", "at", "verdicts", "judge"},
+    "thumbs": ADAPTING | REASONING | {"turns", "at", "verdicts", "judge"},
+    "human": ADAPTING | REASONING | {"turns", "at", "verdicts", "judge"},
+    "needs": ADAPTING | REASONING | {"turns", "at", "verdicts", "judge", "freeze"},
+    "unseen": ADAPTING | REASONING | {"turns", "at", "verdicts", "judge", "freeze"},
+    "absent": ADAPTING | LEARNING_OPTIONS | REASONING | {"stop_rule"},
     "session": ADAPTING | LEARNING_OPTIONS - {"profile"} | {"stop_rule"},
-    **dict.fromkeys(TURNS, ADAPTING | ANSWER_OPTIONS | REASONING),
+    **dict.fromkeys(TURNS, ADAPTING | REASONING),
 }
 """Options that mean nothing to a protocol; to those that are not named, those of particular protocols."""
 REWORDING_PROTOCOLS: tuple[Protocol, ...] = ("session", *(one for one in TURNS if one != "different"))
@@ -139,7 +135,7 @@ class Options:
         verdicts: whether the oracle names missed evidence.
         judge: the data set's gold sentences or a language model.
         seeds: orders of verdicts; figures are means over them.
-        limit: questions judged (``cold``, ``answers``, ``absent``: asked, ``clicks``, ``thumbs``: arrivals,
+        limit: questions judged (``cold``, ``absent``: asked, ``clicks``, ``thumbs``: arrivals,
             ``human``: rated ones, and others) at most; None: the protocol's own number.
         stop_rule: what may end the hops early; None for the profile's own.
         freeze: scopes that verdicts leave alone, whatever else the protocol varies.
@@ -148,7 +144,7 @@ class Options:
         retrievers: what answers the questions.
         ways: how expansions are credited; the first at every fraction, the others at the middle one.
         key_building: what base keys are made of.
-        top_k: passages whose sentences an answer in words is made of; ``answers`` and ``session`` only.
+        top_k: passages whose sentences an answer in words is made of; ``session`` only.
         planners: of sessions that are measured side by side; ``session`` only, as all below.
         rounds: of a session at most.
         llm_calls: of a session at most.
@@ -227,7 +223,7 @@ class Options:
         self._check_foreign()
 
     def _check_foreign(self) -> None:
-        foreign = FOREIGN.get(self.protocol, ADAPTING | ANSWER_OPTIONS | REASONING)
+        foreign = FOREIGN.get(self.protocol, ADAPTING | REASONING)
         for field in fields(self):
             if field.name in foreign and getattr(self, field.name) != field.default:
                 raise InvalidRequestError(f"{_option(field.name)} means nothing to --protocol {self.protocol}.")
@@ -307,7 +303,7 @@ class Options:
             words += ["--verdicts", self.verdicts] if self.judge == "oracle" else ["--judge", self.judge]
         if self.top_k != TOP_K:
             words += ["--top-k", str(self.top_k)]
-        if self.protocol not in {"cold", "answers"}:
+        if self.protocol != "cold":
             words += [word for seed in self.seeds for word in ("--seed", str(seed))]
         words += self._format_adapting() + self._format_reasoning_options()
         words += [word for name in self.translations for word in ("--translation", name)]

@@ -24,7 +24,7 @@ from engram_evaluation.report_table import (
     FITTED_NOTE,
     FURTHER_COLUMNS,
     HEADINGS,
-    TableLine,
+    SummaryLine,
     cell,
     cells,
     columns,
@@ -76,7 +76,7 @@ class RunReport:
     fitted: bool = False
     drift: Sequence[Phase] = ()
 
-    def lines(self) -> list[TableLine]:
+    def lines(self) -> list[SummaryLine]:
         """The table, seeds averaged, in the order in which groups and turns first came."""
         same: dict[tuple[str, str, int], list[Phase]] = {}
         for phase in sorted(self.phases, key=lambda phase: phase.turn):
@@ -87,7 +87,9 @@ class RunReport:
             summaries = [summary(phase.rows) for phase in phases]
             names = [name for name in summaries[0] if all(name in one for one in summaries)]
             values = {name: float(np.mean([one[name] for one in summaries])) for name in names}
-            lines.append(TableLine(arm, group, turn, round(np.mean([len(phase.rows) for phase in phases])), values))
+            lines.append(
+                SummaryLine(arm, group, turn, round(np.mean([len(phase.rows) for phase in phases])), values)
+            )
         return sorted(lines, key=lambda line: order[line.group])
 
     def value(self, metric: str, group: str, turn: int, arm: str | None = None) -> float:
@@ -241,7 +243,7 @@ class RunReport:
     def _asks_models(self) -> bool:
         return any(line.values.get("llm_calls") for line in self.lines())
 
-    def _label(self, line: TableLine) -> str:
+    def _label(self, line: SummaryLine) -> str:
         several = len({phase.arm for phase in self.phases}) > 1
         return label(line, self.options.protocol, several=several)
 
@@ -260,7 +262,7 @@ class RunReport:
         if self.options.protocol == "human":
             bare = sum(question.id in self.dataset.ratings for question in self.dataset.unlabelled)
             remarks.append(f"{len(self.dataset.ratings):,} rated, {bare:,} of them besides these.")
-        if self.dataset.unlabelled and self.options.protocol not in {"human", "answers"}:
+        if self.dataset.unlabelled and self.options.protocol != "human":
             remarks.append(f"{len(self.dataset.unlabelled)} queries without a relevant passage were left out.")
         if (
             self._count_without_gold()
@@ -307,7 +309,7 @@ class RunReport:
         for phase in sorted(last, key=lambda phase: groups.index(phase.group)):
             if phase.seed not in {None, self.options.seeds[0]}:
                 continue
-            line = TableLine(phase.arm, phase.group, phase.turn, len(phase.rows), {})
+            line = SummaryLine(phase.arm, phase.group, phase.turn, len(phase.rows), {})
             cells = []
             for kind in kinds:
                 values = [row.values[self._metric()] for row in phase.rows if row.type == kind]

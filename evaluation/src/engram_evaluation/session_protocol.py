@@ -22,7 +22,7 @@ from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_state import SessionRequest
 from engram.wings.sessions.services.session_views import SessionView
 from engram.wings.sessions.services.tree_options import Part
-from engram_evaluation.answers_protocol import evidence, marks
+from engram_evaluation.answer_marking import mark_answer
 from engram_evaluation.dataset import GoldSentence, Question
 from engram_evaluation.finished_phases import Phase
 from engram_evaluation.protocols import Run
@@ -45,8 +45,6 @@ SECONDS, TOKENS, PASSAGES = 600.0, 1_000_000, 200
 
 TURNS = 24
 """Rounds of an agent, whose rounds are turns."""
-TREES = 2
-"""Questions whose trees a report keeps, to be drawn."""
 LEFT_OUT = {part: [part] for part in PARTS} | {"extractor": ["consolidation", "update"]}
 """What a planner is told to leave out; without the extractor nothing manages memory."""
 ROUND_PARTS: Sequence[Part] = ("walk", "gaps", "binding")
@@ -224,10 +222,11 @@ def _ask_once(run: Run, question: Question, top_k: int) -> QuestionScores:
         include=frozenset({"sentences"}),
     )
     answer = services.answers.question.answer(query, explained=False)
+    evidence = [(one.sentence_id, one.text) for passage in answer.passages for one in passage.sentences]
     draft, failure = None, {}
     if services.models.llm is not None:
         try:
-            draft = services.models.llm.answer(question.text, evidence(answer, top_k)).text
+            draft = services.models.llm.answer(question.text, evidence).text
         except LlmError as error:  # a session that the model fails ends without an answer as well
             draft, failure = "", {"failed": error.detail}
     ms = (time.perf_counter() - began) * 1000.0
@@ -290,16 +289,12 @@ def _session(run: Run, arm: SessionArm, question: Question) -> QuestionScores:
     ranking = [passage.passage_id for passage in view.passages]
     pool = [GoldSentence(one.passage_id, one.text) for one in view.evidence]
     row = _score_question(question, ranking, pool, answer_text if arm.llm else None, values, ms, read=ranking)
-    drawn = question.id in {one.id for one in choose_questions(run)[:TREES]} and arm.options is None
-    return replace(row, details=_round_details(view, tree=drawn))
+    return replace(row, details=_round_details(view))
 
 
-def _round_details(view: SessionView, *, tree: bool) -> dict[str, Any]:
-    """Return the queries of each round (RFM-RAG's second experiment), and the tree if asked for."""
-    tree_state = view.stored.plan_state.get("tree")
-    drawn = {"tree": {"question": view.stored.question, **tree_state}} if tree and tree_state else {}
+def _round_details(view: SessionView) -> dict[str, Any]:
+    """Return the queries of each round (RFM-RAG's second experiment)."""
     return {
-        **drawn,
         "stop": view.stored.stop_reason,
         "rounds": [
             {"action": one.action, "gap": one.said.get("gap"), "queries": one.said.get("queries", [])}
@@ -324,7 +319,7 @@ def _score_question(
         measures["pool_recall"] = compute_supporting_recall(question.gold, pool)
         measures["pool_precision"] = _precision(question.gold, pool)
     if answer_text is not None and question.answers:
-        measures |= marks(answer_text, question.answers) | {"answered": float(bool(answer_text))}
+        measures |= mark_answer(answer_text, question.answers) | {"answered": float(bool(answer_text))}
     return replace(row, values=row.values | measures | values)
 
 

@@ -11,7 +11,6 @@ from engram.context.errors import InvalidRequestError
 from engram.core.budget import Budget
 from engram.core.ranking.weight_beliefs import Floats, WeightBelief
 from engram.wings.sessions.core import feedback_stop, round_sufficiency
-from engram.wings.sessions.core.feedback_stop import Network
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.rfm_rag_planner import RFM_RAG
 from engram.wings.sessions.services.session_service import NewSession
@@ -19,7 +18,7 @@ from engram.wings.sessions.services.session_state import SessionRequest
 from engram.wings.sessions.services.session_views import SessionView
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness
-from engram_evaluation.logistic_fit import fit_logistic, fit_network
+from engram_evaluation.logistic_fit import fit_logistic
 from engram_evaluation.sufficiency_measure import auc
 from engram_evaluation.weight_fit import Steps
 
@@ -43,17 +42,16 @@ def fit_stop(
     steps: Steps,
     *,
     unit: Unit = "sessions",
-    hidden: int = 0,
-) -> tuple[Network, WeightBelief | None]:
-    """The classifier, each corpus counting the same; and what is believed of a round, where sessions are learned
-    from.
+) -> tuple[Floats, WeightBelief | None]:
+    """The classifier's weights, (3,), each corpus counting the same, and the belief about a round.
+
+    The belief is None where sessions are not learned from.
 
     A session by rules answers every question, and the pool after each round is an example: it suffices if it holds
     a sentence of every relevant passage.
 
     Args:
         limit: questions of each data set, the first; None for all.
-        hidden: units of its hidden layer; 0 for a logistic model.
 
     Raises:
         InvalidRequestError: every pool suffices, or none does.
@@ -66,10 +64,8 @@ def fit_stop(
     size = len(feedback_stop.STOP_FEATURES)  # those of a round begin with the classifier's
     of_pools = [(rows[:, :size], suffices) for rows, suffices in samples]
     try:
-        network = (
-            fit_network(of_pools, hidden, RIDGE) if hidden else Network(fit_logistic(of_pools, RIDGE, 1.0).mean)
-        )
-        return network, fit_logistic(samples, RIDGE, VERDICTS) if unit == "sessions" else None
+        classifier = fit_logistic(of_pools, RIDGE, 1.0).mean
+        return classifier, fit_logistic(samples, RIDGE, VERDICTS) if unit == "sessions" else None
     except ValueError as error:
         raise InvalidRequestError(f"A stop cannot be fitted to these data sets: {error}.") from error
 
@@ -137,7 +133,7 @@ class FigurePower:
     rose: float | None
 
 
-def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> list[FigurePower]:
+def measure_rounds(classifier: Floats, sessions: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> list[FigurePower]:
     """Measure R-Feedback's features and probability on rounds of sessions, as ``collect_by_session`` gives them.
 
     A figure that does not change while the pool comes to suffice cannot say when to stop.
@@ -146,7 +142,7 @@ def measure_rounds(network: Network, sessions: Sequence[tuple[Floats, NDArray[np
     figures: Mapping[str, Callable[[Floats], Floats]] = {
         "entities (f1)": lambda rows: rows[:, 1],
         "relevance (f2)": lambda rows: rows[:, 2],
-        "R-Feedback": lambda rows: network.probability(rows[:, :size]),
+        "R-Feedback": lambda rows: feedback_stop.compute_pool_probabilities(rows[:, :size], classifier),
     }
     tellings = []
     for name, figure in figures.items():

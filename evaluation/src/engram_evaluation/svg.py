@@ -1,21 +1,15 @@
-"""Lines, bars and trees as inline SVG. Colours are classes (``s0`` to ``s7``); the page's style sheet decides."""
+"""Charts of lines as SVG. Colours are classes (``s0`` to ``s7``), which the style sheet of the file names."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from engram_evaluation.branches import Branches, draw_tree
-
 COLOURS = 8
 LIGHT = ("#0072b2", "#c2500a", "#00805d", "#a8487f", "#9a6b00", "#2b7bb0", "#5f5f5f", "#7d4b3f")
 DARK = ("#4aa8e0", "#ff9457", "#35c99b", "#e79ac6", "#f2bd4a", "#9cd4f5", "#b4b4b4", "#d0a595")
 WIDTH, HEIGHT = 480, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 36
-CATEGORY, BAR, GAP = 18, 13, 8
-"""Heights of a category's name, of one bar, and of the space below it, in pixels."""
-VALUE = 48
-"""Room for the figure at the end of a bar."""
 TICKS = 5
 COLUMNS = 2
 """Charts beside each other in a picture."""
@@ -41,36 +35,6 @@ class Lines:
     intervals: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """A chart of horizontal bars from 0.
-
-    Attributes:
-        series: name -> a figure, at least 0, or None for each of the categories.
-    """
-
-    title: str
-    categories: Sequence[str]
-    series: Mapping[str, Sequence[float | None]]
-
-
-Chart = Lines | Bars | Branches
-
-
-def figure(chart: Chart) -> str:
-    """The chart in a ``figure`` element, its title and the names of its series beside it."""
-    match chart:
-        case Lines():
-            picture = _lines(chart)
-        case Bars():
-            picture = _bars(chart)
-        case Branches():
-            picture = draw_tree(chart)
-    names = "".join(f'<li class="s{at % COLOURS}">{escape(name)}</li>' for at, name in enumerate(chart.series))
-    title = escape(chart.title)
-    return f'<figure><figcaption>{title}</figcaption>\n{picture}\n<ul class="legend">{names}</ul></figure>'
-
-
 def draw_picture(charts: Sequence[Lines]) -> str:
     """Draw charts of lines as one SVG file, with titles and the names of series."""
     parts = []
@@ -87,7 +51,7 @@ def draw_picture(charts: Sequence[Lines]) -> str:
     width, height = WIDTH * min(COLUMNS, len(charts)), -(-len(charts) // COLUMNS) * (CAPTION + HEIGHT)
     inside = "\n".join(parts)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
-<style>{write_style()}
+<style>{_write_style()}
 .page{{fill:var(--paper)}}</style>
 <rect class="page" width="{width}" height="{height}"/>
 {inside}
@@ -95,7 +59,7 @@ def draw_picture(charts: Sequence[Lines]) -> str:
 """
 
 
-def write_style() -> str:
+def _write_style() -> str:
     """Write the style sheet of charts, in light and in dark."""
     light, dark = ("".join(f"--s{at}:{colour};" for at, colour in enumerate(colours)) for colours in (LIGHT, DARK))
     series = "".join(
@@ -155,28 +119,6 @@ def _lines(chart: Lines) -> str:
             parts.append(f'<circle class="s{at % COLOURS}" cx="{across:.1f}" cy="{down:.1f}" r="3">')
             parts.append(f"<title>{tooltip}</title></circle>")
     return _svg(f"{chart.title}: {chart.y} by {chart.x}", HEIGHT, parts)
-
-
-def _bars(chart: Bars) -> str:
-    most = max((value for of in chart.series.values() for value in of if value is not None), default=0.0) or 1.0
-    parts = []
-    down = 0.0
-    for at, category in enumerate(chart.categories):
-        down += CATEGORY
-        parts.append(_text(0, down - 5, category, "start"))
-        for colour, (name, of) in enumerate(chart.series.items()):
-            value = of[at]
-            if value is None:
-                continue
-            length = max(0.0, value) / most * (WIDTH - VALUE)
-            parts.append(
-                f'<rect class="s{colour % COLOURS}" x="0" y="{down:.1f}" width="{length:.1f}" height="{BAR - 2}">'
-                f"<title>{escape(f'{category}, {name}: {value:.3f}')}</title></rect>"
-            )
-            parts.append(_text(length + 5, down + BAR - 3.5, f"{value:.3f}", "start"))
-            down += BAR
-        down += GAP
-    return _svg(chart.title, max(down, 1.0), parts)
 
 
 def _svg(label: str, height: float, parts: Sequence[str]) -> str:

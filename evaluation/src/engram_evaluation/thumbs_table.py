@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from engram_evaluation.feedback_rules import RULES
 from engram_evaluation.protocols import MEMORY_OFF, PARAPHRASES, SHARING_GROUP
-from engram_evaluation.report_table import Grid, TableLine
+from engram_evaluation.report_table import Grid, SummaryLine
 
 THUMB_RATES = (0.1, 0.01, 0.001)
 WRONG_RATES = (0.0, 0.1, 0.3)
@@ -41,7 +41,7 @@ def list_shares() -> Iterator[tuple[float, float]]:
     return ((rate, wrong_rate) for rate in THUMB_RATES for wrong_rate in WRONG_RATES)
 
 
-def build_grids(lines: Sequence[TableLine]) -> list[Grid]:
+def build_grids(lines: Sequence[SummaryLine]) -> list[Grid]:
     """Build a table of arrivals, one of wrong answers, and one for each group; a column for each way to learn."""
     by_key = {(line.arm, line.group): line for line in lines}
     grids = []
@@ -65,21 +65,21 @@ def build_grids(lines: Sequence[TableLine]) -> list[Grid]:
     return grids
 
 
-def _write_gain(line: TableLine) -> str:
+def _write_gain(line: SummaryLine) -> str:
     return f"{line.values['gain']:+.4f}"
 
 
-def _write_lag(line: TableLine) -> str:
+def _write_lag(line: SummaryLine) -> str:
     lag = f", lag {line.values['lag']:.1f}" if "lag" in line.values else ""
     return f"{line.values['mended']:.0%}{lag}"
 
 
-def _write_change(line: TableLine) -> str:
+def _write_change(line: SummaryLine) -> str:
     lost = round(line.values["lost"] * line.questions)
     return f"{line.values['recall_change']:+.3f} / {line.values['gain']:+.3f} ({lost})"
 
 
-_TABLES: Mapping[str, tuple[str, Callable[[TableLine], str]]] = {
+_TABLES: Mapping[str, tuple[str, Callable[[SummaryLine], str]]] = {
     ARRIVALS_GROUP: ("gain per arrival", _write_gain),
     WRONG_GROUP: ("wrong first: mended, lag", _write_lag),
     ARRIVING_GROUP: ("{group}: R@5 / nDCG@10", _write_change),

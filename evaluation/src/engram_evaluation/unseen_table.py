@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engram_evaluation.change_table import METRICS, GroupChange
-from engram_evaluation.report_table import Grid, TableLine
+from engram_evaluation.report_table import Grid, SummaryLine
 
 OTHERS = "others"
 SHARING = "sharing a passage"
@@ -30,7 +30,7 @@ def find_base_arm(arm: str) -> str:
     return arm.removesuffix(GATE_OFF)
 
 
-def build_grids(lines: Sequence[TableLine], changes: Sequence[GroupChange]) -> list[Grid]:
+def build_grids(lines: Sequence[SummaryLine], changes: Sequence[GroupChange]) -> list[Grid]:
     """Build a table for each group and metric, the most telling first, then what held-out verdicts said."""
     grids = [
         _build_group(group, metric, selected)
@@ -55,7 +55,7 @@ def _write(change: GroupChange) -> str:
     return f"{change.before:.3f} -> {change.after:.3f} ({change.low:+.3f} to {change.high:+.3f})"
 
 
-def _build_decisions(lines: Sequence[TableLine]) -> Grid:
+def _build_decisions(lines: Sequence[SummaryLine]) -> Grid:
     rows = []
     for line in sorted((line for line in lines if line.group == GATE), key=lambda line: line.turn):
         gain, error = (line.values.get(name) for name in ("gain", "error"))

@@ -22,7 +22,7 @@ from engram_evaluation.dataset import Dataset
 from engram_evaluation.harness import Harness
 from engram_evaluation.logistic_fit import calibrate, expect_features, find_lowest_level, fit_logistic, loosen_prior
 from engram_evaluation.prior_files import build_general_priors, build_neutral_prior, format_ranking
-from engram_evaluation.ranking_fit import JudgedQuestion, fit
+from engram_evaluation.ranking_fit import FittedQuestion, fit
 
 QUESTIONS = 600
 """Questions of a data set that weights are fitted to, at most."""
@@ -43,7 +43,7 @@ What verdicts bring hardly hangs on them: docs/ranking.md."""
 
 def judge_questions(
     harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]
-) -> list[JudgedQuestion]:
+) -> list[FittedQuestion]:
     """Every question's candidates, found without memory by this prior, with the relevant ones marked."""
     retrieve = harness.services.retrieval.retrieve.with_priors(build_general_priors(prior))
     questions = []
@@ -53,7 +53,7 @@ def judge_questions(
         # As an episode keeps them, so that fitting and learning see the same numbers.
         rounded = features.astype(np.float32).astype(np.float64)
         questions.append(
-            JudgedQuestion(rounded, np.array([name in question.relevant for name in names], dtype=bool))
+            FittedQuestion(rounded, np.array([name in question.relevant for name in names], dtype=bool))
         )
         step()
     return questions
@@ -125,7 +125,7 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Weig
     """
     none, size = build_neutral_prior(), len(BASE_FEATURES)
 
-    def judge_by_look(prior: RankingPrior, look: str) -> list[list[JudgedQuestion]]:
+    def judge_by_look(prior: RankingPrior, look: str) -> list[list[FittedQuestion]]:
         return [
             judge_questions(harness, dataset, prior, steps(f"{dataset.name}: {look} look", len(dataset.questions)))
             for harness, dataset in corpora
@@ -133,7 +133,7 @@ def fit_looks(corpora: Corpora, steps: Steps) -> tuple[NDArray[np.float64], Weig
 
     first = fit_prior(
         [
-            [JudgedQuestion(one.features[:, :size], one.supported) for one in corpus]
+            [FittedQuestion(one.features[:, :size], one.supported) for one in corpus]
             for corpus in judge_by_look(none, "first")
         ]
     ).mean
@@ -203,7 +203,7 @@ def holds_all_relevant(relevant: Collection[str], first: Collection[str]) -> boo
     return sum(name in relevant for name in first) >= min(len(relevant), sufficiency.EVIDENCE_PASSAGES)
 
 
-def fit_prior(corpora: Sequence[Sequence[JudgedQuestion]]) -> WeightBelief:
+def fit_prior(corpora: Sequence[Sequence[FittedQuestion]]) -> WeightBelief:
     """The prior, each corpus counting the same.
 
     Raises:

@@ -18,19 +18,17 @@ from engram.wings.facts.parts import facts_of
 from engram.wings.facts.services.fact_search import FactPattern
 from engram.wings.facts.services.fact_service import StatedFact
 from tests.support.doubts import list_doubted_facts
+from tests.support.simple_facts import extract_triples
 
 GREEN = (
-    "Green (Steve Hillage album)",
-    ["Green is the fourth studio album by British progressive rock musician Steve Hillage, released in 1978."],
+    "Green (album)",
+    ["Green (album) was performed by Steve Hillage.", "Green (album) was released in 1978."],
 )
 GIRAUDY = (
     "Miquette Giraudy",
-    [
-        "Miquette Giraudy (born 9 February 1953, Nice, France) is a keyboard player and vocalist.",
-        "She is best known for her work in Gong and with her partner Steve Hillage.",
-    ],
+    ["Miquette Giraudy was born in Nice.", "She married Steve Hillage."],
 )
-QUESTION = "Who is the partner of the performer of Green?"
+QUESTION = "Who is the spouse of the performer of Green?"
 
 
 def day(year: int) -> int:
@@ -136,7 +134,7 @@ def test_memory_finds_the_facts_that_service_graphs_find(
     memory = AgentMemory()
     for turn, (title, sentences) in enumerate((GREEN, GIRAUDY), start=1):
         page = document(title, sentences, title)
-        said = ground_text(page.text, page, language).facts
+        said = ground_text(page.text, page, language, extract_triples).facts
         memory, _ = memory.insert(said, turn)
         stated = [StatedFact(one, str(source.key)) for one, source in said]
         facts_of(application).facts.state(scope, stated, source=title, graph_name="one")
@@ -151,17 +149,17 @@ def test_memory_finds_the_facts_that_service_graphs_find(
 
 def test_inserted_fact_cites_its_document_sentence(language: Language) -> None:
     page = document(*GIRAUDY)
-    verbatim = ground_text(GIRAUDY[1][1], page, language)
+    verbatim = ground_text(GIRAUDY[1][1], page, language, extract_triples)
     assert {source.key for _, source in verbatim.facts} == {"0.1"}
-    assert ("Miquette Giraudy", "partner", "Steve Hillage") in {
+    assert ("Miquette Giraudy", "spouse", "Steve Hillage") in {
         (one.subject, one.predicate, one.object) for one, _ in verbatim.facts
     }
-    reworded = ground_text("Miquette Giraudy was born in Nice.", page, language)
+    reworded = ground_text("Giraudy was born in Nice.", page, language, extract_triples)
     assert [(one.predicate, one.object, source.key) for one, source in reworded.facts] == [
         ("place of birth", "Nice", "0.0")
     ]
     for invented in ("Ada Berg taught in Oslo.", "Miquette Giraudy was born in Paris."):
-        told = ground_text(invented, page, language)
+        told = ground_text(invented, page, language, extract_triples)
         assert (list(told.facts), list(told.unsupported)) == ([], [invented])
 
 
@@ -170,10 +168,10 @@ def test_a_play_keeps_searches_and_answers(language: Language) -> None:
     play = begin(QUESTION, len(pages))
 
     def insert(text: str, page: StreamDocument) -> object:
-        return ground_text(text, page, language)
+        return ground_text(text, page, language, extract_triples)
 
     def update(text: str, page: StreamDocument, _: AgentMemory) -> Change:
-        return Change(ground_text(text, page, language))
+        return Change(ground_text(text, page, language, extract_triples))
 
     assert play.offered == ("insert", "update", "answer")
     assert observe(play, pages[0]).memory == ""
@@ -184,7 +182,7 @@ def test_a_play_keeps_searches_and_answers(language: Language) -> None:
         carry_out(play, AgentTurn("insert", "x"), None, insert, update)  # type: ignore[arg-type]
     found = carry_out(play, AgentTurn("search", play.question), None, insert, update)  # type: ignore[arg-type]
     assert found.search_result is not None
-    assert "partner: Steve Hillage" in found.search_result.text.text
+    assert "spouse: Steve Hillage" in found.search_result.text.text
     seen = observe(found.play, None)
     assert seen.search_result == found.search_result.text.text
     assert seen.document is None

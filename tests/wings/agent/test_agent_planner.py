@@ -28,6 +28,7 @@ from tests.support import undo
 from tests.support.doubts import list_doubted_facts
 from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, Reply
+from tests.support.simple_facts import read_triples
 
 QUESTION = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
 IN_ORDER = [str(passage["id"]) for passage in CURIE]
@@ -39,6 +40,17 @@ def part(user: str, tag: str) -> str:
     return "" if found is None else found[1]
 
 
+def extract(user: str) -> str:
+    """Reply to the requests for names and for facts."""
+    sentences = re.findall(r"^\[\d+\] (.*)$", part(user, "evidence"), re.MULTILINE)
+    triples = read_triples(part(user, "title"), sentences)
+    facts = [
+        {"subject": one.subject, "relation": one.predicate, "object": one.object, "sentence": one.sentence + 1}
+        for one in triples
+    ]
+    return json.dumps({"entities": [end for one in triples for end in (one.subject, one.object)], "facts": facts})
+
+
 class Agent:
     """Keeps what has to do with the rivers of Poland, searches once, and answers."""
 
@@ -47,7 +59,11 @@ class Agent:
         self.users: list[str] = []
 
     def __call__(self, request: dict[str, Any]) -> str | Reply:
-        user = str(request["messages"][1]["content"])
+        system, user = (str(request["messages"][at]["content"]) for at in (0, 1))
+        if '"entities"' in system or '"sentence"' in system:
+            return extract(user)
+        if '"remove"' in system:
+            return json.dumps({"remove": [int(one) for one in re.findall(r"\[(\d+)\] .*Paris", user)], "add": []})
         self.users.append(user)
         assert "response_format" not in request
         if self.first:
@@ -95,8 +111,9 @@ def test_documents_go_by_and_what_was_kept_answers(asking: Asking) -> None:
     assert conclusion is not None
     assert (conclusion["text"], conclusion["sufficient"]) == ("Baltic Sea", True)
     assert [texts(session)[one] for one in conclusion["cites"]] == ["The Vistula flows into the Baltic Sea."]
-    # One action a turn, each counted; every fact has a sentence of the pool.
-    assert session.stored.cost["llm_calls"] == session.stored.cost["rounds"] == len(agent.users)
+    # One action a turn, and two requests for the facts of a text; every fact has a sentence of the pool.
+    assert session.stored.cost["rounds"] == len(agent.users)
+    assert session.stored.cost["llm_calls"] == len(agent.users) + 2 * acts.count("insert")
     memory = AgentMemory.from_json(session.stored.plan_state)
     assert {source.key for source in memory.sources} == set(texts(session))
     assert all(fact.sources for fact in memory.facts)
@@ -105,7 +122,7 @@ def test_documents_go_by_and_what_was_kept_answers(asking: Asking) -> None:
     # Documents come in the order given, the memory is empty at first, and the last turn shows what was found.
     assert [part(user, "document_obs").partition("\n")[0] for user in agent.users[:2]] == ["Marie Curie", "Warsaw"]
     assert "Memory:\n(empty)" in agent.users[0]
-    assert "place of birth: Warsaw [1]" in agent.users[1]
+    assert re.search(r"place of birth: Warsaw [^,]*\[1\]", agent.users[1]), agent.users[1]
     assert "Search results:\nVistula | flows into: Baltic Sea" in agent.users[-1]
     assert session.rounds[0].said["prompts"] == agent_prompts.VERSION
     assert session.stored.warnings == []
@@ -120,13 +137,13 @@ def test_documents_are_those_of_a_retrieval_if_none_are_given(asking: Asking) ->
     assert len(session.passages) == len(CURIE)
 
 
-def test_malformed_turn_is_retried_once_and_then_made_by_rules(asking: Asking) -> None:
+def test_malformed_turn_is_retried_once_and_then_lets_the_document_go_by(asking: Asking) -> None:
     two = "<think>Both.</think><memory_insert>None</memory_insert><answer>Oslo</answer>"
     agent = Agent(two, "no", two, format_turn(AgentTurn("insert", "None", "Nothing yet.")))
     session = asking(agent)
 
     first, second = session.rounds[:2]
-    assert (first.action, [warning["type"] for warning in first.warnings]) == ("insert", ["acted-by-rules"])
+    assert (first.action, [warning["type"] for warning in first.warnings]) == ("skip", ["not-read"])
     assert "there are 2 actions" in json.dumps(agent.users) or first.cost["llm_calls"] == 2
     assert (second.action, second.warnings) == ("skip", [])
     assert second.cost["llm_calls"] == 2
@@ -138,10 +155,10 @@ def test_an_endpoint_that_is_dead_loses_no_session(asking: Asking) -> None:
     session = asking(lambda _: Reply("no", status=400))
 
     assert (session.stored.status, session.stored.stop_reason) == ("stopped", "no_gap")
-    assert [one.action for one in session.rounds][:3] == ["insert", "insert", "insert"]
-    assert "The Vistula flows into the Baltic Sea." in texts(session).values()
+    assert [one.action for one in session.rounds][:3] == ["skip", "skip", "skip"]
+    assert texts(session) == {}
     assert session.stored.conclusion is None
-    assert {warning["type"] for warning in session.stored.warnings} == {"acted-by-rules", "not-answered"}
+    assert {warning["type"] for warning in session.stored.warnings} == {"not-read", "not-answered"}
 
 
 def test_the_last_turn_of_a_budget_leaves_only_an_answer(asking: Asking) -> None:
@@ -157,21 +174,25 @@ def test_the_last_turn_of_a_budget_leaves_only_an_answer(asking: Asking) -> None
 
 
 PARIS = "Marie Curie was born in Paris."
-OTHER_PASSAGE = {"id": "other", "title": "Marie Curie", "text": PARIS}
+WARSAW = "Marie Curie was born in Warsaw."
+BIRTHS = (
+    {"id": "other", "title": "Marie Curie", "text": PARIS},
+    {"id": "home", "title": "Marie Curie", "text": WARSAW},
+)
 
 
 def build_correcting_agent(act: str) -> Agent:
     turns = [
         AgentTurn("insert", PARIS, "Born."),
-        AgentTurn(act, "Marie Curie was born in Warsaw in 1867.", "Not in Paris."),
+        AgentTurn(act, WARSAW, "Not in Paris."),
     ]  # type: ignore[arg-type]
     return Agent(*map(format_turn, turns), format_turn(AgentTurn("answer", "Warsaw", "That settles it.")))
 
 
 @pytest.mark.parametrize("insert_only", [False, True])
 def test_an_update_doubts_and_removes_nothing(asking: Asking, ingest: Any, insert_only: bool) -> None:
-    ingest(OTHER_PASSAGE)
-    given = {"documents": ["other", "curie"], "insert_only": insert_only}
+    ingest(*BIRTHS)
+    given = {"documents": ["other", "home"], "insert_only": insert_only}
     session = asking(build_correcting_agent("insert" if insert_only else "update"), **given)
 
     memory = AgentMemory.from_json(session.stored.plan_state)
@@ -192,8 +213,8 @@ def test_an_update_doubts_and_removes_nothing(asking: Asking, ingest: Any, inser
 def test_the_graph_can_be_kept_as_one_of_the_collection(
     asking: Asking, application: Application, ingest: Any, curie: str
 ) -> None:
-    ingest(OTHER_PASSAGE)
-    session = asking(build_correcting_agent("update"), documents=["other", "curie"], graph="births")
+    ingest(*BIRTHS)
+    session = asking(build_correcting_agent("update"), documents=["other", "home"], graph="births")
 
     scope = application.auth.access.scope(curie)
     wanted = FactPattern(question="Where was Marie Curie born?", graph="births")
@@ -217,8 +238,8 @@ def test_the_graph_can_be_kept_as_one_of_the_collection(
 def test_a_deleted_passage_takes_along_what_was_published_from_it(
     asking: Asking, application: Application, ingest: Any, curie: str
 ) -> None:
-    ingest(OTHER_PASSAGE)
-    session = asking(build_correcting_agent("update"), documents=["other", "curie"], graph="births")
+    ingest(*BIRTHS)
+    session = asking(build_correcting_agent("update"), documents=["other", "home"], graph="births")
     scope = application.auth.access.scope(curie)
     facts_of(application).adopt.merge(scope, "births", judge="editor", key="k")
     publisher = application.wing(AgentServices).publisher
@@ -237,7 +258,7 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
 
     warsaw = find_facts(born)["Warsaw"]
     assert find_facts(born)["Paris"] == PARIS
-    application.corpus.ingest.delete_passage(scope, "curie")
+    application.corpus.ingest.delete_passage(scope, "home")
     assert find_facts(born) == find_facts(replace(born, graph=None)) == {"Paris": PARIS}
     assert statements() == {PARIS}
     undo.assert_verified(application, curie)
@@ -246,7 +267,7 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
     stated = [StatedFact(Triple("Marie Curie", "place of birth", "Warsaw", 0, "entity", None, None, 1.0), warsaw)]
     gone = next(one.passage_id for one in before.pool if one.text == warsaw)
     with pytest.raises(PassageGoneError):
-        facts_of(application).facts.state(scope, stated, source="curie", passage_id=gone, graph_name="births")
+        facts_of(application).facts.state(scope, stated, source="home", passage_id=gone, graph_name="births")
     assert find_facts(born) == {"Paris": PARIS}
     application.corpus.ingest.delete_passage(scope, "other")
     assert find_facts(born) == {}
@@ -258,7 +279,7 @@ def test_insert_only_offers_no_update(asking: Asking) -> None:
     agent = Agent(format_turn(AgentTurn("update", "Marie Curie was born in Warsaw in 1867.", "So.")))
     session = asking(agent, insert_only=True)
     assert "memory_update" not in agent.users[0]
-    assert session.rounds[0].cost["llm_calls"] == 2
+    assert session.rounds[0].cost["llm_calls"] == 4  # the turn again, and two requests for facts
     assert "update" not in {one.action for one in session.rounds}
 
 
@@ -274,7 +295,7 @@ def test_fact_without_a_document_sentence_is_dropped(asking: Asking) -> None:
 
 
 def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: Any) -> None:
-    ingest(OTHER_PASSAGE)
+    ingest(*BIRTHS)
 
     class CorrectingAgent(Agent):
         def __call__(self, request: dict[str, Any]) -> str | Reply:
@@ -291,7 +312,7 @@ def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: An
             return super().__call__(request)
 
     turns = build_correcting_agent("update").first
-    session = asking(CorrectingAgent(*turns), documents=["other", "curie"], extraction="llm")
+    session = asking(CorrectingAgent(*turns), documents=["other", "home"])
     memory = AgentMemory.from_json(session.stored.plan_state)
     assert [memory.line(place) for place in range(2)] == [
         "Marie Curie | native of: Paris",
@@ -303,7 +324,7 @@ def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: An
 
 def test_options_are_checked_at_the_start(application: Application, curie: str) -> None:
     scope = application.auth.access.scope(curie)
-    for wrong in ({"documents": 3}, {"extraction": "magic"}, {"insert_only": 1}):
+    for wrong in ({"documents": 3}, {"insert_only": 1}):
         with pytest.raises(InvalidRequestError, match=r"options\."):
             sessions_of(application).sessions.start(
                 scope, NewSession(question=QUESTION, planner="agent", request=SessionRequest(options=wrong))

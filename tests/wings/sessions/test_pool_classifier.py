@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engram.composition.container import Application
-from engram.wings.sessions.core.feedback_stop import Network, compute_named_share
+from engram.wings.sessions.core.feedback_stop import compute_named_share
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.planner import SessionStep
 from engram.wings.sessions.services.pool_classifier import PoolClassifier
@@ -16,7 +16,7 @@ from engram.wings.sessions.services.session_state import SessionState
 from engram.wings.sessions.services.stop_weights import COSINE, StopWeights
 from tests.wings.sessions.test_session_feedback import CHAIN, run_session
 
-WEIGHTS = Network(np.array([-5.0, 0.0, 10.0]))
+WEIGHTS = np.array([-5.0, 0.0, 10.0])
 """Weights that find a pool enough from relevance 0.5 on."""
 
 

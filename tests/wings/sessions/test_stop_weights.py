@@ -11,7 +11,6 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import ConfigurationError
 from engram.providers.reranker.cross_encoder import CrossEncoder
-from engram.wings.sessions.core.feedback_stop import Network
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.stop_weights import COSINE, StopWeights, load_stop
 from engram_evaluation.prior_files import format_stop
@@ -19,22 +18,18 @@ from tests.support.encoder import tiny_cross_encoder
 
 
 def write_weights(path: Path, **changed: Any) -> Path:
-    plain = format_stop(StopWeights(Network(np.array([-1.0, 0.5, 2.0])), COSINE, ("some",)))
+    plain = format_stop(StopWeights(np.array([-1.0, 0.5, 2.0]), COSINE, ("some",)))
     path.write_text(json.dumps(plain | changed), encoding="utf-8")
     return path
 
 
 def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
     found = load_stop(write_weights(tmp_path / "stop.json"))
-    assert (found.network.direct.tolist(), found.relevance, found.fitted) == ([-1.0, 0.5, 2.0], COSINE, ("some",))
-    hidden = {"hidden": [[0.5, 1.0, -2.0], [0.0, 0.25, 3.0]], "out": [1.5, -1.0]}
-    layered = load_stop(write_weights(tmp_path / "layered.json", **hidden))
-    again = format_stop(layered)
-    assert {name: again[name] for name in hidden} == hidden
+    assert (found.classifier.tolist(), found.relevance, found.fitted) == ([-1.0, 0.5, 2.0], COSINE, ("some",))
     shipped = load_stop()
     assert shipped.relevance == COSINE
     assert shipped.fitted
-    assert (shipped.network.direct[1:] != 0).all()
+    assert (shipped.classifier[1:] != 0).all()
 
 
 @pytest.mark.parametrize(
@@ -43,8 +38,6 @@ def test_weights_are_read_as_they_were_written(tmp_path: Path) -> None:
         {"features": ["bias"]},
         {"mean": [1, 2]},
         {"mean": [1, 2, float("nan")]},
-        {"hidden": [[1, 2]], "out": [1]},
-        {"hidden": [[1, 2, 3]]},
     ],
 )
 def test_file_without_stop_weights_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:

@@ -36,19 +36,11 @@ from engram.api.schemas import (
 )
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
-from engram.core.ranking.corpus_kind import PassageFacts
 from engram.services.corpus.passage_intake import PassageReception
 from engram.services.question.passage_source import read_source
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
 
-NewPassageFacts = Annotated[
-    PassageFacts,
-    Query(
-        description="Which passages ingest reads facts from in a new collection: 'on': those about their title; "
-        "'off': none. One that exists keeps its own."
-    ),
-]
 NamedCollection = Annotated[CollectionName | None, Query(alias="collection", description="The collection's name.")]
 JSON_TYPE = "application/json"
 NDJSON_TYPES = ("application/x-ndjson", "application/ndjson", "application/jsonl")
@@ -81,7 +73,6 @@ async def post_passages(
     key: OptionalKey,
     collection: NamedCollection = None,
     encoder: EncoderName = None,
-    passage_facts: NewPassageFacts = "off",
 ) -> AcceptedJob:
     """Take passages as JSON (up to 1,000) or as streamed NDJSON of any length; a job ingests them.
 
@@ -98,7 +89,7 @@ async def post_passages(
     opening = await build_opener(app, asker, need)
 
     def receive(name: str | None) -> PassageReception:
-        opened = replace(opening(name or DEFAULT_COLLECTION), encoder=encoder, passage_facts=passage_facts)
+        opened = replace(opening(name or DEFAULT_COLLECTION), encoder=encoder)
         return app.corpus.ingest.receive(opened, key)
 
     if media_type == JSON_TYPE:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StrictBool, StrictInt
 
 from engram.api.schemas import MAX_ID, LanguageCode, Model, Storable, Text, Whole
-from engram.core.ranking.corpus_kind import CorpusKind, PassageFacts
+from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.profiles import ProfileName
 from engram.core.text.link_template import check_template
 from engram.services.corpus.collection_settings import Serving
@@ -28,7 +28,6 @@ SERVING_EXAMPLES: list[JsonValue] = [
     {"exploration": {"share": 0.05, "slots": 1, "seed": 7}},
     {"experiment": None},
     {"corpus_kind": "general"},
-    {"passage_facts": "on"},
     {"language": "de"},
     {"link_template": "https://wiki.example.org/{source}#{heading}"},
 ]
@@ -96,12 +95,6 @@ class CollectionPatch(Model):
         default=None,
         description="Which ranking weights it has, if you know better than its titles and questions tell. "
         "Null: they do.",
-    )
-
-    passage_facts: PassageFacts | None = Field(
-        default=None,
-        description="Which passages facts are read from at ingest: 'on': those about their title, as pages of an "
-        "encyclopedia are; 'off', and null: none.",
     )
 
     language: LanguageCode | None = Field(

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 CorpusKind = Literal["encyclopedic", "general"]
-PassageFacts = Literal["on", "off"]
-"""Whether ingest reads facts: ``on``: from passages about their title, ``off``: from none."""
 KindSource = Literal["setting", "questions", "titles", "default"]
 """What decided on a kind: somebody set it, questions, titles, or nothing yet."""
 

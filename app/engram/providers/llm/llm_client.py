@@ -18,7 +18,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from engram.context import deadline
 from engram.context.errors import ConfigurationError, LlmError, LlmRefusalError
 from engram.providers.llm import prompts, replies, token_meter
-from engram.providers.llm.replies import DraftAnswer, Grade, Judgement, Reply, UnusableReplyError, Usage
+from engram.providers.llm.replies import DraftAnswer, Judgement, Reply, UnusableReplyError, Usage
 from engram.providers.llm.reply_json import collect_texts, drop_thoughts
 from engram.providers.llm.response_format import EndpointOptions
 from engram.telemetry import metrics, stages
@@ -207,15 +207,6 @@ class Llm:
             lambda reply: replies.read_draft_answer(reply, evidence.ids),
             replies.AnswerReply,
         )
-
-    def grade(self, question: str, accepted: Sequence[str], answer: str) -> Grade:
-        """Tell whether an answer is right, by those that are accepted; an empty one is wrong."""
-        if not accepted:
-            raise ValueError("there is no accepted answer")
-        if not answer.strip():
-            return Grade(strict=False, lenient=False)
-        messages = prompts.grade(question, accepted, answer)
-        return self.ask("grade", messages, replies.read_grade, replies.GradeReply)
 
     def ask(
         self,

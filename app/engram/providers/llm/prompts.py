@@ -74,20 +74,6 @@ Reply with one JSON object:
 {{"reasoning": "one to three sentences", "answer": "Lisbon", "cited": [1, 4], "sufficient": true}}
 "cited" lists sentence numbers."""
 
-_GRADE = f"""\
-You mark an examination. You see the question, the answers that its setters accept, one on each line, and what a
-candidate answered, and you decide twice whether the candidate is right.
-Strictly: the answer means the same as one of the accepted ones. Another spelling, order of words, unit or form of a
-date or name is the same; anything less, more or other than the accepted answer says is not.
-Leniently: the answer may also say more than the accepted one, as long as nothing in it goes against that, be
-somewhat broader or narrower, or, where the accepted answer is long, give the substance without every detail.
-An answer that declines, or names several that cannot all be right, is wrong both times. Go by what is accepted,
-also where you would have accepted something else.
-
-{QUOTATION_RULE}
-
-Reply with one JSON object: {{"reasoning": "one sentence", "strict": false, "lenient": true}}"""
-
 
 @dataclass(frozen=True, slots=True)
 class Wording:
@@ -150,14 +136,6 @@ def support(question: str, evidence: NumberedEvidence, answer: str | None) -> li
 def draft_answer(question: str, evidence: NumberedEvidence) -> list[Message]:
     """Ask for an answer from the evidence alone."""
     return conversation(_ANSWER, {"evidence": evidence.block, "question": cut_quote(question)})
-
-
-def grade(question: str, accepted: Sequence[str], answer: str) -> list[Message]:
-    """Ask whether an answer is right, by those that are accepted."""
-    lines = "\n".join(quote(one) for one in accepted)[:MAX_QUOTE_CHARACTERS]
-    return conversation(
-        _GRADE, {"question": cut_quote(question), "accepted": lines, "candidate": cut_quote(answer)}
-    )
 
 
 def ask_again(messages: Sequence[Message], reply: str, problem: str, form: str = JSON_FORM) -> list[Message]:

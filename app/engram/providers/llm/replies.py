@@ -62,14 +62,6 @@ class DraftAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Grade:
-    """Whether an answer is right: by its meaning alone, and with some allowance; the first implies the second."""
-
-    strict: bool
-    lenient: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Usage:
     """Usage of the model: completions received, retries included, and their tokens where reported."""
 
@@ -168,14 +160,6 @@ class AnswerReply(Reply):
     answer: CleanText
     cited: list[Number]
     sufficient: Flag
-
-
-class GradeReply(Reply):
-    """Two grades of an answer."""
-
-    reasoned: ClassVar[bool] = True
-    strict: Flag
-    lenient: Flag
 
 
 Line = Annotated[str, AfterValidator(lambda text: " ".join(_clean_text(text).split()))]
@@ -324,18 +308,6 @@ def read_draft_answer(text: str, ids: Sequence[int]) -> DraftAnswer:
     if reply.sufficient and not reply.answer:
         raise UnusableReplyError("answer: empty although sufficient is true")
     return DraftAnswer(text=reply.answer, cited=to_ids("cited", reply.cited, ids), sufficient=reply.sufficient)
-
-
-def read_grade(text: str) -> Grade:
-    """Read whether an answer is right.
-
-    Raises:
-        UnusableReplyError: it is said to be right strictly and wrong leniently.
-    """
-    reply = read(GradeReply, text)
-    if reply.strict and not reply.lenient:
-        raise UnusableReplyError("what is right strictly is right leniently")
-    return Grade(strict=reply.strict, lenient=reply.lenient)
 
 
 def read_question(text: str) -> str:

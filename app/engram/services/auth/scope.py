@@ -18,7 +18,6 @@ from engram.context.tenancy import ReaderNames
 from engram.core.auth.access_keys import ACT_AS, ADMIN, ALL_GRANTS, AUDIT, INGEST, JUDGE_AS, MODERATE, Grants
 from engram.core.auth.reader_names import is_reader_name, normalise_readers
 from engram.core.filter.judge_names import normalise_name
-from engram.core.ranking.corpus_kind import PassageFacts
 from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import collections, reader_sets
 from engram.storage.corpus.collections import (
@@ -227,7 +226,6 @@ class CollectionOpening:
         room: how many passages may be put into it, None for any number.
         full: what to raise if it does not exist; None if it may be made.
         encoder: the name of the encoder that it must be of; None: any, and a new one is of the default encoder.
-        passage_facts: of a new one, see ``Collection``.
     """
 
     principal: Principal
@@ -235,7 +233,6 @@ class CollectionOpening:
     room: int | None = None
     full: QuotaExceededError | None = None
     encoder: str | None = None
-    passage_facts: PassageFacts = "off"
 
     def open(self, writer: Writer, encoder: Encoder, chosen: EncoderId) -> OpenedCollection:
         """The collection, kept from deletion by this transaction; what is put into it is embedded by ``encoder``.
@@ -248,7 +245,7 @@ class CollectionOpening:
                 another one than ``self.encoder``.
             QuotaExceededError: it is not there, and its tenant has as many as it may.
         """
-        opened = collections.open_for_writing(writer, self.name, chosen, self.principal.tenant, self.passage_facts)
+        opened = collections.open_for_writing(writer, self.name, chosen, self.principal.tenant)
         if opened.created and self.full is not None:
             raise self.full
         encoder.check_known(opened.collection)

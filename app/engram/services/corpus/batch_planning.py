@@ -22,7 +22,6 @@ from engram.services.corpus.passage_drafts import (
     hash_content,
     replace_sentences,
 )
-from engram.services.corpus.passage_observer import ObservedBatch, PassageObserver
 from engram.services.corpus.sentence_times import TimeExtraction, TimesByRules
 from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import collections, graph_writer, passages, staged_lines
@@ -53,7 +52,6 @@ class BatchPlan:
         times: time expression -> its row, of expressions that are new.
         by_rules: sentences that were dated by rules because the LLM failed.
         unknown_languages: languages of drafts that the encoder does not know.
-        observed: what observers prepared.
     """
 
     space: int
@@ -68,7 +66,6 @@ class BatchPlan:
     times: dict[str, TimeRow] = field(default_factory=dict)
     by_rules: TimesByRules = field(default_factory=TimesByRules)
     unknown_languages: list[str] = field(default_factory=list)
-    observed: list[ObservedBatch] = field(default_factory=list)
 
 
 class BatchPlanner:
@@ -81,13 +78,11 @@ class BatchPlanner:
         language: Language,
         *,
         batch_size: int,
-        observers: Sequence[PassageObserver],
         time_llm: Llm | None,
     ) -> None:
         self._database = database
         self._encoder = encoder
         self._language = language
-        self._observers = observers
         self._batch_size = batch_size
         self._times = None if time_llm is None else TimeExtraction(time_llm)
 
@@ -149,8 +144,6 @@ class BatchPlanner:
                 replace_sentences(draft, self._times.date_sentences(draft.sentences, plan.by_rules))
                 for draft in plan.drafts
             ]
-        if plan.drafts:
-            plan.observed = [observer.prepare(collection, plan.drafts) for observer in self._observers]
         plan.terms = {draft.external_id: Counter(terms(draft.key_text, draft.language)) for draft in plan.drafts}
         self._embed(collection, plan)
         return plan

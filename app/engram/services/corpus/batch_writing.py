@@ -2,13 +2,14 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from engram.core.text.document_matching import match_revisions
 from engram.providers.language import ANALYSER
 from engram.services.corpus.batch_planning import BatchPlan
 from engram.services.corpus.passage_drafts import collect_surfaces, collect_time_expressions, normalise_names
-from engram.services.corpus.passage_observer import LostSentences, PlacedSentences, TextChange
+from engram.services.corpus.passage_observer import PassageObserver, TextChange
 from engram.services.corpus.passage_return import take_returning
 from engram.services.corpus.rekey import Rebase
 from engram.services.jobs.work import Work
@@ -44,11 +45,15 @@ class BatchWriter:
         rebase: has what verdicts taught of passage keys follow keys that change.
         replay_sentences: has what verdicts taught of sentences follow texts that are revised, and gives it to those
             of passages that return.
+        observers: called when passages lose sentences.
     """
 
-    def __init__(self, rebase: Rebase | None, replay_sentences: Replay) -> None:
+    def __init__(
+        self, rebase: Rebase | None, replay_sentences: Replay, observers: Sequence[PassageObserver]
+    ) -> None:
         self._rebase = rebase
         self._replay_sentences = replay_sentences
+        self._observers = observers
 
     def write(self, writer: Writer, work: Work, plan: BatchPlan) -> None:
         """Write a batch.
@@ -143,27 +148,26 @@ class BatchWriter:
         matched = _match_sentences(plan, placed, stored, returning)
         taught = documents.find_taught(writer, collection_id, matched.removed) if matched.removed else set()
         _match_revised(matched, [sentence for sentence in stored if sentence.id in taught])
-        lost = LostSentences([*matched.removed, *matched.revised], _changes(plan, placed, stored, matched.shrunk))
-        for observed in plan.observed:
-            observed.before(writer, lost)
-        if matched.revised or returning:  # before a sentence is locked: who applies verdicts locks them under it
-            collections.lock_learning(writer, collection_id, exclusive=True)
-        orphan_entities, orphan_times = graph_writer.delete_sentences(writer, collection_id, matched.removed)
-        orphan_times += graph_writer.move_sentences(writer, collection_id, matched.moved)
-        if matched.revised:
-            self._revise_sentences(writer, collection_id, matched)
-        inserted = graph_writer.insert_sentences(writer, collection_id, [one.row for one in matched.fresh])
-        returned = sorted(one.row.id for one in matched.fresh if one.row.id is not None)
-        if returned:
-            removed_passages.mark_returned(writer, collection_id, returned)
-            self._replay_sentences(writer, collection_id, returned)
-        links = matched.links | {
-            sentence: normalise_names(one.names) for sentence, one in zip(inserted, matched.fresh, strict=True)
-        }
-        ids = matched.ids | dict(zip((one.place for one in matched.fresh), inserted, strict=True))
-        orphan_entities += graph_writer.set_links(writer, collection_id, links)
-        for observed in plan.observed:
-            observed.after(writer, lost, PlacedSentences(placed, ids))
+        changes = _changes(plan, placed, stored, matched.shrunk)
+        with ExitStack() as observed:
+            for observer in self._observers if changes else ():
+                observed.enter_context(observer.change(writer, collection_id, changes))
+            # Before a sentence is locked: who applies verdicts locks them under it.
+            if matched.revised or returning:
+                collections.lock_learning(writer, collection_id, exclusive=True)
+            orphan_entities, orphan_times = graph_writer.delete_sentences(writer, collection_id, matched.removed)
+            orphan_times += graph_writer.move_sentences(writer, collection_id, matched.moved)
+            if matched.revised:
+                self._revise_sentences(writer, collection_id, matched)
+            inserted = graph_writer.insert_sentences(writer, collection_id, [one.row for one in matched.fresh])
+            returned = sorted(one.row.id for one in matched.fresh if one.row.id is not None)
+            if returned:
+                removed_passages.mark_returned(writer, collection_id, returned)
+                self._replay_sentences(writer, collection_id, returned)
+            links = matched.links | {
+                sentence: normalise_names(one.names) for sentence, one in zip(inserted, matched.fresh, strict=True)
+            }
+            orphan_entities += graph_writer.set_links(writer, collection_id, links)
         removed_entities = graph_writer.delete_orphans(writer, collection_id, orphan_entities, orphan_times)
         return len(matched.fresh) - len(matched.removed), removed_entities
 
@@ -177,10 +181,9 @@ class BatchWriter:
 
 @dataclass(frozen=True, slots=True)
 class _FreshSentence:
-    """A sentence to insert, its external id and position, and its names."""
+    """A sentence to insert, and its names."""
 
     row: SentenceRow
-    place: tuple[str, int]
     names: tuple[str, ...]
 
 
@@ -189,7 +192,6 @@ class _MatchedSentences:
     """Sentences of a batch beside those that are stored: an equal one of the same passage is kept.
 
     Attributes:
-        ids: external id, position -> sentence, of those that are kept.
         moved: sentence that is kept -> its position and time expression.
         links: sentence that is kept -> its normalised names.
         revised: sentence that is kept with another text -> its row, and how alike the texts are.
@@ -198,7 +200,6 @@ class _MatchedSentences:
         shrunk: passages that they belong to, in id order.
     """
 
-    ids: dict[tuple[str, int], int] = field(default_factory=dict)
     moved: dict[int, tuple[int, str | None]] = field(default_factory=dict)
     links: dict[int, list[str]] = field(default_factory=dict)
     revised: dict[int, tuple[SentenceRow, float]] = field(default_factory=dict)
@@ -226,7 +227,6 @@ def _match_sentences(
         for position, sentence in enumerate(draft.sentences):
             if equal_sentences := left.get((passage, sentence.text)):
                 kept = equal_sentences.pop(0)
-                matched.ids[draft.external_id, position] = kept
                 matched.moved[kept] = (position, sentence.time_expression)
                 matched.links[kept] = normalise_names(sentence.entities)
                 continue
@@ -235,7 +235,7 @@ def _match_sentences(
                 raise StaleBatchError
             known = None if returned is None else returned.sentences[position]
             row = SentenceRow(passage, position, sentence.text, sentence.time_expression, vector, known)
-            matched.fresh.append(_FreshSentence(row, (draft.external_id, position), sentence.entities))
+            matched.fresh.append(_FreshSentence(row, sentence.entities))
     matched.removed = [sentence for ids in left.values() for sentence in ids]
     matched.shrunk = sorted({passage for (passage, _), ids in left.items() if ids})
     return matched
@@ -258,7 +258,6 @@ def _match_revised(matched: _MatchedSentences, taught: Sequence[StoredSentence])
             fresh = matched.fresh[places[at]]
             revisions[places[at]] = sentence_id
             matched.revised[sentence_id] = (fresh.row, likeness)
-            matched.ids[fresh.place] = sentence_id
             matched.moved[sentence_id] = (fresh.row.position, fresh.row.time_expression)
             matched.links[sentence_id] = normalise_names(fresh.names)
     matched.fresh = [one for at, one in enumerate(matched.fresh) if at not in revisions]

@@ -42,7 +42,6 @@ class CollectionSettingsService:
             before = {
                 "serving": collection.serving,
                 "corpus_kind": collection.fixed_kind,
-                "passage_facts": collection.passage_facts,
                 "language": collection.language,
                 "link_template": collection.link_template,
             } | {name: getattr(collection, name) for name in self._of_wings}
@@ -59,7 +58,6 @@ class CollectionSettingsService:
                 collection.id,
                 serving=after.get("serving", "live"),
                 fixed_kind=after.get("corpus_kind"),
-                passage_facts=after.get("passage_facts", "off"),
                 language=after.get("language"),
                 link_template=after.get("link_template"),
                 of_wings={name: after.get(name) for name in self._of_wings},

@@ -154,11 +154,8 @@ class DocumentReplacement:
             for taught, untaught in placement.exchanged:
                 places[taught] = (stored[untaught].passage_id, stored[untaught].position)
                 places[untaught] = (stored[taught].passage_id, stored[taught].position)
-        if not places:
-            return
-        for observer in self._observers:
-            observer.follow(writer, collection_id, {one: passage for one, (passage, _) in places.items()})
-        documents.move_sentences(writer, collection_id, places)
+        if places:
+            documents.move_sentences(writer, collection_id, places)
 
 
 def _restrict_changed(

@@ -42,10 +42,8 @@ class IndexService:
         self._database = database
         self._kinds = kinds
         self._replacement = DocumentReplacement(database, observers)
-        self._planner = BatchPlanner(
-            database, encoder, language, batch_size=batch_size, observers=observers, time_llm=time_llm
-        )
-        self._writer = BatchWriter(rebase, replay_sentences)
+        self._planner = BatchPlanner(database, encoder, language, batch_size=batch_size, time_llm=time_llm)
+        self._writer = BatchWriter(rebase, replay_sentences, observers)
 
     def run(self, work: Work) -> None:
         """Write batch after batch, the encoder working on the next one while Postgres takes this one.
@@ -92,7 +90,5 @@ class IndexService:
             except StaleBatchError:
                 current = self._planner.plan(work.job, plan.lines[0] - 1, limit=len(plan.lines))
             else:
-                for observed in current.observed:
-                    observed.committed()
                 return
         raise StaleBatchError(f"the graph changed under {MAX_REPLANS} plans in a row")

@@ -16,7 +16,7 @@ def remove_passage(writer: Writer, collection_id: int, passage: int, observers: 
     remember_removed(writer, collection_id, passage, stored)
     with ExitStack() as observed:
         for observer in observers:
-            observed.enter_context(observer.removal(writer, collection_id, passage, sentences))
+            observed.enter_context(observer.removal(writer, collection_id, passage))
         entities, times = graph_writer.delete_sentences(writer, collection_id, sentences)
         length = lexical_index.remove(writer, collection_id, [passage])
         languages = passages.count_languages(writer, collection_id, [passage])

@@ -38,7 +38,7 @@ FAILURES_IN_A_ROW = 3
 
 
 @dataclass(slots=True)
-class _Progress:
+class _JudgedRound:
     """The outcome of a round.
 
     Attributes:
@@ -127,9 +127,9 @@ class JudgeService:
             )
         return judged
 
-    def _take_turns(self, scopes: Sequence[Scope], llm: Llm, tried: Collection[UUID]) -> _Progress:
+    def _take_turns(self, scopes: Sequence[Scope], llm: Llm, tried: Collection[UUID]) -> _JudgedRound:
         """A round of each collection, until the endpoint is away."""
-        total = _Progress()
+        total = _JudgedRound()
         for scope in scopes:
             progress = self._round(scope, llm, tried)
             total.judged += progress.judged
@@ -139,7 +139,7 @@ class JudgeService:
                 break
         return total
 
-    def _round(self, scope: Scope, llm: Llm, tried: Collection[UUID]) -> _Progress:
+    def _round(self, scope: Scope, llm: Llm, tried: Collection[UUID]) -> _JudgedRound:
         """Judge a page of waiting episodes, without those that were ``tried``."""
         collection_id = scope.collection.id
         with self._database.read() as reader:
@@ -149,7 +149,7 @@ class JudgeService:
         waiting = [episode for episode in waiting if episode.id not in tried]
         if waiting:
             self._exam.require()
-        progress, in_a_row = _Progress(), 0
+        progress, in_a_row = _JudgedRound(), 0
         for episode in waiting:
             if self._stopping.is_set():
                 break

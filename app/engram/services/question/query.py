@@ -23,7 +23,6 @@ FallbackType = Literal[
     "planned-by-rules",
     "sifted-by-rules",
     "noted-by-rules",
-    "acted-by-rules",
     "not-read",
     "updated-by-rules",
     "question-shortened",

@@ -168,7 +168,7 @@ def _key(collection: Collection) -> Hashable:
     return collection.id, tenancy.get_visibility().readers
 
 
-class _Versions(Generic[Measured]):
+class _LatestMeasures(Generic[Measured]):
     """Measures of the latest version of each collection. Safe to share between threads."""
 
     def __init__(self) -> None:
@@ -200,8 +200,8 @@ class QuestionSpreads:
     def __init__(self, load_language: Callable[[], Language]) -> None:
         """``load_language``: of what finds names and dates in questions, called once there are some to compare."""
         self._read = lru_cache(maxsize=MOST_QUESTIONS)(partial(_read, load_language))
-        self._passages: _Versions[_MeasuredPassages | None] = _Versions()
-        self._questions: _Versions[MeasuredQuestions | None] = _Versions()
+        self._passages: _LatestMeasures[_MeasuredPassages | None] = _LatestMeasures()
+        self._questions: _LatestMeasures[MeasuredQuestions | None] = _LatestMeasures()
 
     def compare(
         self,

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from engram.context.errors import GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
-from engram.core.ranking.corpus_kind import CorpusKind, CorpusKindMeasure, KindSource, PassageFacts
+from engram.core.ranking.corpus_kind import CorpusKind, CorpusKindMeasure, KindSource
 from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED_LOCK, WRITE, hold, lock_row, row_lock
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import NOT_DELETED
@@ -110,7 +110,6 @@ class Collection:
             measured, or of too few.
         question_count: different questions that were looked at for that.
         fixed_kind: the kind of corpus that somebody set; None: by these shares.
-        passage_facts: whether ingest reads facts from passages about their title.
         languages: language -> passages of it, most first.
         link_template: makes the links to passages, see ``link_template``; None: there are none.
         language: of passages that come without one; None: theirs is recognised.
@@ -141,7 +140,6 @@ class Collection:
     index_recall: Mapping[str, IndexRecall] = field(default_factory=dict)
     title_share: float | None = None
     fixed_kind: CorpusKind | None = None
-    passage_facts: PassageFacts = "off"
     question_share: float | None = None
     question_count: int = 0
     languages: Mapping[str, int] = field(default_factory=dict)
@@ -179,7 +177,7 @@ class OpenedCollection:
 COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
     "key_generation, key_building, serving, experiment, exploration, published, past, indexed, tenant, space, "
-    "index_recall, title_share, fixed_kind, passage_facts, question_share, question_count, languages, language, "
+    "index_recall, title_share, fixed_kind, question_share, question_count, languages, language, "
     "link_template, has_versions, level, created_at"
 )
 
@@ -229,23 +227,16 @@ def load_by_id(reader: Reader, collection_id: int) -> Collection:
     return build_from_row(row)
 
 
-def open_for_writing(
-    writer: Writer,
-    name: str,
-    encoder: EncoderId,
-    tenant: str = LOCAL_TENANT,
-    passage_facts: PassageFacts = "off",
-) -> OpenedCollection:
+def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str = LOCAL_TENANT) -> OpenedCollection:
     """The tenant's collection called ``name``, kept from deletion by this transaction.
 
     Args:
         encoder: of the collection that is made if there is none; one that there is may be of another.
-        passage_facts: of the collection that is made if there is none; one that there is keeps its own.
     """
-    parameters = {"tenant": tenant, "name": name, "passage_facts": passage_facts, **asdict(encoder)}
+    parameters = {"tenant": tenant, "name": name, **asdict(encoder)}
     insert = """
-        INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_facts)
-        VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s, %(dimension)s, %(passage_facts)s)
+        INSERT INTO collection (tenant, name, encoder_model, encoder_fingerprint, encoder_dimension)
+        VALUES (%(tenant)s, %(name)s, %(model)s, %(fingerprint)s, %(dimension)s)
         ON CONFLICT (tenant, name) DO NOTHING
     """
     named = f"FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {NOT_DELETED}"
@@ -362,7 +353,6 @@ def configure(
     *,
     serving: str,
     fixed_kind: CorpusKind | None,
-    passage_facts: PassageFacts,
     language: str | None,
     link_template: str | None,
     of_wings: Mapping[str, Mapping[str, Any] | None],
@@ -376,8 +366,7 @@ def configure(
     writer.execute(
         f"""
         UPDATE collection SET serving = %(serving)s, fixed_kind = %(fixed_kind)s,
-            passage_facts = %(passage_facts)s, language = %(language)s,
-            link_template = %(link_template)s{changes}
+            language = %(language)s, link_template = %(link_template)s{changes}
         WHERE id = %(id)s
         """,
         {name: None if value is None else Jsonb(dict(value)) for name, value in of_wings.items()}
@@ -385,7 +374,6 @@ def configure(
             "id": collection_id,
             "serving": serving,
             "fixed_kind": fixed_kind,
-            "passage_facts": passage_facts,
             "language": language,
             "link_template": link_template,
         },

@@ -112,12 +112,6 @@ collection = Table(
     ),
     Column("title_share", REAL, comment="Share of passages titled after what they describe; null until measured."),
     Column("fixed_kind", Text, comment="The kind of corpus that somebody set; null: the measured kind."),
-    require(
-        "passage_facts",
-        Text,
-        default="'off'",
-        comment="Passages that facts are read from: on (those about their title), off (none).",
-    ),
     Column(
         "question_share",
         REAL,
@@ -129,7 +123,6 @@ collection = Table(
     Column("link_template", Text, comment="Template of links to passages; null: they have none."),
     require("has_versions", Boolean, default="false", comment="Whether a document of it replaces another."),
     Column("level", JSONB, comment="Sufficiency below which answers are withheld, and what it was measured on."),
-    CheckConstraint("passage_facts IN ('on', 'off')", name="passage_facts"),
     CheckConstraint("fixed_kind IN ('encyclopedic', 'general')", name="fixed_kind"),
     CheckConstraint("key_building IN ('full', 'title', 'abstract', 'keywords')", name="key_building"),
     CheckConstraint("serving IN ('live', 'shadow')", name="serving"),

@@ -13,11 +13,6 @@ def attach(application: Application) -> FactServices:
     return FactServices(application.settings, application.database, application.models)
 
 
-def make_passage_observer(application: Application) -> FactObserver:
-    """Make what has facts follow their passages."""
-    return FactObserver(lambda: application.models.noise, lambda: application.wing(FactServices).align)
-
-
 def load_routes() -> WingRoutes:
     """Import the wing's routes."""
     from engram.wings.facts.api import fact_routes, graph_routes, openapi_flows
@@ -33,7 +28,7 @@ WING = Wing(
     name="facts",
     attach=attach,
     load_routes=load_routes,
-    make_passage_observer=make_passage_observer,
+    make_passage_observer=lambda _: FactObserver(),
     make_derived_states=lambda _: [DerivedFacts()],
     tables=TABLES,
 )

@@ -2530,7 +2530,6 @@ class WarningOut(Struct):
         "planned-by-rules",
         "sifted-by-rules",
         "noted-by-rules",
-        "acted-by-rules",
         "not-read",
         "updated-by-rules",
         "question-shortened",
@@ -2693,10 +2692,6 @@ class CollectionOut(Struct):
     """
     name: str
     passage_count: int
-    passage_facts: Literal["on", "off"]
-    """
-    Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off': none.
-    """
     past: PastOut | None
     """
     Of a copy that `engram replay` made: of what, and as of when.
@@ -2822,19 +2817,18 @@ class ExpandOut(Struct):
 
 class FactCitationOut(Struct):
     """
-    Source of a fact: a sentence of a passage, or a stated sentence.
+    Source of a fact: a statement, with the passage that it came from.
     """
 
     learned_at: str
     passage_id: str | None
-    sentence_id: int | None
     source: PassageSourceOut | None
     """
-    Where the passage comes from; null: the fact was stated.
+    Where the passage comes from; null: there is none.
     """
-    stated_by: str | None
+    stated_by: str
     """
-    Who stated it; null: a passage says it.
+    Who stated it.
     """
     text: str
     withdrawn_at: str | None

@@ -661,10 +661,6 @@ class OptionsIn(TypedDict):
     """
     'tree': how much what was seldom tried is favoured.
     """
-    extraction: NotRequired[Literal["rules", "llm"]]
-    """
-    'agent': what reads facts from what it inserts: rules, from passages about their title, or the LLM.
-    """
     graph: NotRequired[str | None]
     """
     'agent': when the session ends, its facts are stated in the collection's graph of this name, to be searched and merged; takes the scopes `ingest` and `judge`.
@@ -1207,10 +1203,6 @@ class CollectionPatch(TypedDict):
     link_template: NotRequired[str | None]
     """
     Makes the link of each passage in answers: a URL of http or https with any of {source}, {heading} (the innermost), {page}, {title} and {id} behind the host. Values are URL-encoded. Null: there are no links.
-    """
-    passage_facts: NotRequired[Literal["on", "off"] | None]
-    """
-    Which passages facts are read from at ingest: 'on': those about their title, as pages of an encyclopedia are; 'off', and null: none.
     """
     published: NotRequired[PublishedIn | None]
     """

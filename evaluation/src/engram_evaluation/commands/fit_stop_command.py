@@ -23,9 +23,6 @@ def fit_stop(
         str,
         typer.Option(help="Whose pools to learn from after each round: sessions (of planner pool) or rfm-rag."),
     ] = "sessions",
-    hidden: Annotated[
-        int, typer.Option(min=0, max=64, help="Units of a hidden layer; 0 for a logistic model.")
-    ] = 0,
     out: Annotated[Path, typer.Option(help="The file to write, for ENGRAM_SESSIONS_STOP_WEIGHTS.")] = Path(
         "stop_weights.json"
     ),
@@ -45,7 +42,7 @@ def fit_stop(
 
     from engram.config.settings import Settings
     from engram.context.errors import InvalidRequestError
-    from engram.wings.sessions.core.feedback_stop import STOP_FEATURES, Network
+    from engram.wings.sessions.core.feedback_stop import STOP_FEATURES
     from engram.wings.sessions.parts import sessions_of
     from engram.wings.sessions.services.stop_weights import COSINE, StopWeights
     from engram_evaluation.harness import open_harness
@@ -63,11 +60,11 @@ def fit_stop(
         relevance = sessions_of(services).relevance
         by = COSINE if relevance is None else relevance.name
         # Weights that were fitted by another second feature must not stand in the way of their successors.
-        sessions_of(services).stop_weights = StopWeights(Network(np.zeros(len(STOP_FEATURES))), by, ())
+        sessions_of(services).stop_weights = StopWeights(np.zeros(len(STOP_FEATURES)), by, ())
         corpora = [
             (open_harness(services, dataset, ticks(bars, f"{dataset.name}: ingest")), dataset) for dataset in loaded
         ]
-        network, rounds = fitted(corpora, limit, partial(steps, bars), unit=cast("Unit", unit), hidden=hidden)
+        classifier, rounds = fitted(corpora, limit, partial(steps, bars), unit=cast("Unit", unit))
         if checked is not None:
             harness = open_harness(services, checked, ticks(bars, f"{checked.name}: ingest"))
             questions = list(checked.questions)[:limit]
@@ -75,7 +72,7 @@ def fit_stop(
             sessions = collect_by_session(harness, questions, step, PLANNERS[cast("Unit", unit)])
             rows = [
                 [one.name, *("" if value is None else f"{value:.3f}" for value in (one.auc, one.changed, one.rose))]
-                for one in measure_rounds(network, sessions)
+                for one in measure_rounds(classifier, sessions)
             ]
             say_table([["", "AUC", "changed", "rose"], *rows], "<>>>")
             if rounds is not None:
@@ -87,7 +84,7 @@ def fit_stop(
                     ],
                     ">>>",
                 )
-    weights = StopWeights(network, by, tuple(dataset.name for dataset in loaded), rounds)
+    weights = StopWeights(classifier, by, tuple(dataset.name for dataset in loaded), rounds)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(format_stop(weights), indent=1) + "\n", encoding="utf-8")
     say(str(out))

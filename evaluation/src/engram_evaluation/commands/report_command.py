@@ -1,4 +1,4 @@
-"""The command that gathers what several evaluations wrote into one page, for reading or for a browser."""
+"""The command that gathers what several evaluations wrote into one page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,27 +13,21 @@ def report(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `engram evaluate --out` wrote into.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="The Markdown file to write; without it, --html and --picture it is printed."),
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="The HTML file to write: tables and charts, for a browser, on its own.")
+        typer.Option(help="The Markdown file to write; without it and --picture it is printed."),
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="The SVG file to write: the charts of protocol unseen.")
     ] = None,
 ) -> None:
     """Gather the reports of several evaluations, as of several data sets, into one page."""
-    from engram_evaluation.html_page import html as as_html
     from engram_evaluation.report_page import gather
-    from engram_evaluation.section_charts import draw_unseen
+    from engram_evaluation.unseen_charts import draw_unseen
 
-    if html is not None:
-        _write(html, as_html(folders))
     if picture is not None:
         _write(picture, draw_unseen(folders))
     if out is not None:
         _write(out, gather(folders))
-    elif html is picture is None:
+    elif picture is None:
         say(gather(folders).rstrip("\n"))
 
 

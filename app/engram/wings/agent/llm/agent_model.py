@@ -1,21 +1,11 @@
 """A language model as the agent that keeps a graph of facts: what it does next."""
 
 from engram.providers.llm.llm_client import Llm
-from engram.providers.llm.prompts import Message
 from engram.providers.llm.replies import UnusableReplyError
 from engram.wings.agent.core.agent_turns import THOUGHT, AgentObservation, AgentTurn, FormatError, read_turn
 from engram.wings.agent.llm import agent_prompts
 
 _OPENING = f"<{THOUGHT}>"
-
-
-def ask_raw_turn(llm: Llm, messages: list[Message]) -> str:
-    """For the evaluation: the text of the model's reply, without what surrounds its turn; it may be no turn at all.
-
-    Raises:
-        LlmError: the endpoint failed.
-    """
-    return llm.ask("agent", messages, _cut_surroundings, form=agent_prompts.FORM)
 
 
 def ask_turn(llm: Llm, observation: AgentObservation, *, insert_only: bool = False) -> AgentTurn:

@@ -30,7 +30,6 @@ from engram.wings.facts.core.fact_paths import Path
 from engram.wings.facts.core.linearise import LinearisedFacts, linearise
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.services import fact_learning
-from engram.wings.facts.services.fact_learning import Origin
 from engram.wings.facts.services.fact_walk import FactPattern, compute_days, find_start, statement, walk
 from engram.wings.facts.storage.fact_edges import Edge
 
@@ -105,7 +104,7 @@ class AgentMemory:
         numbers = {source.key: number for number, source in enumerate(sources, start=1)}
         places: list[int] = []
         for triple, source in triples:
-            row = fact_learning.build_sourced_fact(triple, Origin(), NOISE)
+            row = fact_learning.build_sourced_fact(triple, NOISE)
             if row is None:
                 continue
             if source.key not in numbers:

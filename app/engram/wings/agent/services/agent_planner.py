@@ -13,13 +13,12 @@ from engram.context.errors import LlmError
 from engram.providers.language import SentenceAnalysis
 from engram.providers.llm import Llm
 from engram.services.question.query import Fallback
-from engram.wings.agent.core.agent_turns import AgentTurn, format_turn
+from engram.wings.agent.core.agent_turns import NOTHING_TO_INSERT, AgentTurn, format_turn
 from engram.wings.agent.llm import agent_prompts
 from engram.wings.agent.llm.agent_model import ask_turn
-from engram.wings.agent.services import rule_agent
 from engram.wings.agent.services.agent_memory import AgentMemory
 from engram.wings.agent.services.agent_play import Change, Play, TurnOutcome, begin, carry_out, observe
-from engram.wings.agent.services.grounding import GroundedFacts, StreamDocument, bears, ground_text, read_by_rules
+from engram.wings.agent.services.grounding import GroundedFacts, StreamDocument, bears, ground_text
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.llm import convert_relation, maintain_facts
 from engram.wings.facts.services.text_facts import read_by_model
@@ -32,6 +31,7 @@ from engram.wings.sessions.services.tree_options import PlannerOptions, parse_pl
 
 CALLS_TO_ANSWER = 2
 """Calls of the budget that are kept for the answer and its repetition."""
+NO_CALL_LEFT = "The budget has no call of the language model."
 SHOWN_FACTS = 40
 """Facts that a model which carries out an update is shown."""
 
@@ -54,7 +54,7 @@ class AgentPlanner:
             play = play.resume(state.plan_state)
         play, document = _find_current_document(play, documents, tools)
         observation = observe(play, document)
-        reading = _FactExtractor(tools, options)
+        reading = _FactExtractor(tools)
         turn, warnings = _turn(tools, play, document, options)
         if turn is None:
             return SessionStep(action=None, queries=queries, stop="no_gap", warnings=warnings)
@@ -92,10 +92,9 @@ class AgentPlanner:
 
 @dataclass(slots=True)
 class _FactExtractor:
-    """Reader of facts in the agent's words, by the session's options."""
+    """Extracts facts from the agent's words by the language model."""
 
     tools: StepTools
-    options: PlannerOptions
     warnings: list[Fallback] = field(default_factory=list)
 
     def insert(self, text: str, document: StreamDocument) -> GroundedFacts:
@@ -103,9 +102,9 @@ class _FactExtractor:
         return ground_text(text, document, self.tools.language, self._read)
 
     def update(self, text: str, document: StreamDocument, memory: AgentMemory) -> Change:
-        """Read a correction: removals and additions by the model (GRAM, Fig. 6), else by rules."""
+        """Read a correction: removals and additions by the model (GRAM, Fig. 6), else by what is stated anew."""
         own, llm = self.insert(text, document), self.tools.llm
-        if self.options.extraction != "llm" or llm is None or not memory.facts:
+        if llm is None or not memory.facts:
             return Change(own)
         near = memory.search(text, paths=SHOWN_FACTS, budget=agent_prompts.MAX_DOCUMENT_CHARACTERS).facts
         known = [*near, *(place for place in range(len(memory.facts)) if place not in near)][:SHOWN_FACTS]
@@ -127,8 +126,9 @@ class _FactExtractor:
         )
 
     def _read(self, title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
-        if self.options.extraction != "llm" or self.tools.llm is None:
-            return read_by_rules(title, sentences)
+        if self.tools.llm is None:
+            self.warnings.append(Fallback("not-read", NO_CALL_LEFT))
+            return []
         triples, failed = read_by_model(self.tools.llm, title, sentences)
         reasons = dict.fromkeys(error.detail for error in failed)
         self.warnings += [Fallback("not-read", reason) for reason in reasons]
@@ -168,9 +168,9 @@ def _find_current_document(
 def _turn(
     tools: StepTools, play: Play, document: StreamDocument | None, options: PlannerOptions
 ) -> tuple[AgentTurn | None, list[Fallback]]:
-    """Return the model's turn; where it fails, the rules' turn; None where only an answer is left."""
+    """Return the model's turn; where it fails, the document goes by; None where only an answer is left."""
     llm: Llm | None = tools.llm
-    detail = "The budget has no call of the language model."
+    detail = NO_CALL_LEFT
     if llm is not None:
         try:
             return ask_turn(llm, observe(play, document), insert_only=options.insert_only), []
@@ -178,7 +178,7 @@ def _turn(
             detail = error.detail
     if document is None or "insert" not in play.offered:
         return None, [Fallback("not-answered", detail)]
-    return rule_agent.insert_relevant(play, document, tools.language), [Fallback("acted-by-rules", detail)]
+    return AgentTurn("insert", NOTHING_TO_INSERT, "The model failed."), [Fallback("not-read", detail)]
 
 
 def _pool_sentences(state: SessionState, play: Play, outcome: TurnOutcome, tools: StepTools) -> list[PoolSentence]:

@@ -183,11 +183,6 @@ def carry_out(
     return _update_memory(after, play.turn, update(turn.content, document, play.memory))
 
 
-def skip_turn(play: Play, why: str) -> Play:
-    """For the evaluation: the play after a reply that was no turn. It counts as one, and changes nothing."""
-    return replace(play, turn=play.turn + 1, note=f"The last reply was no turn: {why}.")
-
-
 def find_answer_sources(memory: AgentMemory, question: str, answer: str) -> list[int]:
     """Numbers of the sources that an answer rests on: a path from the question to it, else a fact that names it."""
     answer_text = f" {normalise_words(answer)} "

@@ -14,14 +14,13 @@ from engram.providers.language import Language, PassageText, SentenceAnalysis
 from engram.providers.language.name_words import FUNCTION_WORDS
 from engram.wings.agent.services.agent_memory import FactSentence
 from engram.wings.facts.core.triples import Triple
-from engram.wings.facts.reading import extract_facts
 from engram.wings.sessions.core.curation import curate
 
 LEAST_WORD_SHARE = 0.6
 """Share of an inserted sentence's content words from which on a sentence of the document is where it is from."""
 
-Reader = Callable[[str | None, Sequence[SentenceAnalysis]], list[Triple]]
-"""What reads facts from sentences of one passage, given its title: rules, or a language model."""
+ExtractFacts = Callable[[str | None, Sequence[SentenceAnalysis]], list[Triple]]
+"""Extracts facts from sentences of one passage, given its title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +54,12 @@ class GroundedFacts:
     unsupported: Sequence[str]
 
 
-def read_by_rules(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
-    """Facts that rules read from a document about its title."""
-    return extract_facts(title, sentences)
-
-
-def ground_text(
-    text: str, document: StreamDocument, language: Language, read: Reader = read_by_rules
-) -> GroundedFacts:
+def ground_text(text: str, document: StreamDocument, language: Language, extract: ExtractFacts) -> GroundedFacts:
     """Return the facts that an insert adds from a document.
 
     Args:
         text: sentences, as the agent gives them.
-        read: what reads facts; called once for all sentences that stand in the document, and once for each other.
+        extract: called once for all sentences that stand in the document, and once for each other.
     """
     if not document.sentences:
         return GroundedFacts([], [text])
@@ -89,11 +81,11 @@ def ground_text(
             chosen[at] = None
     facts = [
         (triple, document.source(triple.sentence))
-        for triple in (read(document.title, whole) if chosen else [])
+        for triple in (extract(document.title, whole) if chosen else [])
         if triple.sentence in chosen
     ]
     for at, sentence in reworded:
-        borne = [triple for triple in read(document.title, [sentence]) if bears(own[at], document.title, triple)]
+        borne = [triple for triple in extract(document.title, [sentence]) if bears(own[at], document.title, triple)]
         facts += [(triple, document.source(at)) for triple in borne]
         if not borne:
             unsupported.append(sentence.text)

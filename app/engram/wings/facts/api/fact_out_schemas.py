@@ -65,12 +65,11 @@ class FactOut(ResponseModel):
 
 
 class FactCitationOut(ResponseModel):
-    """Source of a fact: a sentence of a passage, or a stated sentence."""
+    """Source of a fact: a statement, with the passage that it came from."""
 
     passage_id: str | None = Field(validation_alias="passage")
-    sentence_id: int | None
-    source: PassageSourceOut | None = Field(description="Where the passage comes from; null: the fact was stated.")
-    stated_by: str | None = Field(description="Who stated it; null: a passage says it.")
+    source: PassageSourceOut | None = Field(description="Where the passage comes from; null: there is none.")
+    stated_by: str = Field(description="Who stated it.")
     text: str
     learned_at: datetime
     withdrawn_at: datetime | None = Field(description="Since when it says so no more: its passage was changed.")

@@ -53,8 +53,7 @@ def search_facts(
         for fact in result["facts"]:
             say(_line(fact))
         for number, source in enumerate(result["citations"], start=1):
-            document = source["source"] and source["source"]["document"]
-            say(f"[{number}] {source['stated_by'] or document}: {source['text']}")
+            say(f"[{number}] {source['stated_by']}: {source['text']}")
 
 
 @fact_group.command("add")
@@ -128,7 +127,7 @@ def show_fact(
             effect = f"says so no more{other_fact}"
             say(f"  passage {cause['passage_id']} {effect}: belief {cause['belief']:.2f}{event}")
             continue
-        who = cause["by"] or f"passage {cause['passage_id']}"
+        who = cause["by"]
         say(f"  {cause['kind']} by {who} {effect}: belief {cause['belief']:.2f}{other_fact}{event}")
 
 

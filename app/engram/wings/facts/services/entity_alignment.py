@@ -156,7 +156,7 @@ class AlignmentService:
             joined_by_alias: entities that already have a join proposed, and are left out.
         """
         neighbours: dict[int, dict[int, str]] = defaultdict(dict)
-        for pair in (pair for pair in likely if not pair.also and not _share_sentence(pair, known_entities)):
+        for pair in (pair for pair in likely if not pair.also and not _share_statement(pair, known_entities)):
             new = pair.node not in names or _compute_order_key(
                 pair.mention, known_entities, names
             ) > _compute_order_key(pair.node, known_entities, names)
@@ -253,9 +253,9 @@ def _compute_order_key(
     return -known_entities[entity].facts, -len(names[entity]), entity
 
 
-def _share_sentence(pair: NamePair, known_entities: Mapping[int, KnownEntity]) -> bool:
-    """Whether one sentence names both: they then differ, such as a son and a father of the same name."""
-    return not known_entities[pair.mention].sentences.isdisjoint(known_entities[pair.node].sentences)
+def _share_statement(pair: NamePair, known_entities: Mapping[int, KnownEntity]) -> bool:
+    """Whether one statement names both: they then differ, such as a son and a father of the same name."""
+    return not known_entities[pair.mention].statements.isdisjoint(known_entities[pair.node].statements)
 
 
 def _is_near(pair: NamePair, known_entities: Mapping[int, KnownEntity], graph_id: int) -> bool:

@@ -6,7 +6,7 @@ remembers the way it came about: a revocation and an erasure are a replay withou
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.text.temporal import time_constraint
@@ -18,7 +18,7 @@ from engram.wings.facts.core.claims import ALWAYS, NEVER, Days
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.storage import belief_groups, fact_graph, fact_rows, predicates, stale_sources
 from engram.wings.facts.storage.belief_groups import GroupKey
-from engram.wings.facts.storage.fact_graph import OWN_GRAPH, SourcedFact
+from engram.wings.facts.storage.fact_graph import SourcedFact
 
 MAX_TEXT = 300
 """Characters of an object that is no entity; what is longer is no fact but a story."""
@@ -27,23 +27,21 @@ ROWS = 5_000
 """Facts that one replay takes at a time: bounds memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Origin of a fact: a sentence of a passage, or a statement."""
-
-    sentence_id: int | None = None
-    passage_id: int | None = None
-    statement_id: int | None = None
-
-
 def as_source(constants: FilterConstants) -> FilterConstants:
     """By what a source counts for which nothing is set; what a new judge states counts less."""
     noise = SOURCE_NOISE / constants.standing
     return replace(constants, positive=noise, negative=noise)
 
 
-def build_sourced_fact(triple: Triple, origin: Origin, noise: FilterConstants) -> SourcedFact | None:
-    """A triple as it is stored; None if it is none: nothing is left of a name, or it is too long."""
+def build_sourced_fact(
+    triple: Triple, noise: FilterConstants, statement_id: int | None = None, passage_id: int | None = None
+) -> SourcedFact | None:
+    """A triple as it is stored; None if it is none: nothing is left of a name, or it is too long.
+
+    Args:
+        statement_id: the statement that says it.
+        passage_id: the passage that the statement came from.
+    """
     subject, predicate = normalise_entity(triple.subject), " ".join(triple.predicate.casefold().split())
     named = normalise_entity(triple.object)
     if not subject or not named or not predicate or len(predicate) > MAX_PREDICATE:
@@ -68,9 +66,8 @@ def build_sourced_fact(triple: Triple, origin: Origin, noise: FilterConstants) -
         positive=noise.positive / triple.confidence,
         negative=noise.negative / triple.confidence,
         process_noise=noise.process,
-        sentence_id=origin.sentence_id,
-        passage_id=origin.passage_id,
-        statement_id=origin.statement_id,
+        statement_id=statement_id,
+        passage_id=passage_id,
         valid_from=start,
         valid_to=end,
     )
@@ -98,71 +95,20 @@ def add(
     return facts, new
 
 
-def replace_sentence_facts(
-    writer: Writer,
-    collection_id: int,
-    triples_by_sentence: Mapping[int, tuple[int, Sequence[Triple]]],
-    losing: Iterable[int],
-    noise: FilterConstants,
-) -> dict[int, str]:
-    """Make what sentences say exactly this; the entities that are new, with their names.
+def withdraw_unsaid(writer: Writer, collection_id: int, changes: Mapping[int, TextChange]) -> set[int]:
+    """Withdraw what passages with changed texts say no more; return the facts that this bears on.
 
-    What they said and say no more is withdrawn: see ``leave``.
+    Facts keep what was said, as words of the past: what nobody else says is closed then, not removed. A statement
+    that stood in the text has to stand there still; of one in other words, the text has to name both ends.
 
     Args:
-        triples_by_sentence: sentence -> its passage and what it says.
-        losing: facts that lose a source in this transaction, as ``find_sentence_facts`` told before.
+        changes: passage -> its text.
     """
-    rows = [
-        row
-        for sentence, (passage, triples) in triples_by_sentence.items()
-        for triple in triples
-        if (row := build_sourced_fact(triple, Origin(sentence, passage), noise)) is not None
-    ]
-    new = fact_graph.put_entities(writer, collection_id, OWN_GRAPH, rows) if rows else {}
-    facts = fact_graph.put(writer, collection_id, OWN_GRAPH, rows) if rows else []
-    stored_sources = fact_graph.find_sentence_sources(writer, collection_id, triples_by_sentence)
-    stated_pairs = {(row.sentence_id, fact) for row, fact in zip(rows, facts, strict=True)}
-    lost = {pair: source for pair, source in stored_sources.items() if pair not in stated_pairs}
-    fresh = [
-        (row, fact) for row, fact in zip(rows, facts, strict=True) if (row.sentence_id, fact) not in stored_sources
-    ]
-    touched = {fact for _, fact in lost} | {fact for _, fact in fresh} | set(losing)
-    if lost:
-        touched |= stale_sources.withdraw(
-            writer, collection_id, stale_sources.list_by_source(writer, collection_id, lost.values())
-        )
-    if fresh:
-        fact_graph.add_sources(writer, collection_id, [fact for _, fact in fresh], [row for row, _ in fresh])
-    if touched:
-        settle_facts(writer, collection_id, touched)
-    return new
-
-
-def find_sentence_facts(writer: Writer, collection_id: int, sentences: Sequence[int]) -> set[int]:
-    """The facts that these sentences say; asked before they are removed."""
-    if not sentences:
-        return set()
-    return {fact for _, fact in fact_graph.find_sentence_sources(writer, collection_id, sentences)}
-
-
-def leave(
-    writer: Writer, collection_id: int, changed: Mapping[int, TextChange], removed: Sequence[int]
-) -> set[int]:
-    """Have sentences that passages no longer have say nothing from now on; the facts that this bears on.
-
-    Called before the sentences are removed. Facts keep what they said, as words of the past: what nobody else says
-    is closed then, not removed. Sentences that were stated with such a passage for their source go by their words:
-    one that stood in the text has to stand there still; of one in other words, the text has to name both ends.
-
-    Args:
-        changed: passages that lose sentences.
-    """
-    lost = stale_sources.list_by_sentence(writer, collection_id, removed)
-    stated = stale_sources.list_stated(writer, collection_id, list(changed))
+    stated = stale_sources.list_stated(writer, collection_id, list(changes))
     facts = fact_rows.load_facts(writer, collection_id, [one.fact_id for one in stated]) if stated else {}
+    lost = []
     for one in stated:
-        text = changed[one.passage_id]
+        text = changes[one.passage_id]
         before, after = _fold_text(text.before), _fold_text(text.after)
         if _fold_text(one.text) in before:
             holds = _fold_text(one.text) in after

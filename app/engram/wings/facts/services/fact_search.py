@@ -14,7 +14,7 @@ from engram.wings.facts.services.fact_views import FactCitation, cite
 from engram.wings.facts.services.fact_walk import SAME_NAMES, FactPattern, compute_days, find_start, statement, walk
 from engram.wings.facts.storage import fact_edges, fact_rows
 from engram.wings.facts.storage.fact_edges import Edge, EdgeFilter, NearbyEdges
-from engram.wings.facts.storage.fact_rows import BelievedFact, FactRow, SourceRow
+from engram.wings.facts.storage.fact_rows import BelievedFact, FactRow
 
 __all__ = ["FactPattern", "FactSearch", "FactSearchResult", "FoundPath", "compute_days"]
 
@@ -119,7 +119,7 @@ def _search_result(
     text = linearise([_read(believed[fact], edges[fact]) for fact in believed_ids], pattern.budget)
     result.text, result.tokens = text.text, text.tokens
     result.facts = {fact: believed[fact].fact for fact in believed_ids[: text.statement_count]}
-    cited = {_find_citation(believed[fact].source): believed[fact].source for fact in result.facts}
+    cited = {believed[fact].source.statement_id: believed[fact].source for fact in result.facts}
     result.citations = cite(reader, scope.collection, [cited[source] for source in text.sources])  # type: ignore[index]
     result.paths = [
         FoundPath(result.starts.get(path.start, ""), path.edges, path.score)
@@ -129,12 +129,8 @@ def _search_result(
     return result
 
 
-def _find_citation(source: SourceRow) -> tuple[int | None, int | None]:
-    return source.sentence_id, source.statement_id
-
-
 def _read(believed: BelievedFact, edge: Edge) -> ReadableFact:
     fact = believed.fact
     return statement(
-        (fact.subject, fact.predicate, fact.object), edge, believed.belief, _find_citation(believed.source)
+        (fact.subject, fact.predicate, fact.object), edge, believed.belief, believed.source.statement_id
     )

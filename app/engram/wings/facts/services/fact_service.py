@@ -15,7 +15,6 @@ from engram.wings.facts.core.claims import ALWAYS
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.services import fact_learning
 from engram.wings.facts.services.entity_alignment import AlignmentService
-from engram.wings.facts.services.fact_learning import Origin
 from engram.wings.facts.services.fact_transaction import Author, begin_change
 from engram.wings.facts.storage import fact_events, fact_graph, fact_rows
 from engram.wings.facts.storage.fact_events import StoredFactEvent
@@ -233,8 +232,7 @@ def _state(
     passage = _find_passage(writer, target, author.judge)
     rows = []
     for one in stated:
-        origin = Origin(passage_id=passage, statement_id=statements[one.words])
-        row = fact_learning.build_sourced_fact(one.triple, origin, author.constants)
+        row = fact_learning.build_sourced_fact(one.triple, author.constants, statements[one.words], passage)
         if row is None:
             raise InvalidRequestError(_explain_refusal(one))
         rows.append(row)

@@ -32,15 +32,14 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class FactCitation:
-    """The source of a fact: a sentence of a passage with the passage's source, or a statement by ``stated_by``.
+    """The source of a fact: a statement by ``stated_by``, with the passage that it came from.
 
     ``withdrawn_at``: since when it says so no more.
     """
 
     passage: str | None
-    sentence_id: int | None
     source: PassageSource | None
-    stated_by: str | None
+    stated_by: str
     text: str
     learned_at: datetime
     withdrawn_at: datetime | None
@@ -56,7 +55,6 @@ def cite(reader: Reader, collection: Collection, rows: Sequence[SourceRow]) -> l
         citations.append(
             FactCitation(
                 passage=None if passage is None else passage.external_id,
-                sentence_id=row.sentence_id,
                 source=None if passage is None else read_source(passage, collection),
                 stated_by=row.stated_by,
                 text=row.text,

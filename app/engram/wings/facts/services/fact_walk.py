@@ -18,7 +18,7 @@ from engram.wings.facts.core.beliefs import LEAST_BELIEF
 from engram.wings.facts.core.claims import ALWAYS, NEVER
 from engram.wings.facts.core.fact_paths import Link, Path, Web
 from engram.wings.facts.core.linearise import ReadableFact
-from engram.wings.facts.reading.question_relations import find_asked_terms, relation_terms
+from engram.wings.facts.services.question_relations import find_asked_terms, relation_terms
 from engram.wings.facts.storage.fact_edges import Edge, NearbyEdges, Start
 
 NAME_WORDS = 9

@@ -122,7 +122,7 @@ def _load_source_statements(reader: Reader, collection_id: int, fact_ids: Iterab
                left_by.received_at AS withdrawn_at
         FROM {WANTED_IDS} {join_by_index("fact_source s", "s.fact_id = wanted.id")}
         {join_by_index("fact_event left_by", "left_by.id = s.withdrawn_by", outer=True)}
-        {join_by_index("fact_statement said", "said.id = s.statement_id", outer=True)}
+        {join_by_index("fact_statement said", "said.id = s.statement_id")}
         """,
         {"collection": collection_id, "ids": list(fact_ids)},
     )

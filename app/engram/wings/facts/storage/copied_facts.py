@@ -4,14 +4,7 @@ from engram.storage.database import Writer
 from engram.storage.revocation.copied_rows import Copy, build_copy_statement, build_source_join
 
 # A fact is copied if one of its sources is, an entity if one of its facts is. No entity is joined to another one.
-_SOURCES_BY_THEN = f"""
-    FROM fact_source held
-    {build_source_join("fact_statement statement", "statement.id = held.statement_id", outer=True)}
-    {build_source_join("fact_event event", "event.id = statement.event_id", outer=True)}
-    {build_source_join("passage p", "p.id = held.passage_id", outer=True)}
-    WHERE held.collection_id = %(source)s AND held.learned_at <= %(until)s
-      AND (p.created_at <= %(until)s OR event.received_at <= %(until)s)
-"""
+_SOURCES_BY_THEN = "FROM fact_source held WHERE held.collection_id = %(source)s AND held.learned_at <= %(until)s"
 # A revocation that was taken back later still revoked its events at ``until``.
 _COVERED = """
     {0}.id IN (
@@ -68,14 +61,10 @@ def copy_facts(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
         ),
         parameters,
     )
-    # Later changes of passages too: their events keep the sentences that the passages still said at ``until``.
     writer.execute(
         build_copy_statement(
             "fact_event",
-            """
-            FROM fact_event held WHERE held.collection_id = %(source)s
-              AND (held.received_at <= %(until)s OR held.kind = 'change')
-            """,
+            "FROM fact_event held WHERE held.collection_id = %(source)s AND held.received_at <= %(until)s",
             status=f"""CASE WHEN {_COVERED.format("held")} THEN 'revoked'
                             WHEN held.revoked_at > %(until)s THEN 'applied' ELSE held.status END""",
             revoked_at=f"""CASE WHEN {_COVERED.format("held")} THEN coalesce(held.revoked_at, %(until)s)
@@ -88,9 +77,7 @@ def copy_facts(writer: Writer, copy: Copy) -> list[tuple[int, int]]:
             "fact_statement",
             f"""
             FROM fact_statement held {build_source_join("fact_event event", "event.id = held.event_id")}
-            WHERE held.collection_id = %(source)s AND (event.received_at <= %(until)s OR held.id IN (
-                SELECT held.statement_id {_SOURCES_BY_THEN}
-            ))
+            WHERE held.collection_id = %(source)s AND event.received_at <= %(until)s
             """,
         ),
         parameters,

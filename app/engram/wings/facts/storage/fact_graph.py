@@ -1,12 +1,12 @@
 """Writing the graph of facts: entities, facts and their sources, and the graphs that hold them."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from engram.storage.column_parameters import floats, integers
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import WANTED_IDS, alias_rows, join_by_index
+from engram.storage.row_lookups import WANTED_IDS, join_by_index
 from engram.wings.facts.core.alignment import ends
 from engram.wings.facts.core.claims import ALWAYS, NEVER
 
@@ -16,7 +16,7 @@ OWN_GRAPH = 0
 
 @dataclass(frozen=True, slots=True)
 class SourcedFact:
-    """A fact that somebody says, with who does: a sentence of a passage, or a statement.
+    """A fact that somebody says, with the statement that says it.
 
     Attributes:
         subject, object: (normalised name, name as written); of an object that is no entity, its key and its text.
@@ -32,9 +32,8 @@ class SourcedFact:
     positive: float
     negative: float
     process_noise: float
-    sentence_id: int | None = None
-    passage_id: int | None = None
     statement_id: int | None = None
+    passage_id: int | None = None
     valid_from: int = ALWAYS
     valid_to: int = NEVER
 
@@ -167,29 +166,25 @@ def add_sources(
         places = reserve_places(writer, len(sourced_facts)) if places is None else places
     writer.execute(
         f"""
-        INSERT INTO fact_source (collection_id, fact_id, sentence_id, passage_id, statement_id, confidence,
+        INSERT INTO fact_source (collection_id, fact_id, passage_id, statement_id, confidence,
                                  sequence, observation_noise_positive, observation_noise_negative, process_noise)
-        SELECT %(collection)s, row.fact, row.sentence, row.passage, row.statement, row.confidence,
+        SELECT %(collection)s, row.fact, row.passage, row.statement, row.confidence,
                {drawn}, row.positive, row.negative, row.process
         FROM (
-            SELECT DISTINCT ON (fact, sentence, statement) * FROM unnest(
-                %(facts)s::bigint[], %(sentences)s::bigint[], %(passages)s::bigint[], %(statements)s::bigint[],
-                %(confidences)s::float8[], %(positives)s::float8[], %(negatives)s::float8[],
-                %(processes)s::float8[], %(places)s::bigint[]
-            ) WITH ORDINALITY
-                AS row(fact, sentence, passage, statement, confidence, positive, negative, process, place, n)
-            ORDER BY fact, sentence, statement, n
+            SELECT DISTINCT ON (fact, statement) * FROM unnest(
+                %(facts)s::bigint[], %(passages)s::bigint[], %(statements)s::bigint[], %(confidences)s::float8[],
+                %(positives)s::float8[], %(negatives)s::float8[], %(processes)s::float8[], %(places)s::bigint[]
+            ) WITH ORDINALITY AS row(fact, passage, statement, confidence, positive, negative, process, place, n)
+            ORDER BY fact, statement, n
         ) AS row
         WHERE (SELECT held.id FROM fact_source held
                WHERE held.collection_id = %(collection)s AND held.fact_id = row.fact
-                 AND held.sentence_id IS NOT DISTINCT FROM row.sentence
-                 AND held.statement_id IS NOT DISTINCT FROM row.statement LIMIT 1) IS NULL
+                 AND held.statement_id = row.statement LIMIT 1) IS NULL
         ORDER BY row.n
         """,
         {
             "collection": collection_id,
             "facts": integers(facts),
-            "sentences": [row.sentence_id for row in sourced_facts],
             "passages": [row.passage_id for row in sourced_facts],
             "statements": [row.statement_id for row in sourced_facts],
             "confidences": floats(row.confidence for row in sourced_facts),
@@ -201,38 +196,12 @@ def add_sources(
     )
 
 
-def find_sentence_sources(
-    reader: Reader, collection_id: int, sentences: Iterable[int]
-) -> dict[tuple[int, int], int]:
-    """(Sentence, fact) -> source."""
-    rows = reader.rows(
-        f"""
-        SELECT held.id, held.sentence_id, held.fact_id
-        FROM {WANTED_IDS} {join_by_index("fact_source held", "held.sentence_id = wanted.id")}
-        """,
-        {"collection": collection_id, "ids": list(sentences)},
-    )
-    return {(row.sentence_id, row.fact_id): row.id for row in rows}
-
-
-def move_sources(writer: Writer, collection_id: int, places: Mapping[int, int]) -> None:
-    """Have sources that are sentences stand in other passages: sentence -> passage."""
-    rows = alias_rows("unnest(%(ids)s::bigint[], %(passages)s::bigint[]) AS given(sentence_id, passage_id)")
-    writer.execute(
-        f"""
-        UPDATE fact_source SET passage_id = new.passage_id FROM {rows}
-        WHERE fact_source.collection_id = new.collection_id AND fact_source.sentence_id = new.sentence_id
-        """,
-        {"collection": collection_id, "ids": list(places), "passages": list(places.values())},
-    )
-
-
 def statements_of_passage(reader: Reader, collection_id: int, passage_id: int) -> list[int]:
     """The sentences that were stated with a passage for their source."""
     rows = reader.rows(
         """
         SELECT statement_id FROM fact_source
-        WHERE collection_id = %(collection)s AND passage_id = %(passage)s AND num_nonnulls(statement_id) = 1
+        WHERE collection_id = %(collection)s AND passage_id = %(passage)s
         """,
         {"collection": collection_id, "passage": passage_id},
     )

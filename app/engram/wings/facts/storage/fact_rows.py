@@ -38,7 +38,7 @@ class FactRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """Source of a fact: a passage's sentence, or a statement by ``stated_by``.
+    """Source of a fact: a statement by ``stated_by``, with the passage that it came from.
 
     ``withdrawn_at``: since when it says so no more.
     """
@@ -46,9 +46,8 @@ class SourceRow:
     fact_id: int
     sequence: int
     passage_id: int | None
-    sentence_id: int | None
-    statement_id: int | None
-    stated_by: str | None
+    statement_id: int
+    stated_by: str
     text: str
     confidence: float
     learned_at: datetime
@@ -69,7 +68,7 @@ class WordRow:
     """Word on a fact, by a source or an event.
 
     Attributes:
-        judge: or the statement's source; None: a passage.
+        judge: or the statement's source.
         principal: who brought the event; None: it is a source.
     """
 
@@ -111,9 +110,8 @@ _BY_ALL = {
 }
 _SEEN = """
     CROSS JOIN LATERAL (
-        SELECT string_agg(concat_ws(' ', p.title, t.text, said.text), ' ') AS text, min(held.learned_at) AS since
+        SELECT string_agg(concat_ws(' ', p.title, said.text), ' ') AS text, min(held.learned_at) AS since
         FROM fact_source held
-        LEFT JOIN sentence t ON t.collection_id = held.collection_id AND t.id = held.sentence_id
         LEFT JOIN passage p ON p.collection_id = held.collection_id AND p.id = held.passage_id
         LEFT JOIN fact_statement said ON said.collection_id = held.collection_id AND said.id = held.statement_id
         WHERE held.collection_id = f.collection_id AND held.fact_id = f.id
@@ -180,13 +178,11 @@ def sources(reader: Reader, collection_id: int, facts: Iterable[int]) -> list[So
     """Return the sources of facts, in the order in which they were learned."""
     source_rows = reader.rows(
         f"""
-        SELECT held.fact_id, held.sequence, held.passage_id, held.sentence_id, held.statement_id,
-               said.source AS stated_by, coalesce(t.text, said.text) AS text, held.confidence, held.learned_at,
-               left_by.received_at AS withdrawn_at
+        SELECT held.fact_id, held.sequence, held.passage_id, held.statement_id, said.source AS stated_by, said.text,
+               held.confidence, held.learned_at, left_by.received_at AS withdrawn_at
         FROM {WANTED_IDS} {join_by_index("fact_source held", "held.fact_id = wanted.id")}
         {join_by_index("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
-        {join_by_index("sentence t", "t.id = held.sentence_id", outer=True)}
-        {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
+        {join_by_index("fact_statement said", "said.id = held.statement_id")}
         ORDER BY held.sequence
         """,
         {"collection": collection_id, "ids": sorted(set(facts))},
@@ -215,9 +211,8 @@ def load_believed_facts(
         """
     belief_rows = reader.rows(
         f"""
-        SELECT {columns}, held.sequence, held.passage_id, held.sentence_id, held.statement_id, said.source,
-               coalesce(t.text, said.text), held.confidence, held.learned_at AS said_at, left_by.received_at,
-               at.believed
+        SELECT {columns}, held.sequence, held.passage_id, held.statement_id, said.source, said.text,
+               held.confidence, held.learned_at AS said_at, left_by.received_at, at.believed
         FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")} {joins}
         CROSS JOIN LATERAL (
             SELECT held.* FROM fact_source held
@@ -225,8 +220,7 @@ def load_believed_facts(
             ORDER BY held.withdrawn_by IS NOT NULL, held.sequence LIMIT 1
         ) AS held
         {join_by_index("fact_event left_by", "left_by.id = held.withdrawn_by", outer=True)}
-        {join_by_index("sentence t", "t.id = held.sentence_id", outer=True)}
-        {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
+        {join_by_index("fact_statement said", "said.id = held.statement_id")}
         CROSS JOIN LATERAL ({believed}) AS at
         """,
         {"collection": collection_id, "ids": integers(facts), "as_of": as_of},
@@ -243,12 +237,10 @@ def load_words(reader: Reader, collection_id: int, facts: Iterable[int]) -> dict
     rows = reader.rows(
         f"""
         SELECT held.sequence, NULL::bigint AS event_id, 'source' AS kind, said.source AS judge,
-               NULL::text AS principal, held.fact_id AS said_of, p.external_id AS passage,
-               coalesce(t.text, said.text) AS text
+               NULL::text AS principal, held.fact_id AS said_of, p.external_id AS passage, said.text
         FROM {WANTED_IDS} {join_by_index("fact_source held", "held.fact_id = wanted.id")}
-        {join_by_index("sentence t", "t.id = held.sentence_id", outer=True)}
         {join_by_index("passage p", "p.id = held.passage_id", outer=True)}
-        {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
+        {join_by_index("fact_statement said", "said.id = held.statement_id")}
         UNION ALL
         SELECT e.sequence, e.id, e.kind, e.judge, e.principal, e.fact_id, NULL, e.reason
         FROM {WANTED_IDS} {join_by_index("fact_event e", "e.fact_id = wanted.id")}

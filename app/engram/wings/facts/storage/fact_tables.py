@@ -204,7 +204,7 @@ fact_statement = Table(
     build_parent_key("fact_event", "event_id"),
     Index(None, "collection_id", "event_id"),
     build_partial_index("fact_statement_origin_idx", "collection_id", "origin_id", where="origin_id IS NOT NULL"),
-    comment="Sentences that callers gave as sources of facts; sentences of passages are elsewhere.",
+    comment="Sentences that callers gave as sources of facts.",
 )
 
 fact_source = Table(
@@ -213,9 +213,8 @@ fact_source = Table(
     build_inherited_collection_column(),
     build_id_column(),
     require("fact_id", BigInteger),
-    Column("sentence_id", BigInteger),
-    Column("passage_id", BigInteger, comment="The sentence's passage, or the passage that a statement came from."),
-    Column("statement_id", BigInteger),
+    Column("passage_id", BigInteger, comment="The passage that the statement came from."),
+    require("statement_id", BigInteger),
     Column("withdrawn_by", BigInteger, comment="The event that withdrew the source; null: it still counts."),
     require("confidence", Double),
     _build_sequence_column(),
@@ -223,24 +222,15 @@ fact_source = Table(
     build_timestamp_column("learned_at"),
     PrimaryKeyConstraint("collection_id", "id"),
     build_parent_key("fact", "fact_id"),
-    build_parent_key("sentence", "sentence_id"),
     build_parent_key("fact_statement", "statement_id"),
-    Index("fact_source_fact_idx", "collection_id", "fact_id", "sentence_id", "statement_id", unique=True),
-    build_partial_index(
-        "fact_source_sentence_idx", "collection_id", "sentence_id", where="sentence_id IS NOT NULL"
-    ),
-    build_partial_index(
-        "fact_source_statement_idx", "collection_id", "statement_id", where="statement_id IS NOT NULL"
-    ),
-    build_partial_index(
-        "fact_source_stated_idx", "collection_id", "passage_id", where="num_nonnulls(statement_id) = 1"
-    ),
+    Index("fact_source_fact_idx", "collection_id", "fact_id", "statement_id", unique=True),
+    Index(None, "collection_id", "statement_id"),
+    build_partial_index("fact_source_passage_idx", "collection_id", "passage_id", where="passage_id IS NOT NULL"),
     build_partial_index(
         "fact_source_withdrawn_idx", "collection_id", "withdrawn_by", where="withdrawn_by IS NOT NULL"
     ),
-    CheckConstraint("num_nonnulls(sentence_id, statement_id) = 1", name="one"),
     CheckConstraint("confidence > 0 AND confidence <= 1", name="confidence"),
-    comment="The sentences that state a fact; a fact without a source is removed.",
+    comment="The statements of a fact; a fact without a source is removed.",
 )
 
 fact_audit = Table(

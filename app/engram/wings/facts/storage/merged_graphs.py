@@ -70,7 +70,7 @@ def statements(reader: Reader, collection_id: int, facts: Sequence[int], into: i
                held.confidence, held.observation_noise_positive AS positive,
                held.observation_noise_negative AS negative, held.process_noise, held.passage_id
         FROM {WANTED_IDS} {join_by_index("fact f", "f.id = wanted.id")}
-        {join_by_index("fact_source held", "held.fact_id = f.id AND held.statement_id IS NOT NULL")}
+        {join_by_index("fact_source held", "held.fact_id = f.id")}
         {join_by_index("fact_statement said", "said.id = held.statement_id")}
         {join_by_index("fact_entity s", "s.id = f.named_subject_id")}
         {join_by_index("fact_entity o", "o.id = f.named_object_id", outer=True)}

@@ -34,7 +34,7 @@ class KnownEntity:
         objects_by_predicate: predicate -> objects.
         around: entities that it has facts with.
         told_in: passages and assertions that tell of it.
-        sentences: those, of passages or stated, whose facts name it.
+        statements: those whose facts name it.
     """
 
     surface: str
@@ -43,7 +43,7 @@ class KnownEntity:
     objects_by_predicate: dict[str, set[Hashable]] = field(default_factory=lambda: defaultdict(set))
     around: set[int] = field(default_factory=set)
     told_in: set[tuple[str, int]] = field(default_factory=set)
-    sentences: set[tuple[str, int]] = field(default_factory=set)
+    statements: set[int] = field(default_factory=set)
 
 
 def pairs(reader: Reader, collection_id: int, names: Mapping[int, str]) -> list[NamePair]:
@@ -95,15 +95,15 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
         f"""
         SELECT e.id, e.surface, coalesce(e.stands_for, e.id) AS root, f.predicate, f.object_key, f.object_id,
                f.subject_id, f.named_subject_id = e.id AS outwards, told.passage_id, told.event_id,
-               told.sentence_id, told.statement_id,
+               told.statement_id,
                {crowd.format("CASE WHEN f.named_subject_id = e.id THEN f.object_id ELSE f.subject_id END")} AS crowd
         FROM {WANTED_IDS} {join_by_index("fact_entity e", "e.id = wanted.id")}
         LEFT JOIN LATERAL (
             ({along.format("named_subject_id")}) UNION ALL ({along.format("named_object_id")})
         ) AS f ON true
         LEFT JOIN LATERAL (
-            SELECT held.passage_id, said.event_id, held.sentence_id, held.statement_id FROM fact_source held
-            {join_by_index("fact_statement said", "said.id = held.statement_id", outer=True)}
+            SELECT held.passage_id, said.event_id, held.statement_id FROM fact_source held
+            {join_by_index("fact_statement said", "said.id = held.statement_id")}
             WHERE held.collection_id = %(collection)s AND held.fact_id = f.id LIMIT 1
         ) AS told ON true
         """,
@@ -122,10 +122,7 @@ def load_known(reader: Reader, collection_id: int, entities: Sequence[int]) -> d
             one.around.add(other)
         if row.passage_id is not None:
             one.told_in.add(("passage", row.passage_id))
-        elif row.event_id is not None:
+        else:
             one.told_in.add(("assertion", row.event_id))
-        if row.sentence_id is not None:
-            one.sentences.add(("passage", row.sentence_id))
-        elif row.statement_id is not None:
-            one.sentences.add(("assertion", row.statement_id))
+        one.statements.add(row.statement_id)
     return known_entities

@@ -17,7 +17,7 @@ def sample(url: UrlOption = None, as_json: JsonOption = False) -> None:
     address = base_url(url)
     with open_client(url) as client:
         sent = io.BytesIO(corpus())
-        job = ingest_stream(client, sent, "sample corpus", COLLECTION, quiet=as_json, passage_facts="on")
+        job = ingest_stream(client, sent, "sample corpus", COLLECTION, quiet=as_json)
     if as_json:
         say_json({"jobs": [job]})
     else:

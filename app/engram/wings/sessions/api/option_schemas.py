@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StrictInt
 
 from engram.api.schemas import CollectionName, Flag, Model, Text, Whole
-from engram.wings.sessions.services.tree_options import MOST_DOCUMENTS, Combine, Extraction, Part, TreeOptions
+from engram.wings.sessions.services.tree_options import MOST_DOCUMENTS, Combine, Part, TreeOptions
 
 _BY_DEFAULT = TreeOptions()
 
@@ -57,12 +57,6 @@ class OptionsIn(Model):
     )
     insert_only: Flag = Field(
         default=False, description="'agent': it may insert and search, but not update what it inserted."
-    )
-    extraction: Extraction = Field(
-        default="rules",
-        description=(
-            "'agent': what reads facts from what it inserts: rules, from passages about their title, or the LLM."
-        ),
     )
     graph: CollectionName | None = Field(
         default=None,

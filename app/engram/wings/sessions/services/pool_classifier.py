@@ -36,7 +36,7 @@ class PoolClassifier:
         self._language = language
         self._encoder = encoder
         self._relevance = relevance
-        self._network = weights.network
+        self._weights = weights.classifier
 
     @property
     def reads(self) -> bool:
@@ -54,7 +54,7 @@ class PoolClassifier:
         """
         names = self._language.analyse_question(question).entities
         relevance = self._compute_relevance(collection, question, pool) if cosine is None else cosine
-        return classify_pool(compute_named_share(names, pool), relevance, self._network)
+        return classify_pool(compute_named_share(names, pool), relevance, self._weights)
 
     def embed_question(self, collection: Collection, question: str) -> NDArray[np.float32]:
         """The question's vector, (d,), which a pool's cosines are with."""

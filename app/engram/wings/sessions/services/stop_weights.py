@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from engram.context.errors import ConfigurationError
-from engram.core.ranking.weight_beliefs import WeightBelief
+from engram.core.ranking.weight_beliefs import Floats, WeightBelief
 from engram.providers.ranking_prior import read_prior
-from engram.wings.sessions.core.feedback_stop import STOP_FEATURES, Network
+from engram.wings.sessions.core.feedback_stop import STOP_FEATURES
 from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
 
 SHIPPED_FILE = Path(__file__).parents[1] / "stop_weights.json"
@@ -32,13 +32,13 @@ class Relevance(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StopWeights:
-    """The classifier, what its second feature went by and the data sets it was fitted to.
+    """The classifier's weights, (3,), what its second feature went by and the data sets it was fitted to.
 
     ``rounds`` is the prior of whether the pool suffices after a round, see
     ``wings.sessions.core.round_sufficiency``; None where nothing was fitted.
     """
 
-    network: Network
+    classifier: Floats
     relevance: str
     fitted: tuple[str, ...]
     rounds: WeightBelief | None = None
@@ -60,8 +60,8 @@ def load_stop(path: Path | None = None) -> StopWeights:
 def _from_json(content: Mapping[str, Any]) -> StopWeights:
     if tuple(content["features"]) != STOP_FEATURES:
         raise ValueError(f"its features are not {', '.join(STOP_FEATURES)}")
-    parts = [np.array(content["mean"], dtype=np.float64)]
-    if "hidden" in content:
-        parts += [np.array(content[name], dtype=np.float64) for name in ("hidden", "out")]
+    weights = np.array(content["mean"], dtype=np.float64)
+    if weights.shape != (len(STOP_FEATURES),) or not np.isfinite(weights).all():
+        raise ValueError(f"it needs {len(STOP_FEATURES)} finite weights")
     rounds = read_prior(content["rounds"], ROUND_FEATURES) if "rounds" in content else None
-    return StopWeights(Network(*parts), str(content["relevance"]), tuple(map(str, content["fitted"])), rounds)
+    return StopWeights(weights, str(content["relevance"]), tuple(map(str, content["fitted"])), rounds)

@@ -11,8 +11,6 @@ from engram.wings.sessions.core.tree_search import SearchLimits
 from engram.wings.sessions.services.tree_branch import MemoryAblation
 
 Combine = Literal["vote", "synthesis"]
-Extraction = Literal["rules", "llm"]
-"""What reads facts from an agent's words."""
 Part = Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]
 """What a session can do without: of memory management, where the extractor is the two before it together; and of
 rounds, of which ``pool`` heeds all: going on from the walk before, gap vectors, ranking by what binds.
@@ -54,7 +52,6 @@ class PlannerOptions(BaseModel):
     without: list[Part] = Field(default_factory=list)
     documents: list[str] = Field(default_factory=list, max_length=MOST_DOCUMENTS)
     insert_only: bool = False
-    extraction: Extraction = "rules"
     graph: str | None = None
     coverage: float = Field(1.0, gt=0.0, le=1.0)
 

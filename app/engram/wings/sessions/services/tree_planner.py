@@ -70,7 +70,7 @@ class TreePlanner:
             )
             if state.question not in state.queries:  # as it was if another planner began
                 return self._run_first_round(state, tools, options, tree)
-        wave = _Wave(state, tools, tools.llm, options, tree)
+        wave = _RolloutWave(state, tools, tools.llm, options, tree)
         grown = wave.run()
         if wave.failed_throughout:
             return self._run_by_rules(state, tools, grown, wave.failures)
@@ -112,7 +112,7 @@ class TreePlanner:
         )
 
 
-class _Wave:
+class _RolloutWave:
     """One round: rollouts at the same time, whose results are joined in the order in which they began."""
 
     def __init__(

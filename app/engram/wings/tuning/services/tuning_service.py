@@ -17,7 +17,7 @@ from engram.storage.database import Database, Writer
 from engram.wings.tuning.services.derived_tuning import queue_attempt, withdraw_generations
 from engram.wings.tuning.services.tuning_job import TUNE
 from engram.wings.tuning.storage import tuning_generations
-from engram.wings.tuning.storage.tuning_generations import Generation, Progress
+from engram.wings.tuning.storage.tuning_generations import EncoderGeneration, Progress
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +50,7 @@ class TuningStanding:
     serving: int
     judged_count: int
     due_count: int | None
-    generations: Sequence[Generation]
+    generations: Sequence[EncoderGeneration]
 
 
 class TuningService:
@@ -212,7 +212,7 @@ def find_due_count(progress: Progress) -> int:
     )
 
 
-def _find_lack(chosen: Generation | None) -> str | None:
+def _find_lack(chosen: EncoderGeneration | None) -> str | None:
     """Why a generation has no adapter; None if it has one."""
     if chosen is None:
         return "does not exist"
@@ -221,7 +221,7 @@ def _find_lack(chosen: Generation | None) -> str | None:
     return "was withdrawn" if chosen.withdrawn_at is not None else "was not used, so its adapter was not kept"
 
 
-def _find_problem(chosen: Generation | None, collection: Collection) -> str | None:
+def _find_problem(chosen: EncoderGeneration | None, collection: Collection) -> str | None:
     """Why a generation cannot serve a collection; None if it can."""
     if chosen is not None and chosen.usable and chosen.encoder_fingerprint != collection.encoder_fingerprint:
         return "belongs to another encoder"

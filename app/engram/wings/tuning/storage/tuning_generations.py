@@ -14,7 +14,7 @@ from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class EncoderGeneration:
     """One attempt to tune a collection's question encoder.
 
     Attributes:
@@ -70,25 +70,25 @@ _SELECT = """
 """
 
 
-def load_page(reader: Reader, collection_id: int, before: int | None, limit: int) -> list[Generation]:
+def load_page(reader: Reader, collection_id: int, before: int | None, limit: int) -> list[EncoderGeneration]:
     """Load generations before number ``before``, the latest first."""
     rows = reader.rows(
         f"{_SELECT} AND (%(before)s::bigint IS NULL OR number < %(before)s) ORDER BY number DESC LIMIT %(limit)s",
         {"collection": collection_id, "before": before, "limit": limit},
     )
-    return [Generation(**row._asdict()) for row in rows]
+    return [EncoderGeneration(**row._asdict()) for row in rows]
 
 
-def list_all(reader: Reader, collection_id: int) -> list[Generation]:
+def list_all(reader: Reader, collection_id: int) -> list[EncoderGeneration]:
     """List all generations of a collection, the earliest first."""
     rows = reader.rows(f"{_SELECT} ORDER BY number", {"collection": collection_id})
-    return [Generation(**row._asdict()) for row in rows]
+    return [EncoderGeneration(**row._asdict()) for row in rows]
 
 
-def find(reader: Reader, collection_id: int, number: int) -> Generation | None:
+def find(reader: Reader, collection_id: int, number: int) -> EncoderGeneration | None:
     """Find a generation; None if there is none of this number."""
     row = reader.row(f"{_SELECT} AND number = %(number)s", {"collection": collection_id, "number": number})
-    return None if row is None else Generation(**row._asdict())
+    return None if row is None else EncoderGeneration(**row._asdict())
 
 
 def find_serving(reader: Reader, collection_id: int) -> int:

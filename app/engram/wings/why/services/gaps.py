@@ -49,7 +49,7 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class UnmetNeed:
     """A need that was not met.
 
     Attributes:
@@ -76,7 +76,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Gaps:
+class UnmetNeeds:
     """Gaps of a collection, open ones first and of these the most frequent.
 
     Attributes:
@@ -87,7 +87,7 @@ class Gaps:
     level: float
     since: datetime
     queries: int
-    gaps: Sequence[Gap]
+    gaps: Sequence[UnmetNeed]
 
 
 class GapService:
@@ -98,7 +98,7 @@ class GapService:
         self._models = models
         self._spreads = spreads
 
-    def find(self, scope: Scope, days: float, limit: int) -> Gaps:
+    def find(self, scope: Scope, days: float, limit: int) -> UnmetNeeds:
         """Find the needs that were not met in the last days, at most ``limit``.
 
         A question was not answered if its sufficiency is below the collection's level, or if a verdict calls its
@@ -116,7 +116,7 @@ class GapService:
             origins = asked_questions.load_origins(reader, collection.id, sorted(passages))
         gaps = [_describe(group, level, origins) for group in groups]
         gaps.sort(key=lambda gap: (gap.later.answered_at is not None, -gap.queries, -gap.last_at.timestamp()))
-        return Gaps(level, since, len(asked), gaps[:limit])
+        return UnmetNeeds(level, since, len(asked), gaps[:limit])
 
     def _find_level(self, collection: Collection) -> float:
         """Return the level that was measured on the collection's passages, else that of the shipped weights."""
@@ -164,14 +164,14 @@ def _is_unanswered(one: AskedQuestion, level: float) -> bool:
     return one.denials > 0 or (one.sufficiency is not None and one.sufficiency < level)
 
 
-def _describe(group: Sequence[AskedQuestion], level: float, origins: Mapping[int, PassageOrigin]) -> Gap:
+def _describe(group: Sequence[AskedQuestion], level: float, origins: Mapping[int, PassageOrigin]) -> UnmetNeed:
     """Describe a group of queries of one need, of which some were not answered."""
     missed = sorted((one for one in group if _is_unanswered(one, level)), key=lambda one: one.created_at)
     last = missed[-1]
     wordings = [wording for wording, _ in Counter(one.question for one in missed).most_common(SHOWN_WORDINGS)]
     values = [one.sufficiency for one in missed if one.sufficiency is not None]
     nearest = [origins[passage].document for passage in last.nearest if passage in origins]
-    return Gap(
+    return UnmetNeed(
         question=wordings[0],
         wordings=wordings[1:],
         queries=len(missed),
