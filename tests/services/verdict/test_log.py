@@ -114,10 +114,14 @@ def test_batched_verdicts_fail_individually(application: Application, verdict: V
 def test_a_query_of_another_that_found_hidden_passages_is_none(application: Application, verdict: Verdict) -> None:
     application.corpus.readers.set_of_passage(verdict.scope, "curie", ["user:ana"])
     other = Principal("bo", "local", Grants.from_mapping({"*": ["judge"]}), reads_as=("user:bo",))
-    named = [NamedSentence(passage_id="warsaw", text="Warsaw lies on the Vistula.")]
-    judged = replace(verdict, scope=replace(verdict.scope, principal=other), supporting=named)
-    with tenancy.restrict_to("local", other.readers), pytest.raises(NotFoundError, match="no query"):
-        application.learning.log.accept(judged, "hidden")
+    sentences = state.sentences(application, verdict.scope.collection.name, "warsaw")
+    for name in (
+        NamedSentence(passage_id="warsaw", text="Warsaw lies on the Vistula."),
+        NamedSentence(sentences["Warsaw lies on the Vistula."]),
+    ):
+        judged = replace(verdict, scope=replace(verdict.scope, principal=other), supporting=[name])
+        with tenancy.restrict_to("local", other.readers), pytest.raises(NotFoundError, match="no query"):
+            application.learning.log.submit(judged, f"key-{uuid4()}").result(timeout=30)
 
 
 def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:
