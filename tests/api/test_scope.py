@@ -68,7 +68,7 @@ def record_lookups(name: str = "no-such-collection") -> Iterator[list[str]]:
 def test_each_request_resolves_its_collection_once(http: TestClient, variant: Variant, curie: str) -> None:
     # A verdict names a collection that the process may remember; this one remembers none.
     fresh = TestClient(create_app(variant()))
-    for method, path in sorted(NAMING_OPERATIONS, key=DELETION.__eq__):
+    for method, path in sorted(NAMING_OPERATIONS, key=lambda operation: operation == DELETION):
         client = fresh if path == "/feedback" and method == "POST" else http
         with record_lookups(curie) as found:
             answer = client.request(method, url(path.replace("{name}", curie)), **well_formed(method, path, curie))
