@@ -318,19 +318,24 @@ def scoped(application: Application) -> Scoped:
 Ingest = Callable[..., Mapping[str, Any]]
 
 
+def ingest_passages(application: Application, into: str, *passages: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Ingest passages (dicts with id, title, text, ...) and return the finished job's counts."""
+    reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(into))
+    bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
+    reception.add(list(enumerate(bodies, start=1)), [])
+    job_id = reception.finish()
+    scope = application.auth.access.scope(into)
+    run_to_end(application, scope, job_id)
+    job = application.jobs.jobs.job(scope, job_id)
+    return {name: getattr(job, name) for name in ("status", "created", "updated", "unchanged", "error")}
+
+
 @pytest.fixture
 def ingest(application: Application, collection: str) -> Ingest:
-    """Ingest passages (dicts with id, title, text, ...) and return the finished job's counts."""
+    """``ingest_passages`` into the test's collection, or into another one."""
 
     def run(*passages: Mapping[str, Any], into: str = collection) -> Mapping[str, Any]:
-        reception = application.corpus.ingest.receive(application.auth.access.prepare_opening(into))
-        bodies = [{"title": None, "metadata": {}, "sentences": None} | dict(passage) for passage in passages]
-        reception.add(list(enumerate(bodies, start=1)), [])
-        job_id = reception.finish()
-        scope = application.auth.access.scope(into)
-        run_to_end(application, scope, job_id)
-        job = application.jobs.jobs.job(scope, job_id)
-        return {name: getattr(job, name) for name in ("status", "created", "updated", "unchanged", "error")}
+        return ingest_passages(application, into, *passages)
 
     return run
 

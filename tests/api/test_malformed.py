@@ -151,27 +151,24 @@ def name_case(case: tuple[str, Any]) -> str:
     return f"{case[0]}={ascii(case[1])[:30]}"
 
 
-def group_cases(path: str, body: dict[str, Any], values: list[tuple[str, Any]], prefix: str = "") -> list[Any]:
-    """For each field of a path the bodies with its wrong values, each by its name."""
-    groups: dict[str, dict[str, bytes]] = {}
-    for field, value in values:
-        groups.setdefault(field, {})[name_case((field, value))] = change_body(body, prefix + field, value)
-    return [pytest.param(path, bodies, id=f"{path} {field}") for field, bodies in groups.items()]
+def build_bodies(body: dict[str, Any], values: list[tuple[str, Any]], prefix: str = "") -> dict[str, bytes]:
+    """The bodies with a wrong value each, by its name."""
+    return {name_case((field, value)): change_body(body, prefix + field, value) for field, value in values}
 
 
 BODY_CASES = [
-    *group_cases("/query", FULL_QUERY, QUERY_CASES),
-    *group_cases("/feedback", FULL_VERDICT, FEEDBACK_CASES),
-    *group_cases("/passages", {"passages": [PASSAGE | {"metadata": {}}]}, PASSAGE_CASES, "passages.0."),
-    *group_cases("/passages", {}, LIST_CASES),
-    *group_cases("/feedback/revoke", {"judge": "nobody"}, REVOKE_CASES),
-    *group_cases("/feedback/revoke", {}, [("all", False), ("judge", None), ("from", None)]),
-    *group_cases(REKEY, BODIES[REKEY], REKEY_CASES),
-    *group_cases(SERVING, {"serving": "live"}, SERVING_CASES),
+    ("/query", build_bodies(FULL_QUERY, QUERY_CASES)),
+    ("/feedback", build_bodies(FULL_VERDICT, FEEDBACK_CASES)),
+    ("/passages", build_bodies({"passages": [PASSAGE | {"metadata": {}}]}, PASSAGE_CASES, "passages.0.")),
+    ("/passages", build_bodies({}, LIST_CASES)),
+    ("/feedback/revoke", build_bodies({"judge": "nobody"}, REVOKE_CASES)),
+    ("/feedback/revoke", build_bodies({}, [("all", False), ("judge", None), ("from", None)])),
+    (REKEY, build_bodies(BODIES[REKEY], REKEY_CASES)),
+    (SERVING, build_bodies({"serving": "live"}, SERVING_CASES)),
 ]
 
 
-@pytest.mark.parametrize(("path", "bodies"), BODY_CASES)
+@pytest.mark.parametrize(("path", "bodies"), BODY_CASES, ids=[path for path, _ in BODY_CASES])
 def test_a_wrong_value_is_refused(path: str, bodies: dict[str, bytes], http: TestClient, counts: Counts) -> None:
     before = counts()
     headers = JSON_TYPE | {"idempotency-key": "malformed"}
@@ -197,26 +194,25 @@ KINDS = ["", "text/plain", "application/xml", "multipart/form-data; boundary=x",
 
 
 @pytest.mark.routes
-@pytest.mark.parametrize("path", WALKED_BODIES)
-def test_an_unreadable_body_is_refused(path: str, http: TestClient, counts: Counts) -> None:
+def test_an_unreadable_body_is_refused(http: TestClient, counts: Counts) -> None:
     before = counts()
     headers = JSON_TYPE | {"idempotency-key": "malformed"}
-    for content in UNREADABLE:
-        response = http.request(METHODS[path], url(path), content=content, headers=headers)
-        assert_refused(response)
-        assert response.status_code in {400, 422}, content[:20]
+    for path in WALKED_BODIES:
+        for content in UNREADABLE:
+            response = http.request(METHODS[path], url(path), content=content, headers=headers)
+            assert_refused(response)
+            assert response.status_code in {400, 422}, (path, content[:20])
     assert counts() == before
 
 
 @pytest.mark.routes
-@pytest.mark.parametrize("path", WALKED_BODIES)
-def test_another_content_type_is_refused(path: str, http: TestClient, counts: Counts) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_content_type_is_refused(kind: str, http: TestClient, counts: Counts) -> None:
     before = counts()
-    content = json.dumps(BODIES[path])
-    for kind in KINDS:
+    for path in WALKED_BODIES:
         headers = {"content-type": kind, "idempotency-key": "malformed"}
-        response = http.request(METHODS[path], url(path), content=content, headers=headers)
-        assert response.status_code == 415, kind
+        response = http.request(METHODS[path], url(path), content=json.dumps(BODIES[path]), headers=headers)
+        assert response.status_code == 415, path
         assert_refused(response)
     assert counts() == before
 
@@ -238,8 +234,7 @@ def test_a_huge_body_is_refused_while_it_arrives(path: str, http: TestClient, co
     sent = (b" " * 2**20 for _ in range(66))
     where = well_formed("POST", path) if path == "/documents" else {"headers": JSON_TYPE}
     headers = where["headers"] | {"idempotency-key": "malformed"}
-    arguments = where | {"content": sent, "headers": headers}
-    response = http.request(METHODS[path], url(path), **arguments)
+    response = http.request(METHODS[path], url(path), **(where | {"content": sent, "headers": headers}))
     assert response.status_code == 413
     assert_refused(response)
     assert counts() == before

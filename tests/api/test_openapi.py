@@ -155,17 +155,17 @@ def test_documented_problems_occur_and_have_one_shape(
 
 
 @pytest.mark.routes
-@pytest.mark.parametrize(("method", "path"), WALKED)
-def test_undocumented_methods_and_paths_are_refused(method: str, path: str, http: TestClient) -> None:
-    documented = {verb.upper() for verb in DOCUMENT["paths"][path]}
-    for other in {"GET", "POST", "PUT", "PATCH", "DELETE"} - documented:
-        response = http.request(other, operations.url(path))
-        assert response.status_code == 405, (other, path)
+def test_undocumented_methods_and_paths_are_refused(http: TestClient) -> None:
+    for path in {path for _, path in WALKED}:
+        documented = {verb.upper() for verb in DOCUMENT["paths"][path]}
+        for other in {"GET", "POST", "PUT", "PATCH", "DELETE"} - documented:
+            response = http.request(other, operations.url(path))
+            assert response.status_code == 405, (other, path)
+            assert_problem(response)
+            assert set(response.headers["allow"].split(", ")) == documented
+        response = http.request(documented.pop(), f"/no-such-thing{path}")
+        assert response.status_code == 404, path
         assert_problem(response)
-        assert set(response.headers["allow"].split(", ")) == documented
-    response = http.request(method, f"/no-such-thing{path}")
-    assert response.status_code == 404
-    assert_problem(response)
 
 
 def test_examples_can_be_tried_on_the_sample_corpus() -> None:

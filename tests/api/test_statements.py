@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from engram.composition.container import Application
+from tests.conftest import CURIE, ingest_passages
 from tests.support.state import add_episode, judge, sentences
 from tests.support.statements import Sent, record_statements
 from tests.support.strict_client import TestClient
@@ -14,12 +16,13 @@ CHAIN = "Into which sea flows the river of Marie Curie's birthplace?"
 UNKNOWN = "Into which sea flows the river of the Curies and of Kopernik?"
 
 
-@pytest.fixture
-def taught(application: Application, curie: str) -> str:
+@pytest.fixture(scope="module")
+def taught(application: Application) -> str:
     """The five passages, and a verdict on ``CHAIN``."""
-    ids: Sequence[int] = list(sentences(application, curie, "vistula").values())
-    judge(application, curie, add_episode(application, curie, CHAIN, ids), ids, wait=True)
-    return curie
+    ingest_passages(application, name := f"taught-{uuid4().hex}", *CURIE)
+    ids: Sequence[int] = list(sentences(application, name, "vistula").values())
+    judge(application, name, add_episode(application, name, CHAIN, ids), ids, wait=True)
+    return name
 
 
 def record_query(

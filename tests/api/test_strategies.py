@@ -35,6 +35,11 @@ def test_an_answer_and_its_episode_name_their_strategy(http: TestClient, curie: 
     assert episode == answer
 
 
+def test_a_question_unlike_its_only_candidate_is_answered(http: TestClient, curie: str) -> None:
+    """The candidate's score is negative."""
+    assert ask(http, curie, query="01ÀU")["hops"] == 1
+
+
 @pytest.mark.parametrize("strategy", ["graph", *PLAIN_STRATEGIES])
 def test_expansions_are_kept_as_a_verdict_takes_them(http: TestClient, curie: str, strategy: str) -> None:
     answer = ask(http, curie, arm={"strategy": strategy}, expansions=UNITS)

@@ -219,16 +219,6 @@ def test_a_collection_deleted_while_its_lines_arrive_is_not_found(
     assert counts() == before
 
 
-def test_a_refused_stream_leaves_collections_of_others_alone(http: TestClient, curie: str, counts: Counts) -> None:
-    before = counts()
-    headers = NDJSON | {"idempotency-key": "kept"}
-    url = f"/passages?collection={curie}"
-    assert http.post(url, content=line(1), headers=headers).status_code == 202
-    assert http.post(url, content=line(2), headers=headers).status_code == 422
-    assert counts()["collection"] == before["collection"]
-    assert http.get(f"/collections/{curie}").json()["passage_count"] == 5
-
-
 def test_a_large_document_is_staged_in_pieces_whole_or_not_at_all(
     http: TestClient, application: Application, collection: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,5 @@
 """Metrics, request ids and traces: what is told, and what is not."""
 
-import json
 import logging
 import os
 import subprocess
@@ -276,13 +275,6 @@ def test_a_receiver_that_is_away_costs_no_answer(http: TestClient, curie: str, r
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     with export_traces(receiver):
         post_query(http, curie).raise_for_status()
-
-
-def test_problems_without_a_request_have_no_id(http: TestClient) -> None:
-    from engram.api import problems
-    from engram.context.errors import NotFoundError
-
-    assert "request_id" not in json.loads(bytes(problems.problem_response(NotFoundError("x")).body))
 
 
 COUNTING = """

@@ -162,14 +162,6 @@ def test_without_redis_each_process_counts_alone_and_soon_asks_no_more(monkeypat
     assert len(asked) == 1
 
 
-def test_a_bucket_is_forgotten_once_it_would_be_full(rates: Rates, addresses: Servers) -> None:
-    name = uuid4().hex
-    rates.take(name)
-    with redis.Redis.from_url(addresses.redis_url) as client:
-        left = client.pttl(f"engram:bucket:{name}")
-    assert 6_000 < left <= 7_000
-
-
 @pytest.mark.anyio
 async def test_requests_in_hand_are_limited_by_client() -> None:
     served = SlowApplication(Bounds(2, 0, 0, 1.0))

@@ -230,13 +230,6 @@ class TestProtocol:
 
 
 class TestReplies:
-    @pytest.mark.parametrize("fence", ["```json\n{}\n```", "```\n{}\n```", "\n```json\n\n{}\n\n```\n"])
-    def test_a_fence_is_accepted(self, server: OpenAiServer, llm: Llm, fence: str) -> None:
-        server.queue(fence.replace("{}", YES))
-
-        assert ask(llm)
-        assert llm.calls == 1
-
     def test_an_unusable_reply_is_asked_for_again(self, server: OpenAiServer, llm: Llm) -> None:
         server.queue("Yes, it is.", YES)
 

@@ -531,6 +531,17 @@ class TestTurns:
         assert job is not None
         assert job.collection_id == other
 
+    def test_running_jobs_count_before_turns(self, bench: Bench) -> None:
+        second, other = bench.create_collection("local"), bench.create_collection("other")
+        bench.queue()
+        runner, lane = bench.runner(bench.finish), bench.kind().lane
+        assert runner.claim(uuid4(), runner.lanes) is not None
+        bench.queue(target=second)
+        bench.queue(target=other)
+        job = runner.claim(uuid4(), runner.lanes, turns=Turns(served={(lane, name_other_tenant(bench)): 1}))
+        assert job is not None
+        assert job.collection_id == other
+
     def test_a_cancellation_ends_a_computation(self, bench: Bench) -> None:
         """Between two batches of the encoder, which is long before the batch of the job is whole."""
 

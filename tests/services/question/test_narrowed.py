@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from engram.composition.container import Application
 from engram.services.question.query import GapQuery, Query, SessionPart
-from tests.conftest import CURIE, Ingest
+from tests.conftest import CURIE, Ingest, ingest_passages
 from tests.support import state
 
 QUESTIONS = ("Where was Marie Curie born?", "Which city lies on the Vistula?", "What is radioactive and why?")
@@ -21,14 +22,18 @@ ARMS: tuple[Any, ...] = (
 )
 
 
-@pytest.fixture
-def kinds(ingest: Ingest, collection: str) -> str:
-    """The linked passages, the first three of which are of one kind."""
-    passages = [
-        dict(passage) | {"metadata": {"kind": "a" if at < 3 else "b", "n": at}} for at, passage in enumerate(CURIE)
-    ]
-    assert ingest(*passages)["created"] == len(CURIE)
-    return collection
+PASSAGES = [
+    dict(passage) | {"metadata": {"kind": "a" if at < 3 else "b", "n": at}} for at, passage in enumerate(CURIE)
+]
+"""The linked passages, the first three of which are of one kind."""
+
+
+@pytest.fixture(scope="module")
+def kinds(application: Application) -> str:
+    """A collection of ``PASSAGES`` that no test teaches."""
+    name = f"kinds-{uuid4().hex}"
+    assert ingest_passages(application, name, *PASSAGES)["created"] == len(PASSAGES)
+    return name
 
 
 def list_passages(application: Application, query: Query) -> list[str]:
@@ -62,17 +67,18 @@ def test_only_some_passages_are_ranked(application: Application, kinds: str, arm
     assert list_passages(application, replace(query, among=())) == []
 
 
-def test_recalled_sentences_respect_the_filter(application: Application, kinds: str) -> None:
+def test_recalled_sentences_respect_the_filter(application: Application, ingest: Ingest, collection: str) -> None:
     """A sentence that a verdict supported for this question is not found where its passage may not be."""
-    scope = application.auth.access.scope(kinds)
+    ingest(*PASSAGES)
+    scope = application.auth.access.scope(collection)
     query = Query(text=QUESTIONS[0], scope=scope, top_k=5)
     answer = application.answers.question.answer(query)
-    helped = list(state.sentences(application, kinds, "curie").values())
-    state.judge(application, kinds, answer.query_id, helped, wait=True)
+    helped = list(state.sentences(application, collection, "curie").values())
+    state.judge(application, collection, answer.query_id, helped, wait=True)
     assert list_passages(application, query)[0] == "curie"
     others = {"n": {"$ne": 0}}
     assert "curie" not in list_passages(application, replace(query, filter=others))
-    ids = state.passages(application, kinds)
+    ids = state.passages(application, collection)
     assert list_passages(application, replace(query, among=[ids["tokyo"]])) == ["tokyo"]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from engram.core.ranking.weight_beliefs import WeightBelief
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult, RetrievalService
-from engram.services.question.shown import choose_best
 from tests.support import state
 from tests.support.strict_client import TestClient
 
@@ -179,9 +177,3 @@ def test_min_sufficiency_is_refused_with_an_arm_without_sufficiency(
     for asked in ({"stop_rule": "learned"}, {"min_sufficiency": 0.0}):
         answer = http.post("/query", json=body | asked).raise_for_status().json()
         assert (answer["arm"], answer["profile"]) == (None, "default")
-
-
-def test_an_answer_at_the_asked_level_is_shown() -> None:
-    plan: Any = SimpleNamespace(query=SimpleNamespace(min_sufficiency=0.5))
-    ranking: Any = SimpleNamespace(sufficiency=SimpleNamespace(probability=0.5), level=None, best=[(1, 1.0)])
-    assert choose_best(plan, ranking).best == [(1, 1.0)]

@@ -190,6 +190,21 @@ class TestEvents:
         assert (undo.list_learned(application, curie), log_of(application, curie)) == before
         assert first.revoked_at is not None
 
+    @pytest.mark.parametrize("status", ["pending", "parked"])
+    def test_a_revoked_verdict_that_waits_is_never_applied(
+        self, application: Application, curie: str, status: str
+    ) -> None:
+        (event,) = undo.stream(application, curie, 1, seed=1)
+        with application.database.write() as writer:
+            writer.execute("UPDATE feedback_event SET status = %(s)s WHERE id = %(id)s", {"s": status, "id": event})
+        assert (
+            application.learning.revocation.revoke(application.auth.access.scope(curie), event).applied_at is None
+        )
+        assert application.learning.learner.apply(state.collection_id(application, curie), [event]) == 0
+        application.learning.learner.apply_overdue(0.0, 100)
+        assert log_of(application, curie)[event]["status"] == "revoked"
+        assert not any(undo.list_learned(application, curie).values())
+
     def test_unknown_event_raises_not_found(self, application: Application, curie: str) -> None:
         with pytest.raises(NotFoundError, match=f"no verdict {2**62}"):
             application.learning.revocation.revoke(application.auth.access.scope(curie), 2**62)

@@ -10,6 +10,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
+from engram.storage.corpus import collections
 from engram.storage.feedback_log import feedback_events
 from engram.storage.learning import question_supports
 from tests.conftest import CURIE, Ingest
@@ -94,6 +95,16 @@ class TestOneEvent:
         concurrent = state.list_learned(application, curie)
         replay_in_order(application, curie)
         assert state.list_learned(application, curie) == concurrent
+
+    def test_a_worker_leaves_a_collection_to_the_one_that_learns_it(
+        self, application: Application, curie: str
+    ) -> None:
+        (event,) = accept_events(application, curie, 1, seed=4)
+        target = state.collection_id(application, curie)
+        with application.database.write() as writer:
+            assert collections.claim_learning(writer, target)
+            assert application.learning.learner.apply_alone(target, [event]) is None
+        assert application.learning.learner.apply_alone(target, [event]) == 1
 
 
 class TestOverlappingEvents:

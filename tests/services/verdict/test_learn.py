@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from engram.composition.container import Application
+from engram.context.errors import UnavailableError
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.database import Reader, Writer
 from tests.support import state
@@ -20,10 +21,13 @@ class NotedEffect:
     Args:
         notes: gets (name, step).
         failing: step that raises.
+        space: that it embedded for.
     """
 
-    def __init__(self, name: str, notes: list[tuple[str, str]], failing: str = "") -> None:
-        self.name, self.notes, self.failing = name, notes, failing
+    def __init__(
+        self, name: str, notes: list[tuple[str, str]], failing: str = "", space: int | None = None
+    ) -> None:
+        self.name, self.notes, self.failing, self.space = name, notes, failing, space
 
     def begin(self, collection_id: int, events: Sequence[int]) -> BatchEffect:
         """Note the beginning."""
@@ -33,7 +37,7 @@ class NotedEffect:
 
 class NotedSteps(BatchEffect):
     def __init__(self, effect: NotedEffect) -> None:
-        self._effect = effect
+        self._effect, self.space = effect, effect.space
 
     def _note(self, step: str) -> None:
         self._effect.notes.append((self._effect.name, step))
@@ -102,3 +106,13 @@ def test_an_event_that_was_applied_goes_through_no_step(application: Application
     learner = replace(application.learning.learner, effects=[NotedEffect("only", notes)])
     assert learner.apply(target, [event]) == 0
     assert notes == [("only", "begin")]
+
+
+def test_what_an_effect_embedded_for_another_space_is_not_learned(
+    application: Application, curie: str, event: int
+) -> None:
+    notes: list[tuple[str, str]] = []
+    learner = replace(application.learning.learner, effects=[NotedEffect("other", notes, space=2**20)])
+    with pytest.raises(UnavailableError, match="other vectors again and again"):
+        learner.apply(state.collection_id(application, curie), [event])
+    assert set(notes) == {("other", "begin")}

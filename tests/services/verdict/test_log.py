@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from engram.composition.container import Application, Servers
+from engram.context import tenancy
 from engram.context.errors import (
     GoneError,
     IdempotencyConflictError,
@@ -17,7 +18,9 @@ from engram.context.errors import (
     NotFoundError,
     UnavailableError,
 )
+from engram.core.auth.access_keys import Grants
 from engram.core.filter.logged_verdict import Expansion
+from engram.services.auth.scope import Principal
 from engram.services.question.query import Query
 from engram.services.verdict.log import VerdictLog
 from engram.services.verdict.verdict import NamedSentence, Verdict
@@ -106,6 +109,19 @@ def test_batched_verdicts_fail_individually(application: Application, verdict: V
         else:
             assert isinstance(futures[name].exception(), error), name
     assert sum(stored) == 4
+
+
+def test_a_query_of_another_that_found_hidden_passages_is_none(application: Application, verdict: Verdict) -> None:
+    application.corpus.readers.set_of_passage(verdict.scope, "curie", ["user:ana"])
+    other = Principal("bo", "local", Grants.from_mapping({"*": ["judge"]}), reads_as=("user:bo",))
+    sentences = state.sentences(application, verdict.scope.collection.name, "warsaw")
+    for name in (
+        NamedSentence(passage_id="warsaw", text="Warsaw lies on the Vistula."),
+        NamedSentence(sentences["Warsaw lies on the Vistula."]),
+    ):
+        judged = replace(verdict, scope=replace(verdict.scope, principal=other), supporting=[name])
+        with tenancy.restrict_to("local", other.readers), pytest.raises(NotFoundError, match="no query"):
+            application.learning.log.submit(judged, f"key-{uuid4()}").result(timeout=30)
 
 
 def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:

@@ -1,12 +1,15 @@
 """Ratings among other verdicts: replaced, taken back and replayed to the bit."""
 
 import random
+from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 
 from engram.composition.container import Application
+from engram.core.auth.access_keys import Grants
 from engram.core.filter.ratings import Rating
+from engram.services.auth.scope import Principal
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from tests.support import state, undo
 
@@ -55,6 +58,17 @@ def test_a_rating_that_waits_is_replaced_and_never_applied(application: Applicat
 def test_a_judge_rates_each_answer_by_itself(application: Application, curie: str) -> None:
     one, other = add_episode(application, curie), add_episode(application, curie)
     events = [rate(application, curie, query, "up", uuid4().hex) for query in (one, other)]
+    assert state.event_statuses(application, curie) == dict.fromkeys(events, "applied")
+
+
+def test_a_rating_replaces_none_that_another_principal_brought(application: Application, curie: str) -> None:
+    query = add_episode(application, curie)
+    events = []
+    for name in ("one", "two"):
+        judging = Principal(name, "local", Grants.from_mapping({"*": ["judge"]}), trusted=False)
+        scope = application.auth.access.scope(curie, judging)
+        verdict = replace(build_rating(application, curie, query, "up"), scope=scope)
+        events.append(application.learning.verdicts.accept(verdict, uuid4().hex, wait=True).event.id)
     assert state.event_statuses(application, curie) == dict.fromkeys(events, "applied")
 
 
