@@ -16,8 +16,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from engram.providers.embedder.model_folder import INSTALL_WEIGHTS
-from tests.support.documented import DATA_FOLDER, ROOT, Reader, blocks, checkout
+from tests.support.documented import DATA_FOLDER, Reader, blocks, checkout
 from tests.support.environment import drop_settings
+from tests.support.forks import ROOT
 from tests.support.processes import PATIENCE_SECONDS, free_port
 
 PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("tutorial-*.md")))}

@@ -15,6 +15,7 @@ from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram_evaluation.dataset import Dataset, Question, load
 from engram_evaluation.harness import Harness, open_harness
 from engram_evaluation.weight_fit import holds_all_relevant
+from tests.evaluation.conftest import FULL
 
 DOCUMENTS = Path(__file__).parents[2] / "evaluation_sets" / "company_documents"
 VERDICTS = 30
@@ -58,6 +59,7 @@ def judge(harness: Harness, questions: Sequence[Question]) -> None:
         given += 1
 
 
+@FULL
 def test_auto_withholds_few_right_answers_and_verdicts_do_not_flatter_absent_ones(
     application: Application, documents: Dataset
 ) -> None:

@@ -35,6 +35,7 @@ def test_the_graph_beats_dense_retrieval_before_anything_is_learned(run_protocol
 
 
 @pytest.mark.evaluation_data
+@FULL
 def test_one_turn_of_verdicts_helps_and_harms_no_group(run_protocol: Evaluate, part: Dataset) -> None:
     report = run_protocol("similar", part, turns=1, limit=JUDGED)
     assert report.value("recall@5", "judged questions", 1) >= 0.97

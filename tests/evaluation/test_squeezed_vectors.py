@@ -21,11 +21,12 @@ from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.retrieval_metrics import score, summary
 from engram_evaluation.verdict_givers import OracleJudge
 from tests.conftest import Heavy
+from tests.evaluation.conftest import IS_FULL
 from tests.support.encoder import SqueezedEncoder
 
 JUDGED, OTHERS = 12, 40
 """Questions of the sample corpus that get a verdict, and others."""
-SQUEEZED = (0.5, 0.75)
+SQUEEZED = (0.5, 0.75) if IS_FULL else (0.75,)
 LEAST_CHANGE = 0.005
 """Of recall@5 and nDCG@10, in what is asked of other questions."""
 State = Literal["before", "after", "memory off"]

@@ -57,7 +57,7 @@ def test_with_the_gate_off_a_refused_encoder_serves_and_is_taken_back(
     run_protocol: Evaluate, many: Dataset
 ) -> None:
     """The sample has too few needs for the gate. A dense ranking moves with the gate off only."""
-    report = run_protocol("unseen", many, limit=25)
+    report = run_protocol("unseen", replace(many, questions=many.questions[:48]), limit=25)
     rankings = {
         (phase.arm, phase.group, phase.turn): [row.ranking for row in phase.rows]
         for phase in report.phases

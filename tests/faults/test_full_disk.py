@@ -38,6 +38,8 @@ ANSWERING = {"/healthz", "/readyz", "/audit", "/metrics", "/answer", "/queries:b
 ANSWERING |= {"/api/v1/files/{file_id}/process/status"}
 """Routes that look at no collection, or first at an id that no request here has; an answer needs an LLM first, and
 a batch says it of each of its questions."""
+WALKED = {"disk full", "takes no writes"}
+"""States in which every route is asked; in the others it is the first, as one function tells all of them apart."""
 REFUSED = ("refused_insert_memory_audit", "refused_delete_memory_audit", "refused_insert_passage")
 """How often a worker's loops were refused: the one that learns, the one that revokes, the one that ingests."""
 
@@ -118,7 +120,7 @@ def test_every_route_says_when_to_come_back(
     client: TestClient, curie: str, bystander: Bystander, failing: str
 ) -> None:
     with unreadable(bystander, STATES[failing]):
-        for method, path in OPERATIONS:
+        for method, path in OPERATIONS if failing in WALKED else [("POST", "/query")]:
             if path in ANSWERING or path.startswith("/access/"):
                 continue
             arguments = operations.well_formed(method, path, curie)
@@ -169,7 +171,7 @@ def writes(client: TestClient, collection: str) -> list[dict[str, Any]]:
 def test_every_write_says_when_to_come_back_and_works_once_there_is_room(
     client: TestClient, curie: str, bystander: Bystander, failing: str
 ) -> None:
-    requests = writes(client, curie)
+    requests = writes(client, curie)[: None if failing in WALKED else 1]
     with unwritable(bystander, WRITING[failing]):
         for request in requests:
             assert_come_back_later(client.request(**request), request)

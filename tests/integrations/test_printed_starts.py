@@ -13,8 +13,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from engram.composition.container import Application
-from tests.support.documented import ROOT
 from tests.support.environment import drop_settings
+from tests.support.forks import ROOT
 
 PRINTED_URL = "http://127.0.0.1:8000"
 TITAN = "Titan is a moon of Saturn. It has lakes of liquid methane."

@@ -15,7 +15,7 @@ import httpx
 from tests.api import operations
 from tests.support.strict_client import TestClient
 
-REQUESTS = int(os.environ.get("ENGRAM_EVALUATION_LEAK_REQUESTS", "400"))
+REQUESTS = int(os.environ.get("ENGRAM_EVALUATION_LEAK_REQUESTS", "200"))
 """How many are made; docs/readers.md says how many were tried at once."""
 SEED = int(os.environ.get("ENGRAM_EVALUATION_LEAK_SEED", "1"))
 READERS = ["group:a", "group:b", "group:c", "user:ana", "user:bo"]

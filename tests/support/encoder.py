@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from engram.composition import models
-from engram.providers.embedder import Embedder
+from engram.providers.embedder import Embedder, load_precisions
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
 from engram.providers.embedder.question_tuning import QuestionTuning, find_question_tuning
 from engram.storage.corpus.collections import EncoderId
@@ -145,10 +145,9 @@ def remember_vectors() -> None:
     file = os.environ.get(VECTORS)
     if file is None:
         return
-    load = models.load_precisions
 
     def load_remembering(*arguments: Any) -> list[Embedder]:
-        first, *late = load(*arguments)
+        first, *late = load_precisions(*arguments)
         model, runtime, *_, precision = arguments
         is_default = (model, runtime, precision) == (DEFAULT_MODEL, "onnx", PRECISION)
         return [MemoisingEncoder(first, Path(file)) if is_default else first, *late]
