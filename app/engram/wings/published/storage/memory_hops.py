@@ -31,7 +31,9 @@ def find_linked_sentences(
     recalled: Sequence[int],
     near: Sequence[int] | None = None,
 ) -> ReachedSentences:
-    """One hop, as of ``graph_hops.find_linked_sentences``, with memories."""
+    """Make a hop as ``graph_hops.find_linked_sentences`` does, with memories if these may be read."""
+    if not focus.use_memory:
+        return graph_hops.find_linked_sentences(reader, focus, activation, recalled, near)
     links = graph_hops.build_link_query(
         focus, graph_hops.GIVEN_ENTITIES, None if near is None else id_rows("near"), candidates="found"
     )
@@ -57,7 +59,9 @@ def find_linked_sentences(
 def find_all_sentences(
     reader: Reader, focus: Focus, passages: Sequence[int] | None, recalled: Sequence[int]
 ) -> ReachedSentences:
-    """Candidates as of ``graph_hops.find_all_sentences``, the best by weight (Eq. 4)."""
+    """Find candidates as ``graph_hops.find_all_sentences`` does, by weight (Eq. 4) if memories may be read."""
+    if not focus.use_memory:
+        return graph_hops.find_all_sentences(reader, focus, passages, recalled)
     if passages is None and not focus.is_narrowed:
         joins = [_OF_ALL.format(channel=channel) for channel in _channels(focus)]
     else:
