@@ -42,6 +42,8 @@ WHOLE_COLLECTIONS = {
     "session_erasure.forget_in_copy": "a copy of a log is made of all of it",
     "session_erasure._forget_asked_rounds": "an erasure looks at the rounds that all jobs were asked to make",
     "graph_hops.find_all_sentences": "a question that names nothing may be about any sentence",
+    "memory_hops.find_all_sentences": "a question that names nothing may be about any sentence",
+    "sentence_memories.delete_all": "all that was learned is forgotten",
     "passages_by_key.find_nearest_passages": "exact search: a collection without a vector index is small",
     "passages_by_key._search_nearest_to_each": "exact search, as well",
     "passages_by_key.load_all_keys": "a process keeps them all",

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -50,41 +50,24 @@ def create_query_id() -> UUID:
     return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
 
 
-class Retriever(Protocol):
-    """Retrieval by a profile that a wing brings: its hops, and its ranking of passages."""
+@dataclass(frozen=True, slots=True)
+class Retriever:
+    """Retrieval by a profile that a wing brings.
 
-    @property
-    def profile(self) -> Profile:
-        """Constants of the profile, which ranks by no features."""
-        ...
+    Attributes:
+        profile: its constants; it ranks by no features.
+        find_linked_sentences: makes a hop, see ``graph_hops.find_linked_sentences``.
+        find_all_sentences: makes the hop of a question without entities, see ``graph_hops.find_all_sentences``.
+        score_passages: scores passages by the cosine of each one's key and the question, and by the sentences that
+            each hop reached, with their scores, (n,).
+    """
 
-    def find_linked_sentences(
-        self,
-        reader: Reader,
-        focus: Focus,
-        activation: Mapping[int, float],
-        recalled: Sequence[int],
-        near: Sequence[int] | None,
-    ) -> ReachedSentences:
-        """Make a hop, see ``graph_hops.find_linked_sentences``."""
-        ...
-
-    def find_all_sentences(
-        self, reader: Reader, focus: Focus, passages: Sequence[int] | None, recalled: Sequence[int]
-    ) -> ReachedSentences:
-        """Make the hop of a question without entities, see ``graph_hops.find_all_sentences``."""
-        ...
-
-    def score_passages(
-        self, similarities: Mapping[int, float], hops: Sequence[tuple[ReachedSentences, Floats]]
-    ) -> dict[int, float]:
-        """Score passages.
-
-        Args:
-            similarities: passage -> cosine of its key and the question.
-            hops: the sentences that each hop reached, and their scores, (n,).
-        """
-        ...
+    profile: Profile
+    find_linked_sentences: Callable[
+        [Reader, Focus, Mapping[int, float], Sequence[int], Sequence[int] | None], ReachedSentences
+    ]
+    find_all_sentences: Callable[[Reader, Focus, Sequence[int] | None, Sequence[int]], ReachedSentences]
+    score_passages: Callable[[Mapping[int, float], Sequence[tuple[ReachedSentences, Floats]]], dict[int, float]]
 
 
 @dataclass(frozen=True, slots=True)

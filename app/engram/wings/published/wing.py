@@ -2,17 +2,18 @@
 
 from engram.composition.container import Application
 from engram.composition.wings import Flow, Wing, WingRoutes
+from engram.services.question.plan import Retriever
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.verdict.learn import VerdictEffect
+from engram.wings.published.core import paper_profile
 from engram.wings.published.parts import PublishedServices, published_of
 from engram.wings.published.services.derived_keys import DerivedKeys
 from engram.wings.published.services.derived_memories import DerivedMemories
 from engram.wings.published.services.key_causes import PassageKeyExplainer
 from engram.wings.published.services.key_credit_effect import KeyCreditEffect
 from engram.wings.published.services.learning_setting import complete_setting
-from engram.wings.published.services.memory_retriever import MemoryRetriever
 from engram.wings.published.services.sentence_memory_effect import SentenceMemoryEffect
-from engram.wings.published.storage import memory_log
+from engram.wings.published.storage import memory_hops, memory_log
 from engram.wings.published.storage.key_tables import TABLES
 
 
@@ -66,7 +67,12 @@ WING = Wing(
     make_derived_states=make_derived_states,
     make_verdict_effects=make_verdict_effects,
     key_explainer=PassageKeyExplainer(),
-    retriever=MemoryRetriever(),
+    retriever=Retriever(
+        paper_profile.PAPER,
+        memory_hops.find_linked_sentences,
+        memory_hops.find_all_sentences,
+        paper_profile.score_passages,
+    ),
     sweep=lambda services, _: services.sweep(),
     collection_settings={"published": complete_setting},
     forget=memory_log.forget,

@@ -31,7 +31,9 @@ def find_linked_sentences(
     recalled: Sequence[int],
     near: Sequence[int] | None = None,
 ) -> ReachedSentences:
-    """One hop, as of ``graph_hops.find_linked_sentences``, with memories."""
+    """Make a hop as ``graph_hops.find_linked_sentences`` does, with memories if these may be read."""
+    if not focus.use_memory:
+        return graph_hops.find_linked_sentences(reader, focus, activation, recalled, near)
     links = graph_hops.build_link_query(
         focus, graph_hops.GIVEN_ENTITIES, None if near is None else id_rows("near"), candidates="found"
     )
@@ -51,13 +53,16 @@ def find_linked_sentences(
             SELECT found.*, {_select_memories(focus)} FROM found {" ".join(joins)}
         )
     """
-    return _read(reader, focus, candidates, graph_hops.build_hop_parameters(focus, activation, recalled, near))
+    parameters = graph_hops.build_hop_parameters(focus, activation, recalled, near)
+    return _read_reach(focus, reader.row(_build_query(focus, candidates), parameters | _give_time(focus)))
 
 
 def find_all_sentences(
     reader: Reader, focus: Focus, passages: Sequence[int] | None, recalled: Sequence[int]
 ) -> ReachedSentences:
-    """Candidates as of ``graph_hops.find_all_sentences``, the best by weight (Eq. 4)."""
+    """Find candidates as ``graph_hops.find_all_sentences`` does, by weight (Eq. 4) if memories may be read."""
+    if not focus.use_memory:
+        return graph_hops.find_all_sentences(reader, focus, passages, recalled)
     if passages is None and not focus.is_narrowed:
         joins = [_OF_ALL.format(channel=channel) for channel in _channels(focus)]
     else:
@@ -80,7 +85,8 @@ def find_all_sentences(
             UNION SELECT * FROM weighed WHERE id = ANY(%(recalled)s::bigint[])
         )
     """
-    return _read(reader, focus, candidates, graph_hops.build_scan_parameters(focus, passages, recalled))
+    parameters = graph_hops.build_scan_parameters(focus, passages, recalled)
+    return _read_reach(focus, reader.row(_build_query(focus, candidates), parameters | _give_time(focus)))
 
 
 def _channels(focus: Focus) -> tuple[str, ...]:
@@ -98,12 +104,22 @@ def _select_memories(focus: Focus) -> str:
     )
 
 
-def _read(reader: Reader, focus: Focus, candidates: str, parameters: Mapping[str, Any]) -> ReachedSentences:
-    columns = [f"{channel}_{of}" for channel in _channels(focus) for of in ("perplexity", "similarity")]
-    statement = graph_hops.build_reach_query(focus, candidates, more=columns)
-    row = reader.row(statement, {**parameters, "q_time": focus.time_vector})
+def _columns(focus: Focus) -> list[str]:
+    return [f"{channel}_{of}" for channel in _channels(focus) for of in ("perplexity", "similarity")]
+
+
+def _build_query(focus: Focus, candidates: str) -> str:
+    return graph_hops.build_reach_query(focus, candidates, more=_columns(focus))
+
+
+def _give_time(focus: Focus) -> dict[str, Any]:
+    """The parameter that time memories are compared with."""
+    return {"q_time": focus.time_vector}
+
+
+def _read_reach(focus: Focus, row: Any) -> ReachedSentences:
     order = np.argsort(decode_column(row.id, np.int64))
-    values = {name: decode_column(getattr(row, name), np.float64)[order] for name in columns}
+    values = {name: decode_column(getattr(row, name), np.float64)[order] for name in _columns(focus)}
     memories = {
         channel: ChannelMemories(values[f"{channel}_perplexity"], values[f"{channel}_similarity"])
         for channel in _channels(focus)
