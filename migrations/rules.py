@@ -146,7 +146,8 @@ _OPEN_POLICIES = """
                     CASE WHEN 'sentence_id' = ANY (bound.columns)
                          THEN format(held, bound.place, 'sentence_id', bound.beside ->> 'sentence', 'id') END)
             END;
-            EXECUTE format('ALTER POLICY readers ON %I USING (%s)', bound.place, CASE
+            EXECUTE format('DROP POLICY readers ON %I', bound.place);  -- Citus made it of a shard, and not restrictive
+            EXECUTE format('CREATE POLICY readers ON %I AS RESTRICTIVE FOR SELECT USING (%s)', bound.place, CASE
                 WHEN condition = visible THEN visible
                 ELSE format('(SELECT current_user <> ''engram_reader'') OR (%s)', condition) END);
         END LOOP;
