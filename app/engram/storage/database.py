@@ -454,7 +454,7 @@ class Database:
 
 
 def _serve_readers(driver: Any, caller: Mapping[str, Any]) -> tuple[str, bool]:
-    """Have the connection serve a caller; the sets of readers that it sees, and whether any hide passages from it."""
+    """Have the connection serve a caller; the sets of readers that it sees, and whether there are any."""
     _, found, role = driver.execute(_SERVE_READERS, caller, prepare=True).fetchone()
     return found, role == READER_ROLE
 
