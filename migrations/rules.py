@@ -35,12 +35,13 @@ BEFORE_ANY_ROW = """
 """
 
 # A tenant's connections see rows of its collections only, whatever a statement says, and a caller's what belongs to
-# passages that the caller may read (engram.context.tenancy). The owner of the tables, who migrates and works, is not
-# bound by that. The policies of a table that is new let nobody see a row, until ``OPEN_POLICIES`` say whom. Citus
-# takes no policy with a sub-query on a table that it distributes, and asks no node where one is false for ever: a
-# table of the coordinator keeps these, and so does a shard, however it came to its node, until it is opened.
+# passages that the caller may read (engram.context.tenancy). The owner of the tables, who migrates and works, is
+# not bound by that. The policies of a table that is new let nobody see a row, until ``OPEN_POLICIES`` say whom.
+# Citus takes no policy with a sub-query on a table that it distributes, and asks no node where one is false for
+# ever: a table of the coordinator keeps these, and so does a shard, however it came to its node, until it is
+# opened.
 CLOSED = "current_user = ''"
-CLOSED_POLICIES = f"""
+_CLOSED_POLICIES = """
     DO $$ DECLARE
         owned record;
     BEGIN
@@ -56,15 +57,16 @@ CLOSED_POLICIES = f"""
             HAVING bool_or(a.attname = 'collection_id' OR c.relname = 'collection' AND a.attname = 'tenant')
         LOOP
             EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', owned.name);
-            EXECUTE format($text$ CREATE POLICY tenant ON %I USING ({CLOSED}) $text$, owned.name);
+            EXECUTE format($text$ CREATE POLICY tenant ON %I USING (<closed>) $text$, owned.name);
             IF owned.of_passages THEN
                 EXECUTE format($text$
-                    CREATE POLICY readers ON %I AS RESTRICTIVE FOR SELECT USING ({CLOSED})
+                    CREATE POLICY readers ON %I AS RESTRICTIVE FOR SELECT USING (<closed>)
                 $text$, owned.name);
             END IF;
         END LOOP;
     END $$
 """
+CLOSED_POLICIES = _CLOSED_POLICIES.replace("<closed>", CLOSED)
 # Ids, sets of readers and vectors of all passages and names, whoever may see these: a view reads with the rights of
 # its owner. A caller gets what row security shows of the rows that they lead to. The policy of names tests the sets
 # by itself: through the table it would go by that one's policies as well, which costs more than the test.
@@ -123,7 +125,8 @@ _OPEN_POLICIES = """
                     bound.place, visible)
                 WHEN bound.name = 'question'
                 THEN format(held, bound.place, 'id', bound.beside ->> 'question_support', 'question_id')
-                WHEN bound.name = 'fact' THEN format(held, bound.place, 'id', bound.beside ->> 'fact_source', 'fact_id')
+                WHEN bound.name = 'fact'
+                THEN format(held, bound.place, 'id', bound.beside ->> 'fact_source', 'fact_id')
                 WHEN bound.name = 'fact_statement'
                 THEN format(held, bound.place, 'id', bound.beside ->> 'fact_source', 'statement_id')
                 WHEN bound.name = 'fact_entity' THEN concat_ws(' OR ',
@@ -146,7 +149,8 @@ _OPEN_POLICIES = """
                     CASE WHEN 'sentence_id' = ANY (bound.columns)
                          THEN format(held, bound.place, 'sentence_id', bound.beside ->> 'sentence', 'id') END)
             END;
-            EXECUTE format('ALTER POLICY readers ON %I USING (%s)', bound.place, CASE
+            EXECUTE format('DROP POLICY readers ON %I', bound.place);  -- which Citus made of a shard as permissive
+            EXECUTE format('CREATE POLICY readers ON %I AS RESTRICTIVE FOR SELECT USING (%s)', bound.place, CASE
                 WHEN condition = visible THEN visible
                 ELSE format('(SELECT current_user <> ''engram_reader'') OR (%s)', condition) END);
         END LOOP;

@@ -2,7 +2,7 @@
 
     python deploy/citus/cluster.py PROGRAMS DATA [PORT]
 
-PROGRAMS is the folder that `build.sh` printed, DATA a folder for the servers' files, which are made where it is new.
+PROGRAMS is the folder that `build.sh` printed, DATA one for the servers' files, which are made where it is new.
 The coordinator listens on PORT (5433), the workers on the next ones, on loopback, and they trust whoever connects.
 It prints the DATABASE_URL and runs until Ctrl+C.
 """
@@ -114,7 +114,8 @@ def main() -> None:
         if RUN_AS:
             data.chmod(0o777)
     with run_cluster(Path(sys.argv[1]).resolve(), data, range(first, first + 3)) as url:
-        print(f"export DATABASE_URL={url}", flush=True)
+        sys.stdout.write(f"export DATABASE_URL={url}\n")
+        sys.stdout.flush()
         signal.sigwait({signal.SIGINT, signal.SIGTERM})
 
 

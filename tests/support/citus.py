@@ -50,7 +50,8 @@ def open_distributed_beside(url: str) -> Iterator[str]:
 def _cluster() -> ModuleType:
     file = Path(__file__).parents[2] / "deploy/citus/cluster.py"
     spec = importlib.util.spec_from_file_location("citus_cluster", file)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

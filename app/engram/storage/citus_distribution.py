@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from sqlalchemy import MetaData
 
 from engram.context.errors import ConfigurationError
-
 from engram.migrations import rules
 from engram.storage.database import READER_ROLE, TENANT_ROLE, Reader, Writer
 from engram.storage.tables.table_base import metadata
@@ -155,7 +154,8 @@ def count_closed_shards(reader: Reader) -> int:
         "SELECT result FROM run_command_on_all_nodes(%(command)s)",
         {
             "command": """
-                SELECT count(DISTINCT s.shardid) FROM pg_dist_shard s JOIN pg_dist_placement p ON p.shardid = s.shardid
+                SELECT count(DISTINCT s.shardid) FROM pg_dist_shard s
+                JOIN pg_dist_placement p ON p.shardid = s.shardid
                 JOIN pg_policy closed ON closed.polrelid = shard_name(s.logicalrelid, s.shardid)::regclass
                 JOIN pg_policy told ON told.polrelid = s.logicalrelid AND told.polname = closed.polname
                 WHERE p.groupid = (SELECT groupid FROM pg_dist_local_group)

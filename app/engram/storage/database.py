@@ -33,7 +33,7 @@ from engram.storage.connection_pools import (
 )
 from engram.storage.postgres_errors import explain_errors
 from engram.storage.replica import Replica
-from engram.storage.row_lookups import bind_to_node
+from engram.storage.row_lookups import bind_to_node, insert_by_statement
 from engram.storage.statement_timeouts import limit_statements
 
 Parameters = Mapping[str, Any] | None
@@ -71,6 +71,14 @@ _SERVE_READERS = f"""
 _SERVE_FOUND_SETS = f"""
     SELECT set_config('engram.tenant', %s, false), set_config('engram.reader_sets', %s, false),
            set_config('role', '{READER_ROLE}', false)
+"""
+# Of a cluster, which takes no sub-query in what is selected from nothing.
+_FIND_SETS_ON_NODES = """
+    SELECT s.id FROM reader_set s JOIN collection c ON c.id = s.collection_id
+    WHERE c.tenant = %(tenant)s AND (s.readers && %(names)s::text[] OR c.name = ANY (%(administers)s::text[]))
+"""
+_HAS_SETS_ON_NODES = """
+    SELECT s.id FROM reader_set s JOIN collection c ON c.id = s.collection_id WHERE c.tenant = %(tenant)s LIMIT 1
 """
 FOUND_SETS_SECONDS = 1.0
 """How long a caller's sets of readers, once looked up, hold within one block of a tenancy. A set that another
@@ -133,7 +141,11 @@ class Reader:
         values = parameters or {}
         for observe in _observers:
             observe(self._driver, statement, values)
-        text, names = place_parameters(bind_to_node(statement) if self.distributed else statement)
+        if self.distributed:
+            statement = bind_to_node(statement)
+            if self._connection.info.get(NODES_SERVE):
+                statement = insert_by_statement(statement)
+        text, names = place_parameters(statement)
         return PreparedStatement(self._driver).execute(text, [values[name] for name in names])
 
 
@@ -423,8 +435,8 @@ class Database:
                     driver.execute("SET ROLE none")  # as the role of another tenant it would see no set of this one
                 values = {"tenant": visibility.tenant, "role": role, **asdict(visibility.readers)}
                 encoded = {key: _as_list(value) for key, value in values.items()}
-                _, found, serving_role = driver.execute(_SERVE_READERS, encoded, prepare=True).fetchone()
-                is_bound = serving_role == READER_ROLE
+                serve = _serve_by_nodes if connection.info.get(DISTRIBUTED_KEY) else _serve_readers
+                found, is_bound = serve(driver, encoded)
                 if is_bound:
                     visibility.reader_sets[self] = found, time.monotonic()
             if is_bound:
@@ -439,6 +451,26 @@ class Database:
         self._readers.dispose()
         if self.replica is not None:
             self.replica.close()
+
+
+def _serve_readers(driver: Any, caller: Mapping[str, Any]) -> tuple[str, bool]:
+    """Have the connection serve a caller; the sets of readers that it sees, and whether there are any."""
+    _, found, role = driver.execute(_SERVE_READERS, caller, prepare=True).fetchone()
+    return found, role == READER_ROLE
+
+
+def _serve_by_nodes(driver: Any, caller: Mapping[str, Any]) -> tuple[str, bool]:
+    """As ``_serve_readers``, on the coordinator of a cluster."""
+    with ClientCursor(driver) as cursor:
+        cursor.execute("SET ROLE none")  # as a caller's role it would find no set on a shard that shows it nothing
+        ids = sorted({number for (number,) in cursor.execute(_FIND_SETS_ON_NODES, caller).fetchall()})
+        is_bound = bool(ids) or cursor.execute(_HAS_SETS_ON_NODES, caller).fetchone() is not None
+        found = "{" + ",".join(map(str, ids)) + "}"
+        if is_bound:
+            cursor.execute(_SERVE_FOUND_SETS, (caller["tenant"], found))
+        else:
+            cursor.execute(_SERVE, (caller["tenant"], caller["role"]))
+    return found, is_bound
 
 
 def _set_on_nodes(connection: SqlConnection) -> None:

@@ -20,6 +20,7 @@ NOT_DELETED = "deleted_at IS NULL"
 
 
 _EQUAL = re.compile(r"\b((?:\w+\.)?collection_id) = (\w+\.collection_id)\b")
+_COPIED = re.compile(r"\s*INSERT INTO (?!.*\b(?:RETURNING|ON CONFLICT)\b).*\bSELECT\b", re.DOTALL)
 
 
 def id_rows(parameter: str, kind: str = "bigint", *, collection: str = "%(collection)s") -> str:
@@ -49,6 +50,16 @@ def bind_to_node(statement: str) -> str:
     if "%(collection)s" not in statement:
         return statement
     return _EQUAL.sub(r"\1 = %(collection)s::bigint AND \2 = %(collection)s::bigint", statement)
+
+
+@cache
+def insert_by_statement(statement: str) -> str:
+    """The statement as Citus can send it to a node where row security binds it.
+
+    What a SELECT gives Citus sends by COPY, unless the insertion returns rows or says what a conflict does. A COPY
+    is refused where a policy holds.
+    """
+    return f"{statement} RETURNING collection_id" if _COPIED.match(statement) else statement
 
 
 def alias_rows(rows: str, *, collection: str = "%(collection)s") -> str:

@@ -214,16 +214,11 @@ def is_bound(reader: Reader, collection_id: int) -> bool:
 
 def exist(reader: Reader, tenant: str) -> bool:
     """Whether a passage of the tenant has readers, or had."""
-    return bool(
-        reader.scalar(
-            """
-            SELECT EXISTS (
-                SELECT FROM reader_set s JOIN collection c ON c.id = s.collection_id WHERE c.tenant = %(tenant)s
-            )
-            """,
-            {"tenant": tenant},
-        )
-    )
+    statement = """
+        SELECT s.id FROM reader_set s JOIN collection c ON c.id = s.collection_id
+        WHERE c.tenant = %(tenant)s LIMIT 1
+    """
+    return reader.scalar(statement, {"tenant": tenant}) is not None
 
 
 def _digest(readers: Readers) -> bytes:
