@@ -1,4 +1,5 @@
-/** Links for an empty page: questions of the sample, where it is looked at; elsewhere titles of the collection's passages. */
+/** Links for an empty page: questions of the sample, where it is looked at; elsewhere titles of the collection's passages, or
+ * names that its facts speak of. A collection of another encoder answers no question, so there it says so. */
 
 import { read, type Schemas } from "../service";
 import { address, SAMPLE, useLoaded, useShared } from "../state";
@@ -20,42 +21,56 @@ interface Props {
 }
 
 export function SampleQuestions({ page }: Props) {
-  const { collection } = useShared();
+  const { engram, collection, collections, may, ready } = useShared();
+  const encoder = useLoaded<string | null>(async () => {
+    if (!may("read") || !collections.includes(collection)) return null;
+    const params = { path: { name: collection } };
+    return (await read<Schemas["CollectionOut"]>(engram.api.GET("/collections/{name}", { params }))).encoder.model;
+  }, [collection]);
+  if (encoder.loading) return null;
+  if (encoder.data && ready && encoder.data !== ready.encoder) {
+    return (
+      <p class="note">
+        {collection} has vectors of {encoder.data}, and this service runs {ready.encoder}: it answers no question until its passages are embedded anew.
+      </p>
+    );
+  }
   if (collection !== SAMPLE) return <Titles page={page} />;
-  return (
-    <div class="samples">
-      <p>{page === "facts" ? "Names in the sample collection:" : "Ask the sample collection:"}</p>
-      <ul>
-        {(page === "facts" ? NAMES : QUESTIONS).map((question) => (
-          <li key={question}>
-            <a class="button" href={address(page, "", { c: SAMPLE, q: question })}>
-              {question}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
+  return <Samples page={page} lead={page === "facts" ? "Names in the sample collection:" : "Ask the sample collection:"} texts={page === "facts" ? NAMES : QUESTIONS} />;
 }
 
-/** The first titles of a collection that has no sample questions. */
+/** The first titles of a collection that has no sample questions; of facts, names that they speak of. */
 function Titles({ page }: Props) {
   const { engram, collection, collections, may } = useShared();
   const titles = useLoaded<string[]>(async () => {
     if (!may("read") || !collections.includes(collection)) return [];
     const params = { path: { name: collection }, query: { limit: TITLES } };
     const passages = await read<Schemas["PassagesOut"]>(engram.api.GET("/collections/{name}/passages", { params }));
-    return [...new Set(passages.passages.map((one) => one.title).filter((title) => title !== null))];
+    const found = [...new Set(passages.passages.map((one) => one.title).filter((title) => title !== null))];
+    if (page !== "facts") return found;
+    const named = await Promise.all(
+      found.map(async (query) => {
+        const body = { collection, query, top_k: 1 };
+        const facts = await read<Schemas["FactSearchOut"]>(engram.api.POST("/facts/search", { body }));
+        return facts.facts.map((fact) => fact.subject.name);
+      }),
+    );
+    return [...new Set(named.flat())];
   }, [collection]);
   if (titles.data === undefined || titles.data.length === 0) return null;
+  return <Samples page={page} lead={page === "facts" ? "Names in this collection:" : "Titles in this collection:"} texts={titles.data} />;
+}
+
+function Samples({ page, lead, texts }: Props & { lead: string; texts: readonly string[] }) {
+  const { collection } = useShared();
   return (
     <div class="samples">
-      <p>Titles in this collection:</p>
+      <p>{lead}</p>
       <ul>
-        {titles.data.map((title) => (
-          <li key={title}>
-            <a class="button" href={address(page, "", { q: title })}>
-              {title}
+        {texts.map((text) => (
+          <li key={text}>
+            <a class="button" href={address(page, "", { c: collection, q: text })}>
+              {text}
             </a>
           </li>
         ))}
