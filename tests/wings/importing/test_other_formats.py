@@ -11,7 +11,7 @@ from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.folder import list_files
 from engram.wings.importing.conversion.formats import convert
 from engram.wings.importing.conversion.import_limits import ConversionLimits
-from tests.support.pdf_files import pdf_of
+from tests.support.pdf_files import pdf_drawn, pdf_of, show_at
 from tests.wings.importing.test_hostile import OLE, build_zip
 
 FILES = Path(__file__).with_name("files")
@@ -241,12 +241,13 @@ def test_pages_of_a_scan_are_recognised_with_their_confidence(tesseract: Path) -
         "a.tif: read by OCR: page 1 (confidence 0.96), 2 (confidence 0.40)",
         "a.tif: OCR is unsure of page 2",
     )
-    made = convert("a.pdf", pdf_of([["The first page has text."], []]))
+    box = "0 0 10 10 re f"
+    made = convert("a.pdf", pdf_drawn([show_at((72, 700, "The first page has text.")), box, ""]))
     assert [(one.metadata["page"], one.text) for one in made.passages] == [
         (1, "The first page has text."),
         (2, "Room 12 opens.\nAsk."),
     ]
-    assert made.notes == ("a.pdf: read by OCR: page 2 (confidence 0.96)",)
+    assert made.notes == ("a.pdf: no text on page 3", "a.pdf: read by OCR: page 2 (confidence 0.96)")
     assert (tesseract.parent / "picture").read_bytes()[:3] == b"P5 "
 
 

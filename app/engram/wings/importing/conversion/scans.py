@@ -97,7 +97,9 @@ def recognise(source: str, picture: bytes, limits: ConversionLimits) -> list[Rec
 
 
 def recognise_page(source: str, page: Any, limits: ConversionLimits) -> RecognisedPage:
-    """Recognise the text of a page of pdfium."""
+    """Recognise the text of a page of pdfium; one on which nothing is drawn has none."""
+    if next(page.get_objects(), None) is None:
+        return RecognisedPage("", 0.0)
     width, height = page.get_size()
     scale = min(_find_resolution(page) / 72, (MOST_PIXELS / max(width * height, 1)) ** 0.5)
     pixels = page.render(scale=scale, grayscale=True).to_numpy()
