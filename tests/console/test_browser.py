@@ -338,10 +338,27 @@ def test_a_session_that_knows_no_further_question_says_whether_its_evidence_is_e
 
 
 def test_an_empty_page_offers_what_its_own_collection_holds(opened: Opened, service: str, curie: str) -> None:
-    for name in ("ask", "sessions", "facts"):
+    for name in ("ask", "sessions"):
         page = opened(service, place(name, curie))
         page.get_by_role("link", name="Marie Curie", exact=True).wait_for()
         assert page.get_by_text("sample collection").count() == 0
+    fact = {"subject": "Marie Curie", "predicate": "field", "object": "physics"}
+    page.request.post(f"{service}/facts", data={"collection": curie, "source": "gazette", "facts": [fact]})
+    page = opened(service, place("facts", curie))
+    page.locator(".samples a").first.click()  # of names that facts speak of, not of all titles
+    page.locator(".factlist li").first.wait_for()
+
+
+def test_a_collection_of_another_encoder_offers_no_question(opened: Opened, service: str, curie: str) -> None:
+    page = opened(service, place("health", curie))
+    page.route(
+        "**/readyz",
+        lambda route: route.fulfill(json=page.request.get(route.request.url).json() | {"encoder": "other"}),
+    )
+    page.goto(f"{service}/{place('ask', curie)}")
+    page.reload()
+    page.get_by_text("this service runs other: it answers no question").wait_for()
+    assert page.locator(".samples").count() == 0
 
 
 def state_facts(page: Any, service: str, collection: str) -> None:

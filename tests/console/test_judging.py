@@ -15,6 +15,9 @@ from tests.console.console_page import BORN, QUESTION, ask, place, violations
 pytestmark = pytest.mark.browser
 
 OTHER_QUESTION = "Into which sea does the Vistula flow?"
+NARROWEST_COLUMN = """Math.min(1000, ...[...document.querySelectorAll("tbody td, tbody th")]
+  .filter((cell) => cell.innerText.trim().length > 8).map((cell) => cell.clientWidth))"""
+LEAST_COLUMN = 60
 PHONE = {"width": 390, "height": 844}
 PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/lift",
          "sessions", "facts", "collections", "health", "keys")  # fmt: skip
@@ -249,12 +252,15 @@ def test_navigation_folds_away_on_a_phone(opened: Opened, service: str, curie: s
     assert menu.get_attribute("aria-expanded") == "false"
     page.goto(f"{service}/{place('ask', curie)}")
     ask(page)
-    wide = {}
+    wide, narrow = {}, {}
     for name in PAGES:
         page.goto(f"{service}/{place(name, curie)}")
         page.wait_for_selector("main h1")
         page.locator(".spin").first.wait_for(state="detached")
         if (width := page.evaluate("document.documentElement.scrollWidth")) > PHONE["width"]:
             wide[name] = width
+        if (width := page.evaluate(NARROWEST_COLUMN)) < LEAST_COLUMN:
+            narrow[name] = width
         assert violations(page) == {}, name
     assert wide == {}, "no page scrolls sideways"
+    assert narrow == {}, "each column of words can be read"

@@ -6,8 +6,8 @@ import { problem, read, type Engram, type Schemas } from "../service";
 import { useShared } from "../state";
 import { counted, Panel, Problem } from "./basic";
 
-const PASSAGES = ".jsonl,.ndjson,.yaml,.yml,.xml,.doc,.ppt,.xls";
-const KINDS = ".txt,.text,.md,.markdown,.html,.htm,.xhtml,.pdf,.docx,.docm,.pptx,.pptm,.xlsx,.xlsm,.odt,.odp,.ods,.rtf,.rst,.org,.csv,.tsv,.eml,.msg,.epub,.ipynb,.vtt,.srt,.json,.jsonl,.ndjson";
+const PASSAGES = ".jsonl,.ndjson";
+const KINDS = ".txt,.text,.md,.markdown,.html,.htm,.xhtml,.pdf,.docx,.docm,.pptx,.pptm,.xlsx,.xlsm,.odt,.odp,.ods,.rtf,.rst,.org,.csv,.tsv,.eml,.msg,.epub,.ipynb,.vtt,.srt,.json,.jsonl,.ndjson,.yaml,.yml,.xml,.doc,.ppt,.xls,.png,.jpg,.jpeg,.tif,.tiff";
 
 /** What became of the last files: choosing another collection draws the page anew. */
 let last: { into: string; lines: readonly string[]; error?: Error } = { into: "", lines: [] };

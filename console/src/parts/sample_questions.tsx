@@ -1,4 +1,5 @@
-/** Links for an empty page: questions of the sample, where it is looked at; elsewhere titles of the collection's passages. */
+/** Links for an empty page: questions of the sample, where it is looked at; elsewhere titles of the collection's passages. A
+ * collection of another encoder answers no question, so there it says so. */
 
 import { read, type Schemas } from "../service";
 import { address, SAMPLE, useLoaded, useShared } from "../state";
@@ -18,22 +19,22 @@ interface Props {
 }
 
 export function SampleQuestions({ page }: Props) {
-  const { collection } = useShared();
+  const { engram, collection, collections, may, ready } = useShared();
+  const encoder = useLoaded<string | null>(async () => {
+    if (!may("read") || !collections.includes(collection)) return null;
+    const params = { path: { name: collection } };
+    return (await read<Schemas["CollectionOut"]>(engram.api.GET("/collections/{name}", { params }))).encoder.model;
+  }, [collection]);
+  if (encoder.loading) return null;
+  if (encoder.data && ready && encoder.data !== ready.encoder) {
+    return (
+      <p class="note">
+        {collection} has vectors of {encoder.data}, and this service runs {ready.encoder}: it answers no question until its passages are embedded anew.
+      </p>
+    );
+  }
   if (collection !== SAMPLE) return <Titles page={page} />;
-  return (
-    <div class="samples">
-      <p>Ask the sample collection:</p>
-      <ul>
-        {QUESTIONS.map((question) => (
-          <li key={question}>
-            <a class="button" href={address(page, "", { c: SAMPLE, q: question })}>
-              {question}
-            </a>
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
+  return <Samples page={page} lead="Ask the sample collection:" texts={QUESTIONS} />;
 }
 
 /** The first titles of a collection that has no sample questions. */
@@ -46,14 +47,19 @@ function Titles({ page }: Props) {
     return [...new Set(passages.passages.map((one) => one.title).filter((title) => title !== null))];
   }, [collection]);
   if (titles.data === undefined || titles.data.length === 0) return null;
+  return <Samples page={page} lead="Titles in this collection:" texts={titles.data} />;
+}
+
+function Samples({ page, lead, texts }: Props & { lead: string; texts: readonly string[] }) {
+  const { collection } = useShared();
   return (
     <div class="samples">
-      <p>Titles in this collection:</p>
+      <p>{lead}</p>
       <ul>
-        {titles.data.map((title) => (
-          <li key={title}>
-            <a class="button" href={address(page, "", { q: title })}>
-              {title}
+        {texts.map((text) => (
+          <li key={text}>
+            <a class="button" href={address(page, "", { c: collection, q: text })}>
+              {text}
             </a>
           </li>
         ))}

@@ -326,13 +326,13 @@ def list_memory(memory: Any, files: dict[str, bytes]) -> tuple[FileSystem, Any]:
 
 
 def test_a_listing_leaves_out_what_makes_no_document(memory: Any) -> None:
-    files = {"a.md": b"A", "deep/b.txt": b"B", "c.png": b"C", ".hidden/d.txt": b"D", "e.txt": b"", "~$f.docx": b"F"}
+    files = {"a.md": b"A", "deep/b.txt": b"B", "c.gif": b"C", ".hidden/d.txt": b"D", "e.txt": b"", "~$f.docx": b"F"}
     source, listed = list_memory(memory, files)
     assert [(file.name, file.folder) for file in listed.sources] == [
         ("docs/a.md", "memory://handbook"),
         ("docs/deep/b.txt", "memory://handbook"),
     ]
-    assert (listed.others, listed.empty) == (("docs/c.png",), ("docs/e.txt",))
+    assert (listed.others, listed.empty) == (("docs/c.gif",), ("docs/e.txt",))
     content = source.read(listed.sources[1], 100)
     assert (content.data, content.kind) == (b"B", ".txt")
     assert content.digest == source.find_digest(listed.sources[1]) != hashlib.sha256(b"B").hexdigest()

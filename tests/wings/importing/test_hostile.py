@@ -177,8 +177,8 @@ def test_odd_names_are_written_so_that_anything_can_take_them(tmp_path: Path) ->
 
 
 def test_unsupported_or_missing_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.png").write_bytes(b"x")
+    (tmp_path / "a.gif").write_bytes(b"x")
     with pytest.raises(InvalidRequestError, match="none of the kinds"):
-        list_files([tmp_path / "a.png"])
+        list_files([tmp_path / "a.gif"])
     with pytest.raises(InvalidRequestError, match="not there"):
         list_files([tmp_path / "b.txt"])

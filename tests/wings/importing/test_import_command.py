@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
         "<title>Lakes</title><body><p>Lake Constance lies in the Alps.</p></body>"
     )
     (notes / "towns.csv").write_text("id,name,text\nb,Basel,Basel lies on the Rhine.\n")
-    (notes / "photo.png").write_bytes(b"\x89PNG")
+    (notes / "photo.gif").write_bytes(b"\x89PNG")
     (notes / ".hidden.txt").write_text("Not to be seen.")
     return notes
 
@@ -46,7 +46,7 @@ def ids(cli: Cli, collection: str) -> list[str]:
 def test_a_folder_is_imported_found_and_kept_in_step(cli: Cli, folder: Path, collection: str) -> None:
     done = cli("import", str(folder), "-c", collection)
     assert done.returncode == 0, done.stderr
-    assert "left alone, being of other kinds: photo.png" in done.stderr
+    assert "left alone, being of other kinds: photo.gif" in done.stderr
     assert "3 files, 4 passages" in done.stdout
     assert ids(cli, collection) == [
         "deep/lakes.html#1",
@@ -133,7 +133,7 @@ def test_broken_files_links_and_encodings_cost_a_line_each(
 
 def test_import_errors_are_one_line(cli: Cli, folder: Path) -> None:
     assert "is not there" in cli.fails("import", str(folder / "nothing"))
-    assert "none of the kinds" in cli.fails("import", str(folder / "photo.png"))
+    assert "none of the kinds" in cli.fails("import", str(folder / "photo.gif"))
     lock = folder / "~$staff.docx"
     lock.write_bytes(LOCK_FILE)
     alone = cli("import", str(lock))

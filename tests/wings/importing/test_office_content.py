@@ -121,13 +121,24 @@ def test_merged_cells_of_any_size_are_bounded() -> None:
 def test_powers_footnotes_and_parts_of_words_in_a_word_file() -> None:
     body = (
         paragraph(run("It held 10") + run("6", RAISED) + run(" cells of CO") + run("2", LOWERED) + run(" gas."))
+        + paragraph(
+            run("Raised 2")
+            + run("5", '<w:position w:val="6"/>')
+            + run(" and 3")
+            + run("4", "<w:position w:val='-6'/>")
+        )
         + paragraph(run("The 5") + run("th", RAISED) + run(" un") + run("believ", "<w:b/>") + run("able pump."))
         + word_table([[("", ""), ("x", "")]]).replace(
             "<w:p></w:p>", paragraph(run("H") + run("2", LOWERED) + run("O"))
         )
     )
     made = convert("a.docx", word_file(body))
-    assert sentences(made) == ["It held 10^6 cells of CO2 gas.", "The 5th unbelievable pump.", "H2O | x"]
+    assert sentences(made) == [
+        "It held 10^6 cells of CO2 gas.",
+        "Raised 2^5 and 34",
+        "The 5th unbelievable pump.",
+        "H2O | x",
+    ]
 
 
 def math(content: str) -> str:

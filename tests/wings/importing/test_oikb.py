@@ -269,7 +269,7 @@ def test_a_file_whose_path_became_too_long_keeps_its_document(
 def test_what_cannot_be_read_is_told(
     application: Application, client: OikbClient, folder: Path, collection: str
 ) -> None:
-    write(folder, {"broken.json": '{"a": ', "logo.png": "PNG", "empty.txt": ""})
+    write(folder, {"broken.json": '{"a": ', "logo.gif": "PNG", "empty.txt": ""})
     result = sync(application, client, folder, collection)
     (error,) = result.errors or []
     assert error.startswith("broken.json: Client error '422")

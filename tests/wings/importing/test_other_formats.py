@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from engram.wings.importing.conversion import old_office
+from engram.wings.importing.conversion import old_office, portable, scans
 from engram.wings.importing.conversion.converter import Converter
-from engram.wings.importing.conversion.documents import NotInstalledError, UnreadableError
+from engram.wings.importing.conversion.documents import UnreadableError
+from engram.wings.importing.conversion.folder import list_files
 from engram.wings.importing.conversion.formats import convert
 from engram.wings.importing.conversion.import_limits import ConversionLimits
+from tests.support.pdf_files import pdf_drawn, pdf_of, show_at
 from tests.wings.importing.test_hostile import OLE, build_zip
 
 FILES = Path(__file__).with_name("files")
@@ -172,7 +174,7 @@ def test_old_office_files_are_read_by_libreoffice_alone(monkeypatch: pytest.Monk
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with (
         Converter(LIMITS) as converter,
-        pytest.raises(NotInstalledError, match="LibreOffice, which is not installed"),
+        pytest.raises(UnreadableError, match="LibreOffice, which is not installed"),
     ):
         converter.convert("a.doc", OLE)
     present = (FILES / "offices.xlsx").read_bytes()
@@ -198,3 +200,78 @@ def test_libreoffice_runs_in_a_folder_of_its_own_with_bounds(
     program.write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(UnreadableError, match="damaged or need a password"):
         old_office.modernise("a.doc", OLE, ".doc", LIMITS)
+
+
+WORDS = [
+    # page, block, paragraph, line, word, confidence, text
+    (1, 1, 1, 1, 1, 96, "Room"),
+    (1, 1, 1, 1, 2, 96, "12"),
+    (1, 1, 1, 2, 1, 96, "opens."),
+    (1, 2, 1, 1, 1, 96, "Ask."),
+    (2, 1, 1, 1, 1, 40, "B1rd"),
+]
+TABLE = "\n".join(
+    ["\t".join(["level", *["x"] * 9, "conf", "text"])]
+    + [
+        f"5\t{page}\t{block}\t{part}\t{line}\t{word}\t0\t0\t9\t9\t{sure}\t{text}"
+        for page, block, part, line, word, sure, text in WORDS
+    ]
+)
+
+
+@pytest.fixture
+def tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A program in the place of Tesseract: it knows two languages, and recognises ``WORDS`` in every picture."""
+    (tmp_path / "words.tsv").write_text(TABLE)
+    program = tmp_path / "tesseract"
+    program.write_text(
+        f"#!/bin/sh\n[ \"$1\" = --list-langs ] && printf 'List\\ndeu\\neng\\nosd\\n' && exit\n"
+        f'[ "$6" = eng+deu ] && cat > {tmp_path}/picture && cat {tmp_path}/words.tsv\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(scans, "find_program", lambda: str(program))
+    monkeypatch.setattr(portable, "find_program", lambda: str(program))
+    return program
+
+
+def test_pages_of_a_scan_are_recognised_with_their_confidence(tesseract: Path) -> None:
+    made = convert("a.tif", b"II*")
+    assert [(one.metadata["page"], one.text) for one in made.passages] == [(1, "Room 12 opens.\nAsk."), (2, "B1rd")]
+    assert made.notes == (
+        "a.tif: read by OCR: page 1 (confidence 0.96), 2 (confidence 0.40)",
+        "a.tif: OCR is unsure of page 2",
+    )
+    box = "0 0 10 10 re f"
+    made = convert("a.pdf", pdf_drawn([show_at((72, 700, "The first page has text.")), box, ""]))
+    assert [(one.metadata["page"], one.text) for one in made.passages] == [
+        (1, "The first page has text."),
+        (2, "Room 12 opens.\nAsk."),
+    ]
+    assert made.notes == ("a.pdf: no text on page 3", "a.pdf: read by OCR: page 2 (confidence 0.96)")
+    assert (tesseract.parent / "picture").read_bytes()[:3] == b"P5 "
+
+
+def test_what_cannot_be_recognised_is_one_line(tesseract: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tesseract.parent / "words.tsv").write_text("")
+    with pytest.raises(UnreadableError, match="has no text"):
+        convert("a.png", b"PNG")
+    tesseract.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(UnreadableError, match="no picture that Tesseract can read"):
+        convert("a.png", b"PNG")
+    tesseract.write_text("#!/bin/sh\nexec sleep 30\n")
+    with pytest.raises(UnreadableError, match=r"longer than 0\.2 seconds"):
+        convert("a.png", b"PNG", limits=ConversionLimits(seconds=0.2))
+    for module in (scans, portable):
+        monkeypatch.setattr(module, "find_program", lambda: None)
+    for name, data in (("a.png", b"PNG"), ("a.pdf", pdf_of([[]]))):
+        with pytest.raises(UnreadableError, match="apt install tesseract-ocr"):
+            convert(name, data)
+
+
+def test_pictures_in_a_folder_are_read_where_something_reads_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.png").write_bytes(b"PNG")
+    for program in (None, "/usr/bin/tesseract"):
+        monkeypatch.setattr(scans, "find_program", lambda program=program: program)
+        assert list_files([tmp_path]).others == (() if program else ("a.png",))

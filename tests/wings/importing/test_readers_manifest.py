@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
     folder.mkdir()
     for name in ("lakes", "towns", "roads", "hills"):
         (folder / f"{name}.txt").write_text(f"All {name} are in the north.")
-    (folder / "photo.png").write_bytes(b"\x89PNG")
+    (folder / "photo.gif").write_bytes(b"\x89PNG")
     return folder
 
 
@@ -48,7 +48,7 @@ def explain(cli: Cli, collection: str, name: str) -> list[str] | None:
 
 @pytest.mark.usefixtures("working")
 def test_a_manifest_names_the_readers_of_each_document(cli: Cli, folder: Path, collection: str) -> None:
-    path = write(folder, [*ENTRIES, {"source": "photo.png", "readers": None}])
+    path = write(folder, [*ENTRIES, {"source": "photo.gif", "readers": None}])
     done = cli("sync", str(folder), "-c", collection, "--readers", path, "--default-readers", "nobody")
     assert done.returncode == 0, done.stderr
     assert f"read by nobody, as no line of {path} names them: hills.txt" in done.stderr
@@ -78,7 +78,7 @@ def test_a_default_opens_what_no_rule_names_and_nothing_once_the_rules_are_lost(
 
 
 def test_what_is_refused(cli: Cli, folder: Path, collection: str) -> None:
-    (folder / "photo.png").unlink()
+    (folder / "photo.gif").unlink()
     command = ("sync", str(folder), "-c", collection, "--readers")
     path = write(folder, ENTRIES)
     assert "Give --default-readers nobody, or everyone." in cli.fails(*command, path)

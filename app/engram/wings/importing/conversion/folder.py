@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engram.context.errors import InvalidRequestError
-from engram.wings.importing.conversion.formats import KINDS, find_kind, is_lock_file
+from engram.wings.importing.conversion.formats import KINDS, find_kind, is_lock_file, is_wanted
 
 NAME_CHARACTERS = 400
 """Of the name of a document at most: passage ids begin with it and end at 512 characters."""
@@ -96,9 +96,9 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
         for source, inside in _walk_folder(path.resolve(), prefix, unreadable):
             if not inside:
                 outside.append(source.name)
-            elif find_kind(source.name) in KINDS and _is_empty(source.path):
+            elif is_wanted(source.name) and _is_empty(source.path):
                 empty.append(source.name)
-            elif find_kind(source.name) in KINDS:
+            elif is_wanted(source.name):
                 sources.append(source)
             else:
                 others.append(source.name)

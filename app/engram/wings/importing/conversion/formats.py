@@ -22,6 +22,7 @@ from engram.wings.importing.conversion import (
     prose,
     restructured,
     rich_text,
+    scans,
     sheets,
     slides,
     structured,
@@ -78,6 +79,7 @@ READERS: dict[str, Reader] = {
     ".yaml": yaml_values.parse_yaml,
     ".yml": yaml_values.parse_yaml,
     ".xml": xml_documents.xml,
+    **dict.fromkeys(scans.KINDS, scans.image),
 }
 KINDS = (*READERS, *old_office.PRESENT_KINDS)
 ATTACHMENT_DEPTH = 3
@@ -87,6 +89,12 @@ ATTACHMENT_DEPTH = 3
 def find_kind(name: str) -> str:
     """The ending of a file's name, in lower case."""
     return PurePosixPath(name.replace("\\", "/")).suffix.lower()
+
+
+def is_wanted(name: str) -> bool:
+    """Whether a file that lies in a folder is to be read: of pictures only where something reads them."""
+    kind = find_kind(name)
+    return kind in KINDS and (kind not in scans.KINDS or scans.find_program() is not None)
 
 
 def is_lock_file(name: str) -> bool:

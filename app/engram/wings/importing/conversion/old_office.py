@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from engram.wings.importing.conversion.documents import NotInstalledError, UnreadableError
+from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.import_limits import OLE, ConversionLimits
 
 PRESENT_KINDS = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
@@ -53,8 +53,7 @@ def modernise(
         is_abandoned: polled while LibreOffice runs; once true, it ends and the file is unreadable.
 
     Raises:
-        NotInstalledError: LibreOffice is not installed.
-        UnreadableError: LibreOffice cannot read it, or takes too long.
+        UnreadableError: LibreOffice is not installed, cannot read it, or takes too long.
     """
     if data.startswith(b"PK") or not data.strip():
         return PRESENT_KINDS[kind], data
@@ -64,7 +63,7 @@ def modernise(
         raise UnreadableError(f"{source} is not what its name says: Office did not save it.")
     program = find_program()
     if program is None:
-        raise NotInstalledError(f"{source} is read by LibreOffice, which is not installed: no soffice on the PATH.")
+        raise UnreadableError(f"{source} is read by LibreOffice, which is not installed: no soffice on the PATH.")
     with TemporaryDirectory(prefix="engram-office-") as name:
         folder = Path(name)
         (folder / "profile/user").mkdir(parents=True)

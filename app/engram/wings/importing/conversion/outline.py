@@ -132,7 +132,7 @@ def document(
         UnreadableError: there are no blocks.
     """
     if not blocks:
-        raise UnreadableError(f"{source} has no text" + (": is it a scan?" if kind == "pdf" else "."))
+        raise UnreadableError(f"{source} has no text.")
     return Document(source, flatten_text(title or "") or stem(source), tuple(blocks), kind, notes)
 
 

@@ -18,6 +18,7 @@ from engram.wings.importing.conversion.outline import Outline, flatten_text, lib
 from engram.wings.importing.conversion.page_layout import ROW, read_lines, read_row
 from engram.wings.importing.conversion.prose import FULL_SHARE, STOPS, add_paragraphs
 from engram.wings.importing.conversion.running_heads import drop_running_heads
+from engram.wings.importing.conversion.scans import RecognisedPage, find_program, note_recognised, recognise_page
 
 _NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*\.?|[A-Z]\.|[IVX]+\.)\s+")
 _HEADING_LINES = 3
@@ -27,10 +28,11 @@ Bookmark = tuple[int, str]
 def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """The text of the pages below the headings of the bookmarks, without page numbers and lines that pages repeat.
 
-    Filled fields of forms stand below the text of their page.
+    Filled fields of forms stand below the text of their page. The text of a page without any is recognised, where
+    Tesseract is installed.
 
     Raises:
-        UnreadableError: it is damaged, needs a password, has too many pages, or has no text (a scan).
+        UnreadableError: it is damaged, needs a password, has too many pages, or has no text.
     """
     pdfium = library("pypdfium2")
     try:
@@ -45,8 +47,12 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
         if reader.get_formtype() != library("pypdfium2.raw").FORMTYPE_NONE:
             reader.init_forms()
         read, fields, plain = [], [], []
+        recognised: dict[int, RecognisedPage] = {}
         for number in range(len(reader)):
             text, filled, seen = _read_page(reader, number)
+            if not text and not filled and find_program() is not None:
+                recognised[number + 1] = _recognise_page(source, reader, number, limits)
+                text = seen = recognised[number + 1].text
             read.append(text)
             fields.append(filled)
             plain.append(seen)
@@ -63,7 +69,11 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
             outline.add(field, whole=True)
     if empty:
         notes = (*notes, f"{source}: no text on page {list_some(empty)}")
-    document = outline.document(source, "pdf", notes)
+    if not outline.blocks and find_program() is None:
+        raise UnreadableError(
+            f"{source} has no text. If it is a scan, Tesseract reads it: apt install tesseract-ocr."
+        )
+    document = outline.document(source, "pdf", (*notes, *note_recognised(source, recognised)))
     filled_in = [f"{page}\r\n" + "\r\n".join(filled) for page, filled in zip(plain, fields, strict=True)]
     return replace(document, plain_pages=tuple(filled_in))
 
@@ -74,6 +84,14 @@ def _read_page(reader: Any, number: int) -> tuple[str, list[str], str]:
     try:
         lines, plain = read_lines(page)
         return "\n".join(lines).strip(), read_fields(page), plain
+    finally:
+        page.close()
+
+
+def _recognise_page(source: str, reader: Any, number: int, limits: ConversionLimits) -> RecognisedPage:
+    page = reader[number]
+    try:
+        return recognise_page(source, page, limits)
     finally:
         page.close()
 

@@ -79,9 +79,9 @@ _MARKS = {
 _RTF_PART = re.compile(r"\\'[0-9A-Fa-f]{2}|\\u-?\d+ ?\??|\\[a-zA-Z]+-?\d* ?|\\.|[{}]|[^\\{}\r\n]+", re.DOTALL)
 _RTF_NO_TEXT = {
     f"\\{name}"
-    for name in """fonttbl colortbl stylesheet info pict header headerl headerr headerf footer footerl footerr footerf
-    object pntext listtext sp shprslt themedata datastore listtable listoverridetable generator fldinst xe tc
-    annotation revtbl rsidtbl nonshppict filetbl""".split()
+    for name in """fonttbl colortbl stylesheet info pict header headerl headerr headerf footer footerl footerr
+    footerf object pntext listtext sp shprslt themedata datastore listtable listoverridetable generator fldinst xe
+    tc annotation revtbl rsidtbl nonshppict filetbl""".split()
 }
 _RTF_GAPS = {f"\\{name}" for name in ("par", "cell", "row", "tab", "line", "page", "sect", "nestcell", "nestrow")}
 _RTF_PAGES = {str(page) for page in (437, 850, 852, 866, 874, 932, 936, 949, 950, *range(1250, 1259))}

@@ -20,7 +20,7 @@ _STYLES_PART = "word/styles.xml"
 _STYLE_PARTS = tuple(f"{{{_WORD}}}{name}" for name in ("name", "basedOn", "pPr"))
 _TEXTS = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 _OFF = ("0", "false", "off")
-_UNREAD = re.compile(rb"vanish|<(?:\w+:)?(?:fldSimple|bdo|dir|cr|ruby|ddList)\b")
+_UNREAD = re.compile(rb"vanish|<(?:\w+:)?(?:fldSimple|bdo|dir|cr|ruby|ddList|position)\b")
 """What mammoth does not read as Word shows it."""
 
 
@@ -108,6 +108,10 @@ def _write_unread(root: Any) -> None:
             around.getparent().remove(around)
     for line_end in list(root.iter(f"{{{_WORD}}}cr")):
         line_end.tag = f"{{{_WORD}}}br"
+    for raised in list(root.iter(f"{{{_WORD}}}position")):
+        if not str(raised.get(f"{{{_WORD}}}val")).startswith(("-", "0")):
+            raised.tag = f"{{{_WORD}}}vertAlign"
+            raised.set(f"{{{_WORD}}}val", "superscript")
     for ruby in list(root.iter(f"{{{_WORD}}}ruby")):
         base, reading = ("".join(_texts(ruby.find(f"{{{_WORD}}}{name}"))) for name in ("rubyBase", "rt"))
         ruby.addprevious(_text_element(f"{base}({reading})" if reading else base))

@@ -21,8 +21,8 @@ def xml(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Docu
     """XML without entities of its own.
 
     Where text stands beside elements or in a ``p`` or ``para`` (DocBook, JATS, TEI), it is a text: an element with
-    text is a paragraph, and a first ``title`` or ``head`` is the heading of what it stands in. Otherwise it is data:
-    names of elements and attributes are keys, and elements of one name a list; see ``structured.parse_json``.
+    text is a paragraph, and a first ``title`` or ``head`` the heading of what it stands in. Else it is data: names
+    of elements and attributes are keys, and elements of one name a list; see ``structured.parse_json``.
 
     Raises:
         UnreadableError: it has no text.

@@ -14,7 +14,7 @@ from engram.services.corpus.document_service import DocumentChange, DocumentServ
 from engram.storage.corpus import document_manifest, reader_sets
 from engram.storage.database import Database
 from engram.storage.jobs import jobs
-from engram.wings.importing.conversion.formats import KINDS, find_kind, is_lock_file
+from engram.wings.importing.conversion.formats import KINDS, is_lock_file, is_wanted
 from engram.wings.importing.services.file_tokens import FOLDER, FileToken, Step, is_name, name_source
 from engram.wings.importing.storage import pending_documents
 
@@ -259,7 +259,7 @@ def _choose_files(entries: Sequence[SourceEntry]) -> tuple[dict[str, SourceEntry
     ignored: list[tuple[str, str]] = []
     for one in entries:
         source = one.source
-        if find_kind(one.filename) not in KINDS:
+        if not is_wanted(one.filename):
             ignored.append((source, f"It is of none of the kinds {', '.join(KINDS)}."))
         elif is_lock_file(one.filename):
             ignored.append((source, "It only marks a file that Office has open."))

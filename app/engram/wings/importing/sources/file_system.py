@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from engram.context.errors import InvalidRequestError, NotInstalledError
 from engram.wings.importing.conversion.folder import Listing, SourceFile, escape_name, is_left_out, part_twins
-from engram.wings.importing.conversion.formats import KINDS, find_kind
+from engram.wings.importing.conversion.formats import find_kind, is_wanted
 from engram.wings.importing.conversion.reader_rules import FILE, ReaderRules, check_rules_name
 from engram.wings.importing.sources.source import FileContent, ListKnown, Source, load_library
 
@@ -155,7 +155,7 @@ class FileSystem(Source):
         file = SourceFile(path, escape_name(f"{prefix}{below}"), self.name)
         if entry["type"] != "file":
             left_out["outside"].append(file.name)
-        elif find_kind(path.name) not in KINDS:
+        elif not is_wanted(path.name):
             left_out["others"].append(file.name)
         elif entry.get("size") == 0:
             left_out["empty"].append(file.name)
