@@ -64,7 +64,8 @@ def test_a_verdict_teaches_the_collection_that_it_names(
 def test_the_list_is_ordered_by_probability(application: Application, curie: str, paris: str) -> None:
     scopes = [application.auth.access.scope(name) for name in (curie, paris)]
     joint = application.answers.joint.serve([Query(text=QUESTION, scope=scope) for scope in scopes])
-    values = [hit.score + math.log(joint.answers[place].sufficiency or 0) for place, hit in joint.passages]
+    sufficiency = [one.sufficiency or 0 for one in joint.answers]
+    values = [hit.score + math.log(sufficiency[at] / (1 - sufficiency[at])) for at, hit in joint.passages]
     assert values == sorted(values, reverse=True)
     by_rank = application.answers.joint.serve(
         [Query(text=QUESTION, scope=scope, strategy="lexical") for scope in scopes]

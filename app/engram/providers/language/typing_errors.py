@@ -1,10 +1,10 @@
 """Typing errors of a question: words that a collection does not have, and the words of its own that were meant.
 
-A word is mistyped if the collection has none of its terms. What may have been meant is made from the word itself, by
-one change of a letter (Damerau 1964: a letter too few or too many, another one, or two in the wrong order), or by
-accents. Then the lexical index says which of this it has. Of a longer word that has none, two changes are looked for
-among the terms that begin as it does. So nothing is stored for it, and a word that only passages have which the
-caller may not see is never met: neither is it known, nor does it correct.
+A word is mistyped if the collection has none of its terms. What may have been meant is made from the word itself,
+by one change of a letter (Damerau 1964: a letter too few or too many, another one, or two in the wrong order), or
+by accents. Then the lexical index says which of this it has. Of a longer word that has none, two changes are looked
+for among the terms that begin as it does. So nothing is stored for it. A word that only hidden passages have is
+neither known nor meant: what counts is what the caller sees.
 """
 
 import unicodedata
@@ -24,7 +24,7 @@ LEAST_LETTERS = 4
 """Letters of a word that is corrected, at least: nearly every shorter one is a letter away from many others."""
 MOST_LETTERS = 30
 MOST_WORDS = 3
-"""Unknown words that are corrected, at most: a question with more is about something else, or in another language."""
+"""Unknown words that are corrected, at most: a question with more is about something else."""
 MOST_TERMS = 5
 """Terms whose words are looked at, those of the most passages."""
 LONG_WORD = 8
@@ -117,16 +117,16 @@ def _find_meant(word: str, readings: Collection[str], own: OwnWords) -> str | No
         for term in own.list_terms(stemmed[:SAME_BEGINNING])
         if _is_two_changes_away(stemmed, term)
     }
-    return _choose_word(own.count_passages(sorted(near)), own, lambda _, written: _is_two_changes_away(folded, written))
+    return _choose_word(
+        own.count_passages(sorted(near)), own, lambda _, written: _is_two_changes_away(folded, written)
+    )
 
 
 def _is_two_changes_away(one: str, other: str) -> bool:
     return abs(len(one) - len(other)) <= LONG_WORD_CHANGES >= measure_distance(one, other)
 
 
-def _choose_word(
-    counts: Mapping[str, int], own: OwnWords, is_near: Callable[[str, str], bool]
-) -> str | None:
+def _choose_word(counts: Mapping[str, int], own: OwnWords, is_near: Callable[[str, str], bool]) -> str | None:
     """Choose the most frequent word that texts write near the typed one, for the first term that has any.
 
     Args:
