@@ -18,7 +18,7 @@ LEAST_LETTERS = 4
 
 
 def mistype(question: str, seed: int) -> str:
-    """Return a question with a letter of a random content word replaced, left out, inserted, or exchanged for the next.
+    """Return a question with a letter of a content word replaced, left out, added or exchanged.
 
     A question without a word of ``LEAST_LETTERS`` that is no English function word stays as it is.
     """
