@@ -1,5 +1,6 @@
 """A question to several collections: one list, an episode in each, and verdicts on each one's passages."""
 
+import math
 from typing import Any
 from unittest.mock import patch
 
@@ -46,7 +47,7 @@ def test_passages_of_all_are_in_one_list(http: TestClient, curie: str, paris: st
 def test_a_verdict_teaches_the_collection_that_it_names(
     http: TestClient, application: Application, curie: str, paris: str
 ) -> None:
-    answer = ask(http, collections=[paris, curie])
+    answer = ask(http, collections=[paris, curie], top_k=6)
     judged = next(hit for hit in answer["passages"] if hit["collection"] == paris)
     verdict = {
         "query_id": answer["query_id"],
@@ -63,9 +64,8 @@ def test_a_verdict_teaches_the_collection_that_it_names(
 def test_the_list_is_ordered_by_probability(application: Application, curie: str, paris: str) -> None:
     scopes = [application.auth.access.scope(name) for name in (curie, paris)]
     joint = application.answers.joint.serve([Query(text=QUESTION, scope=scope) for scope in scopes])
-    values = [
-        (joint.answers[place].sufficiency or 0) * (hit.probability or 0) for place, hit in joint.passages
-    ]
+    sufficiency = [one.sufficiency or 0 for one in joint.answers]
+    values = [hit.score + math.log(sufficiency[at] / (1 - sufficiency[at])) for at, hit in joint.passages]
     assert values == sorted(values, reverse=True)
     by_rank = application.answers.joint.serve(
         [Query(text=QUESTION, scope=scope, strategy="lexical") for scope in scopes]

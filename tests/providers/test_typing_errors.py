@@ -76,7 +76,14 @@ def test_what_is_no_typing_error_stays(question: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "other", "changes"),
-    [("", "", 0), ("ab", "", 2), ("ab", "ba", 1), ("vistla", "vistula", 1), ("ca", "abc", 3), ("kitten", "sitting", 3)],
+    [
+        ("", "", 0),
+        ("ab", "", 2),
+        ("ab", "ba", 1),
+        ("vistla", "vistula", 1),
+        ("ca", "abc", 3),
+        ("kitten", "sitting", 3),
+    ],
 )
 def test_a_transposition_is_one_change(one: str, other: str, changes: int) -> None:
     assert measure_distance(one, other) == measure_distance(other, one) == changes

@@ -213,8 +213,10 @@ def query(
 
 def _read_context(wanted: str | None) -> dict[str, Any] | None:
     """Return how much context a query asks for: a number of passages on both sides, or ``section``."""
-    if wanted is None or wanted == "section":
-        return wanted and {"section": True}
+    if wanted is None:
+        return None
+    if wanted == "section":
+        return {"section": True}
     if not wanted.isdecimal():
         raise ClientError(f"--context is a number of passages or section, not {wanted!r}.")
     return {"before": int(wanted), "after": int(wanted)}

@@ -14107,9 +14107,9 @@ export interface operations {
     };
     get_suggestions: {
         parameters: {
-            query: {
-                /** @description What was typed so far. */
-                prefix: string;
+            query?: {
+                /** @description What was typed so far; of nothing, nothing. */
+                prefix?: string;
                 limit?: number;
             };
             header?: never;

@@ -1,7 +1,7 @@
 """Asking: queries, and answers in words."""
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Annotated
 
@@ -47,10 +47,10 @@ from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import EngramError, UnavailableError
 from engram.core.auth.access_keys import LLM, QUERY
-from engram.services.auth.scope import LOCAL, Principal
+from engram.services.auth.scope import LOCAL, Principal, Scope
+from engram.services.question.query import Query as ServiceQuery
 
 router = APIRouter(tags=["queries"], route_class=Route)
-ASKING_MODEL = "A language model that says whether the evidence suffices"
 
 
 @router.post(
@@ -64,8 +64,6 @@ async def post_query(
 ) -> Response:
     """Retrieve passages for a question, guided by what verdicts taught: of a collection, or of several at once."""
     answer = partial(_answer_jointly, app, sent, asker, need, parent)
-    if not sent.body.collections:
-        answer = partial(_answer_query, app, sent, parent)
     return await _answer_in_turn(app, answering, [sent.body], answer)
 
 
@@ -103,39 +101,41 @@ def _batch(body: BatchIn, app: Application, asker: Principal, need: str, parent:
 
 
 def _answer(app: Application, asker: Principal, need: str, query: QueryIn, parent: str | None) -> QueryOut:
-    """The answer to one of several, which counts towards the quotas of its tenant as if it came alone."""
+    return _answer_query(app, query, _find_scope(app, asker, need, query.collection), parent)
+
+
+def _find_scope(app: Application, asker: Principal, need: str, collection: str) -> Scope:
+    """The scope of one of several questions, which counts towards the quotas of its tenant as if it came alone."""
     if asker is not LOCAL:
         app.auth.quotas.take(asker, "queries")
-    return _answer_query(
-        app, PostedBody(query, app.auth.access.scope_or_missing(query.collection, asker, need)), parent
-    )
+    return app.auth.access.scope_or_missing(collection, asker, need)
 
 
 def _answer_jointly(
     app: Application, sent: PostedBody[JointQueryIn], asker: Principal, need: str, parent: str | None
 ) -> QueryOut:
-    """The answer of several collections, each of which counts towards the quotas as if it was asked alone."""
     body = sent.body
-    scopes = [sent.scope]
-    for name in body.collections[1:]:
-        if asker is not LOCAL:
-            app.auth.quotas.take(asker, "queries")
-        scopes.append(app.auth.access.scope_or_missing(name, asker, need))
+    if not body.collections:
+        return _answer_query(app, body, sent.scope, parent)
+    scopes = [sent.scope, *(_find_scope(app, asker, need, name) for name in body.collections[1:])]
     with ExitStack() as stack:
-        if body.stop_rule == "llm":
-            for scope in scopes:
-                scope.need(LLM, ASKING_MODEL)
-        acted = [stack.enter_context(scope.act_as(body.as_)) for scope in scopes]
-        return QueryOut.join(app.answers.joint.serve([body.to_query(scope, parent) for scope in acted]))
+        queries = [stack.enter_context(_open_query(body, scope, parent)) for scope in scopes]
+        return QueryOut.join(app.answers.joint.serve(queries))
 
 
-def _answer_query(app: Application, sent: PostedBody[QueryIn], parent: str | None) -> QueryOut:
-    if sent.body.stop_rule == "llm":
-        sent.scope.need(LLM, ASKING_MODEL)
-    with sent.scope.act_as(sent.body.as_) as scope:
-        query = sent.body.to_query(scope, parent)
+def _answer_query(app: Application, body: QueryIn, scope: Scope, parent: str | None) -> QueryOut:
+    with _open_query(body, scope, parent) as query:
         answer = app.answers.context.add(query, app.answers.question.serve(query))
         return QueryOut.model_validate(answer)
+
+
+@contextmanager
+def _open_query(body: QueryIn, scope: Scope, parent: str | None) -> Iterator[ServiceQuery]:
+    """A block that asks as whom the body names; its query."""
+    if body.stop_rule == "llm":
+        scope.need(LLM, "A language model that says whether the evidence suffices")
+    with scope.act_as(body.as_) as acted:
+        yield body.to_query(acted, parent)
 
 
 async def _answer_in_turn(
@@ -186,7 +186,9 @@ def get_query(app: App, at: QueryAt) -> EpisodeOut:
 def get_suggestions(
     app: App,
     scope: PathScope,
-    prefix: Annotated[Storable, Query(max_length=200, description="What was typed so far; of nothing, nothing.")] = "",
+    prefix: Annotated[
+        Storable, Query(max_length=200, description="What was typed so far; of nothing, nothing.")
+    ] = "",
     limit: Annotated[int, Query(ge=1, le=20)] = 10,
 ) -> SuggestionsOut:
     """Suggest names and titles that begin with a prefix, of passages that you may see; never past questions."""

@@ -1,10 +1,10 @@
 """Typing errors of a question: words that a collection does not have, and the words of its own that were meant.
 
-A word is mistyped if the collection has none of its terms. What may have been meant is made from the word itself, by
-one change of a letter (Damerau 1964: a letter too few or too many, another one, or two in the wrong order), or by
-accents. Then the lexical index says which of this it has. Of a longer word that has none, two changes are looked for
-among the terms that begin as it does. So nothing is stored for it, and a word that only passages have which the
-caller may not see is never met: neither is it known, nor does it correct.
+A word is mistyped if the collection has none of its terms. What may have been meant is made from the word itself,
+by one change of a letter (Damerau 1964: a letter too few or too many, another one, or two in the wrong order), or
+by accents. Then the lexical index says which of this it has. Of a longer word that has none, two changes are looked
+for among the terms that begin as it does. So nothing is stored for it. A word that only hidden passages have is
+neither known nor meant: what counts is what the caller sees.
 """
 
 import unicodedata
@@ -20,16 +20,14 @@ from engram.providers.language.language_detection import detect_language
 from engram.providers.language.lexical_terms import choose_readings, find_spaced_words, fold_accents, stem, terms
 from engram.providers.language.name_rules import load_function_words
 
-LEAST_LETTERS = 4
-"""Letters of a word that is corrected, at least: nearly every shorter one is a letter away from many others."""
+LETTERS_PER_CHANGE = 5
+"""Letters that a word has to have for each change: nearly every shorter one is a letter away from many others."""
 MOST_LETTERS = 30
 MOST_WORDS = 3
-"""Unknown words that are corrected, at most: a question with more is about something else, or in another language."""
+"""Unknown words that are corrected, at most: a question with more is about something else."""
 MOST_TERMS = 5
 """Terms whose words are looked at, those of the most passages."""
-LONG_WORD = 8
-"""Letters of a word from which on two changes of letters are looked for."""
-LONG_WORD_CHANGES = 2
+MOST_CHANGES = 2
 SAME_BEGINNING = 3
 """Letters that a longer word has to share with what was meant by two changes."""
 ACCENTS = 3
@@ -109,7 +107,7 @@ def _find_meant(word: str, readings: Collection[str], own: OwnWords) -> str | No
     variants = _list_variants(folded, readings)
     counts = own.count_passages(sorted(variants))
     meant = _choose_word(counts, own, lambda term, written: written in variants[term])
-    if meant is not None or len(folded) < LONG_WORD:
+    if meant is not None or len(folded) < MOST_CHANGES * LETTERS_PER_CHANGE:
         return meant
     near = {
         term
@@ -117,16 +115,16 @@ def _find_meant(word: str, readings: Collection[str], own: OwnWords) -> str | No
         for term in own.list_terms(stemmed[:SAME_BEGINNING])
         if _is_two_changes_away(stemmed, term)
     }
-    return _choose_word(own.count_passages(sorted(near)), own, lambda _, written: _is_two_changes_away(folded, written))
+    return _choose_word(
+        own.count_passages(sorted(near)), own, lambda _, written: _is_two_changes_away(folded, written)
+    )
 
 
 def _is_two_changes_away(one: str, other: str) -> bool:
-    return abs(len(one) - len(other)) <= LONG_WORD_CHANGES >= measure_distance(one, other)
+    return abs(len(one) - len(other)) <= MOST_CHANGES >= measure_distance(one, other)
 
 
-def _choose_word(
-    counts: Mapping[str, int], own: OwnWords, is_near: Callable[[str, str], bool]
-) -> str | None:
+def _choose_word(counts: Mapping[str, int], own: OwnWords, is_near: Callable[[str, str], bool]) -> str | None:
     """Choose the most frequent word that texts write near the typed one, for the first term that has any.
 
     Args:
@@ -160,7 +158,7 @@ def _list_words(text: str, readings: Collection[str]) -> Iterator[_Word]:
     function_words = frozenset[str]().union(*map(load_function_words, readings))
     for start, word in find_spaced_words(text):
         is_code = any(one.isdigit() for one in word) or word[1:] != word[1:].lower()
-        if is_code or not LEAST_LETTERS <= len(word) <= MOST_LETTERS or word.casefold() in function_words:
+        if is_code or not LETTERS_PER_CHANGE <= len(word) <= MOST_LETTERS or word.casefold() in function_words:
             continue
         word_terms = frozenset(term for language in readings for term in terms(word, language))
         if word_terms:

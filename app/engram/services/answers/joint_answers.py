@@ -1,5 +1,6 @@
 """Questions asked of several collections at once: one list of passages, and an episode in each collection."""
 
+import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -14,6 +15,8 @@ from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import Trace
 
 MOST_COLLECTIONS = 10
+LEAST_PROBABILITY = 1e-6
+"""From which on, and to 1 less it, a sufficiency counts: odds are finite."""
 SEARCHES_AT_ONCE = 4
 """Collections that one question searches side by side: more would leave other questions no connections."""
 
@@ -85,19 +88,23 @@ class JointAnswerService:
 def merge(found: Sequence[RetrievalResult]) -> list[tuple[int, int]]:
     """Merge the shown passages of several results, best first: the place of the result, and the passage.
 
-    A score is good for comparisons within one answer. What compares across collections is the probability that a
-    passage is evidence: that the collection holds the evidence (its sufficiency) times that it is this passage, if
-    so. Where features do not rank there is none, and passages of equal rank stand side by side.
+    Scores are log odds that a passage is evidence, but for a constant of the question, which is one question here.
+    Each collection adds the log odds of its sufficiency s: if one of them holds the evidence, it is this one with a
+    probability in proportion to s and to 1 - s of all others, so to s / (1 - s). Where features do not rank, scores
+    of collections do not compare, and passages of equal rank stand side by side.
     """
     ranked: list[tuple[float, int, int, int]] = []
     for place, retrieved in enumerate(found):
-        ranking = retrieved.ranking
-        held = 1.0 if ranking.sufficiency is None else ranking.sufficiency.probability
+        sufficiency = retrieved.ranking.sufficiency
         for rank, (passage, score) in enumerate(retrieved.shown.best):
-            probability = ranking.estimate_probability(score)
-            value = -float(rank) if probability is None else held * probability
+            value = -rank if sufficiency is None else score + _compute_log_odds(sufficiency.probability)
             ranked.append((-value, rank, place, passage))
     return [(place, passage) for _, _, place, passage in sorted(ranked)]
+
+
+def _compute_log_odds(probability: float) -> float:
+    bounded = min(max(probability, LEAST_PROBABILITY), 1 - LEAST_PROBABILITY)
+    return math.log(bounded / (1 - bounded))
 
 
 def _show(retrieved: RetrievalResult, place: int, order: Iterable[tuple[int, int]]) -> RetrievalResult:

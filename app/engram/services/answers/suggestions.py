@@ -15,7 +15,7 @@ class SuggestionService:
     database: Database
 
     def suggest(self, scope: Scope, prefix: str, most: int) -> list[str]:
-        """Return at most so many names and titles that begin with a prefix, those that most sentences have first."""
+        """Return at most so many names and titles that begin with a prefix, those of most sentences first."""
         normalised = normalise_entity(prefix)
         if not normalised:
             return []

@@ -300,7 +300,9 @@ class QueryPlanner:
             among=query.among,
             without=query.without,
             intervals=_days(constraint, query.strategy, profile),
-            key_vector=self._embed_for_passages(query, question, generation, vectors[0], vectors[1 : 1 + len(units)]),
+            key_vector=self._embed_for_passages(
+                query, question, generation, vectors[0], vectors[1 : 1 + len(units)]
+            ),
             gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
         )
         plan = QueryPlan(

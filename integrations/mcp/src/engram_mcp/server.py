@@ -16,7 +16,7 @@ from typing_extensions import TypedDict  # pydantic asks for it before Python 3.
 
 from engram_client import AsyncEngram, EngramError, NotFoundError
 from engram_client.models import PassageSourceOut
-from engram_client.requests import FeedbackIn, PassageIn, JointQueryIn
+from engram_client.requests import FeedbackIn, JointQueryIn, PassageIn
 from engram_mcp.login import Login, ServiceTokenVerifier, list_own_readers
 
 P = ParamSpec("P")
@@ -51,7 +51,8 @@ class PassageSource(TypedDict):
 class RetrievedPassage(TypedDict):
     """A passage, with its source and the sentences that speak for it.
 
-    ``collection``: its own, if several were asked. ``before`` and ``after``: texts of the passages around it in its document, if they were asked for.
+    ``collection``: its own, if several were asked. ``before`` and ``after``: texts of the passages around it in its
+    document, if they were asked for.
     """
 
     passage_id: str
