@@ -26,7 +26,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   const latest = useRef(0);
   const { me } = access;
   const collection = search.collection ?? chooseCollection(me, collections);
-  const engram = useMemo(() => (collection === null ? null : connect(collection)), [collection, me]);
+  const engram = useMemo(() => (collection === null ? null : connect(collection)), [collection, key.get()]);
 
   useEffect(() => {
     if (me !== null) void names(me).then((all) => setCollections(all.filter((name) => allowed(me, "query", name))), setError);
@@ -88,6 +88,10 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     void ask();
   }, [ask]);
 
+  const leave = async () => {
+    setAnswer(null);
+    await access.leave?.();
+  };
   const mayJudge = me !== null && collection !== null && allowed(me, "judge", collection);
   const mayCount = me !== null && collection !== null && allowed(me, "read", collection);
   return (
@@ -132,7 +136,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       {me !== null && access.leave && (
         <footer class="row quiet">
           <span>You are {personOf(me)}.</span>
-          <button type="button" class="plain" onClick={() => void access.leave?.()}>
+          <button type="button" class="plain" onClick={() => void leave()}>
             {key.get() === undefined ? "Log out" : "Forget key"}
           </button>
         </footer>
