@@ -160,8 +160,12 @@ def test_a_slow_and_a_failing_service(visit: Visit) -> None:
     page = visit("ana", "hr")
     page.locator("mark", has_text=WAGE).wait_for()
     held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
     page.clock.install()
-    page.route("**/query", lambda route: held.append(route))
+    page.route("**/query", hold)
     page.reload()
     page.get_by_text("Searching …").wait_for()
     page.clock.fast_forward(5_000)
