@@ -147,6 +147,13 @@ def test_cookies_of_an_https_address_are_its_own(lasting: Variant, provider: Ide
     assert asked["redirect_uri"] == ["https://engram.example.org/docs/login/callback"]
 
 
+def test_a_provider_that_is_away_is_said_so(variant: Variant) -> None:
+    away = variant(jwt_issuer="http://127.0.0.1:1", login_client=SecretStr("pages"))
+    answer = TestClient(create_app(away), follow_redirects=False).get("/login")
+    assert answer.status_code == 503
+    assert "out of reach" in answer.text
+
+
 def test_pages_say_whether_people_can_log_in(browser: TestClient, http: TestClient) -> None:
     for path in ("/", "/search"):
         assert "<html data-login" in browser.get(path).text

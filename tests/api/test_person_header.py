@@ -3,6 +3,7 @@
 import pytest
 
 from engram.api.person_header import PersonHeader
+from engram.api.request_principal import holder
 from engram.composition.container import Application
 from engram.context.errors import ConfigurationError, ForbiddenError
 from engram.core.auth.access_keys import Grants
@@ -93,3 +94,8 @@ def test_questions_are_asked_for_the_person(
 
 def test_the_header_says_nothing_by_default(http: TestClient) -> None:
     assert http.get("/access/me", headers={NAME: "ana"}).json()["principals"] == []
+
+
+def test_limits_count_the_frontend_whomever_it_names() -> None:
+    person = FRONTEND.name_person("user:ana")
+    assert holder({"engram.principal": person}) == holder({"engram.principal": FRONTEND})

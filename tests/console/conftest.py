@@ -42,10 +42,13 @@ Opened = Callable[..., Any]
 
 @pytest.fixture
 def opened(browser: Any) -> Iterator[Opened]:
-    """A tab at an address; fails at the end if the page erred, broke its policy or asked anybody else."""
+    """A tab at an address; fails at the end if the page erred, broke its policy or asked anybody else.
+
+    ``login``: the address of the identity provider.
+    """
     contexts, troubles = [], []
 
-    def open_at(url: str, place: str = "", theme: str = "light") -> Any:
+    def open_at(url: str, place: str = "", theme: str = "light", login: str | None = None) -> Any:
         context = browser.new_context(viewport={"width": 1360, "height": 900}, color_scheme=theme)
         contexts.append(context)
         page = context.new_page()
@@ -55,7 +58,8 @@ def opened(browser: Any) -> Iterator[Opened]:
             "console",
             lambda said: said.type == "error" and not said.text.startswith(HARMLESS) and troubles.append(said.text),
         )
-        page.on("request", lambda sent: sent.url.startswith(url) or troubles.append(f"asked {sent.url}"))
+        known = tuple(one for one in (url, login) if one is not None)
+        page.on("request", lambda sent: sent.url.startswith(known) or troubles.append(f"asked {sent.url}"))
         page.goto(f"{url}/{place}")
         return page
 

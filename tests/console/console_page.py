@@ -30,3 +30,21 @@ def violations(page: Any) -> dict[str, list[str]]:
         page.evaluate(AXE.read_text(encoding="utf-8"))
     results = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return {one["id"]: [node["html"][:120] for node in one["nodes"][:3]] for one in results["violations"]}
+
+
+def reach(page: Any, name: str, most: int = 80) -> None:
+    """Go to what is called so by the Tab key alone; each stop shows that it has the focus."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        label = page.evaluate(
+            "(() => { const e = document.activeElement; return e.getAttribute('aria-label')"
+            " ?? (e.labels?.[0]?.innerText || e.innerText) ?? ''; })()"
+        )
+        if label.strip().startswith(name):
+            seen = page.evaluate(
+                "(() => { const e = document.activeElement; const at = e.closest('.choice label') ?? e;"
+                " return getComputedStyle(at).outlineStyle; })()"
+            )
+            assert seen != "none", f"nothing shows that {name!r} has the focus"
+            return
+    raise AssertionError(f"Tab never reaches {name!r}")

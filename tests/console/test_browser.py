@@ -16,7 +16,7 @@ from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram_client import Engram
 from tests.console.conftest import Opened
-from tests.console.console_page import BORN, QUESTION, ask, place, violations
+from tests.console.console_page import BORN, QUESTION, ask, place, reach, violations
 from tests.support.constants import ACCESS_CACHE, set_constants
 from tests.support.live_server import LiveServer
 from tests.support.modelled import ModelApplications
@@ -164,24 +164,6 @@ def test_why_says_what_an_answer_was_kept_without(opened: Opened, service: str, 
     page.locator(".passage").first.wait_for()
     page.get_by_role("link", name="Why this order?").click()
     page.locator(".factors").first.wait_for()
-
-
-def reach(page: Any, name: str, most: int = 80) -> None:
-    """Go to what is called so by the Tab key alone; each stop shows that it has the focus."""
-    for _ in range(most):
-        page.keyboard.press("Tab")
-        label = page.evaluate(
-            "(() => { const e = document.activeElement; return e.getAttribute('aria-label')"
-            " ?? (e.labels?.[0]?.innerText || e.innerText) ?? ''; })()"
-        )
-        if label.strip().startswith(name):
-            seen = page.evaluate(
-                "(() => { const e = document.activeElement; const at = e.closest('.choice label') ?? e;"
-                " return getComputedStyle(at).outlineStyle; })()"
-            )
-            assert seen != "none", f"nothing shows that {name!r} has the focus"
-            return
-    raise AssertionError(f"Tab never reaches {name!r}")
 
 
 def test_the_story_by_keyboard_alone(opened: Opened, service: str, curie: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlparse
+from urllib.parse import parse_qs, urlparse
 
 import httpx
 import httpx2

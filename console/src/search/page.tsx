@@ -15,22 +15,34 @@ const TOP_K = 5;
 /** From this time on the page says that an answer takes long. */
 const LONG_MS = 4_000;
 
+interface Failed {
+  error: unknown;
+  again: () => Promise<void>;
+}
+
 export function SearchPage({ form }: { form: HTMLFormElement }) {
   const access = useAccess();
   const [collections, setCollections] = useState<string[] | null>(null);
   const [search, setSearch] = useState<Search>(searchHere);
   const [answer, setAnswer] = useState<Schemas["QueryOut"] | null>(null);
-  const [error, setError] = useState<unknown>(null);
+  const [failed, setFailed] = useState<Failed | null>(null);
   const [isBusy, setIsBusy] = useState(false);
   /** Number of the latest question; answers to earlier ones are dropped. */
   const latest = useRef(0);
   const { me } = access;
   const collection = search.collection ?? chooseCollection(me, collections);
-  const engram = useMemo(() => (collection === null ? null : connect(collection)), [collection, me]);
+  const engram = useMemo(() => (collection === null ? null : connect(collection)), [collection, key.get()]);
 
-  useEffect(() => {
-    if (me !== null) void names(me).then((all) => setCollections(all.filter((name) => allowed(me, "query", name))), setError);
+  const list = useCallback(async () => {
+    if (me === null) return;
+    setFailed(null);
+    try {
+      setCollections((await names(me)).filter((name) => allowed(me, "query", name)));
+    } catch (error) {
+      setFailed({ error, again: list });
+    }
   }, [me]);
+  useEffect(() => void list(), [list]);
 
   const go = (part: Partial<Search>) => {
     const next = { ...search, collection, ...part };
@@ -60,7 +72,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       return;
     }
     setIsBusy(true);
-    setError(null);
+    setFailed(null);
     try {
       const found = await engram.query(search.question, {
         top_k: TOP_K,
@@ -69,10 +81,10 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
         ...(Object.keys(search.filter).length > 0 ? { filter: search.filter } : {}),
       });
       if (turn === latest.current) setAnswer(found);
-    } catch (failure) {
+    } catch (error) {
       if (turn !== latest.current) return;
       setAnswer(null);
-      if (!(failure instanceof EngramError && failure.status === 401)) setError(failure);
+      if (!(error instanceof EngramError && error.status === 401)) setFailed({ error, again: ask });
     }
     setIsBusy(false);
   }, [engram, search]);
@@ -88,12 +100,16 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
     void ask();
   }, [ask]);
 
+  const leave = async () => {
+    setAnswer(null);
+    await access.leave?.();
+  };
   const mayJudge = me !== null && collection !== null && allowed(me, "judge", collection);
   const mayCount = me !== null && collection !== null && allowed(me, "read", collection);
   return (
     <div class="stack">
       {access.isWanted && <AccessForm access={access} />}
-      {!access.isWanted && access.error !== undefined && <Failure error={access.error} again={() => void access.enter()} />}
+      {!access.isWanted && access.error !== undefined && <Failure error={access.error} again={access.enter} />}
       {collections !== null && collections.length > 1 && (
         <label>
           Search in
@@ -109,7 +125,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
         <Facets engram={engram} answer={answer} filter={search.filter} onChoose={(filter: Filter) => go({ filter })} />
       )}
       <p role="status">{isBusy ? <Waiting key={latest.current} /> : answer && summary(answer, search.nearest)}</p>
-      {error !== null && <Failure error={error} again={() => void ask()} />}
+      {failed !== null && <Failure {...failed} />}
       {answer?.insufficient && (
         <div class="panel stack">
           <p>Other words may help, or another place to search in.</p>
@@ -132,7 +148,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       {me !== null && access.leave && (
         <footer class="row quiet">
           <span>You are {personOf(me)}.</span>
-          <button type="button" class="plain" onClick={() => void access.leave?.()}>
+          <button type="button" class="plain" onClick={() => void leave()}>
             {key.get() === undefined ? "Log out" : "Forget key"}
           </button>
         </footer>
@@ -164,11 +180,11 @@ function Waiting() {
   return <>{isLong ? "Still searching. The service is slow just now …" : "Searching …"}</>;
 }
 
-function Failure({ error, again }: { error: unknown; again: () => void }) {
+function Failure({ error, again }: Failed) {
   return (
     <div class="panel row bad" role="alert">
       <span>{sayFailure(error)}</span>
-      <button type="button" onClick={again}>
+      <button type="button" onClick={() => void again()}>
         Try again
       </button>
     </div>

@@ -1,0 +1,215 @@
+"""The search page in a real Chromium: by a login, with what each person may read, by keyboard, and more."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+from pydantic import SecretStr
+
+from engram.composition.container import Application, Servers
+from engram.config.settings import Settings
+from engram.runtime.api_process import create_app
+from engram.services.auth.access_key_service import AccessKeyRequest
+from engram.services.auth.scope import LOCAL
+from engram_client import Engram
+from tests.conftest import Heavy
+from tests.console.conftest import Opened
+from tests.console.console_page import reach, violations
+from tests.support.identity_provider import IdentityProvider
+from tests.support.live_server import LiveServer
+
+pytestmark = pytest.mark.browser
+
+QUESTION = "What does Marie Curie earn?"
+WAGE = "Marie Curie earns 7,000 crowns."
+PASSAGES = [
+    {"id": "pay.pdf#1", "text": "All wages are paid in crowns, on the last day.", "metadata": {"topic": "pay"},
+     "document": "pay.pdf"},
+    {"id": "pay.pdf#2", "text": f"Wages of the laboratory.\n{WAGE} She has it in gold.", "title": "Wages",
+     "metadata": {"topic": "pay", "page": 3}, "document": "pay.pdf", "readers": ["group:hr"]},
+    {"id": "hours", "text": "The office in Warsaw opens at eight.", "metadata": {"topic": "hours"}},
+    {"id": "doors", "text": "The office in Paris opens at nine.", "metadata": {"topic": "hours"}},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[IdentityProvider]:
+    with IdentityProvider.serve({"wages": ["query", "read", "judge"]}) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def guarded(settings: Settings, own: Servers, heavy: Heavy, provider: IdentityProvider) -> Iterator[str]:
+    """The address of a service that people log in to, with wages that some may read."""
+    given = {"access": "keys", "jwt_issuer": provider.url, "login_client": SecretStr("pages")}
+    services = Application(settings.model_copy(update=given), own, consumer="search")
+    services.models.embedder, services.models.language = heavy
+    with LiveServer(create_app(services)) as served:
+        assert services.models.tokens is not None
+        assert services.models.tokens.keys.wait(30)
+        key = services.auth.access_keys.make(LOCAL, AccessKeyRequest(name="boss", scopes={"*": ["admin"]})).key
+        with Engram(served.url, collection="wages", key=key) as boss:
+            boss.ingest(PASSAGES)
+        services.jobs.runner.run_ready()
+        yield served.url
+    services.close()
+
+
+Visit = Callable[..., Any]
+
+
+@pytest.fixture
+def visit(opened: Opened, guarded: str, provider: IdentityProvider) -> Visit:
+    """Opens the answer to a question as a person of some groups."""
+
+    def open_as(person: str, *groups: str, question: str = QUESTION, theme: str = "light") -> Any:
+        provider.person, provider.groups = person, [*groups]
+        return opened(guarded, f"search?q={quote(question)}", theme, login=provider.url)
+
+    return open_as
+
+
+def test_people_log_in_and_find_what_they_may_read(visit: Visit, provider: IdentityProvider) -> None:
+    page = visit("ana", "hr")
+    result = page.locator("article", has=page.locator("mark", has_text=WAGE))
+    result.wait_for()
+    assert "pay.pdf, Page 3" in result.inner_text()
+    topics = page.get_by_role("group", name="topic")
+    topics.get_by_role("button", name="pay (2)").wait_for()
+    assert parse_qs(urlsplit(page.url).query) == {"q": [QUESTION], "c": ["wages"]}, "the address of the answer"
+    page.get_by_role("button", name="Log out").click()
+    result.wait_for(state="detached")
+    provider.person, provider.groups = "bo", []
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_text("You are bo.").wait_for()
+    topics.get_by_role("button", name="pay (1)").wait_for()
+    assert WAGE not in page.locator("body").inner_text()
+
+
+def test_a_login_that_ended_leads_back_to_the_same_answer(visit: Visit) -> None:
+    page = visit("ana", "hr")
+    page.locator("mark", has_text=WAGE).wait_for()
+    page.context.clear_cookies()
+    page.get_by_label("Question").fill("When does the office open?")
+    page.keyboard.press("Enter")
+    page.locator("mark", has_text="opens at").first.wait_for()
+    assert parse_qs(urlsplit(page.url).query)["q"] == ["When does the office open?"]
+
+
+def test_thumbs_say_what_they_did(visit: Visit) -> None:
+    page = visit("ana", "hr")
+    result = page.locator("article", has=page.locator("mark", has_text=WAGE))
+    up, down = (result.get_by_role("button", name=name, exact=True) for name in ("Helped", "Did not help"))
+    up.click()
+    result.get_by_text("this passage goes up").wait_for()
+    assert up.get_attribute("aria-pressed") == "true"
+    down.click()
+    result.get_by_text("this passage goes down").wait_for()
+    assert up.get_attribute("aria-pressed") == "false"
+    down.click()
+    result.get_by_text("taken back").wait_for()
+    assert down.get_attribute("aria-pressed") == "false"
+
+
+def test_a_value_narrows_the_search_and_stands_in_the_address(visit: Visit) -> None:
+    page = visit("ana", "hr", question="When does the office open?")
+    wage, office = page.locator("article", has_text=WAGE), page.locator("article", has_text="Warsaw")
+    wage.wait_for()
+    page.get_by_role("button", name="hours (2)").click()
+    wage.wait_for(state="detached")
+    office.wait_for()
+    assert parse_qs(urlsplit(page.url).query)["filter"] == ['{"topic":"hours"}']
+    page.reload()
+    office.wait_for()
+    assert wage.count() == 0
+    chosen = page.get_by_role("button", name="hours (2)", pressed=True)
+    chosen.click()
+    wage.wait_for()
+    page.go_back()
+    wage.wait_for(state="detached")
+
+
+def test_what_stands_around_is_shown_on_demand(visit: Visit) -> None:
+    page = visit("ana", "hr")
+    result = page.locator("article", has=page.locator("mark", has_text=WAGE))
+    result.wait_for()
+    assert "on the last day" not in result.inner_text()
+    result.get_by_role("button", name="Show what stands around it").click()
+    result.get_by_text("on the last day").wait_for()
+
+
+def test_an_answer_that_is_not_there_is_not_shown(visit: Visit) -> None:
+    page = visit("ana", "hr")
+    page.locator("mark", has_text=WAGE).wait_for()
+
+    def withhold(route: Any) -> None:
+        if route.request.post_data_json["min_sufficiency"] == "auto":
+            route.fulfill(json=route.fetch().json() | {"insufficient": True, "passages": []})
+        else:
+            route.continue_()
+
+    page.route("**/query", withhold)
+    page.reload()
+    page.get_by_text("Not found here.").wait_for()
+    assert page.locator("article").count() == 0
+    page.get_by_role("button", name="Show the nearest passages anyway").click()
+    page.locator("mark", has_text=WAGE).wait_for()
+    assert "nearest" in parse_qs(urlsplit(page.url).query)
+
+
+def test_a_slow_and_a_failing_service(visit: Visit) -> None:
+    page = visit("ana", "hr")
+    page.locator("mark", has_text=WAGE).wait_for()
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    page.clock.install()
+    page.route("**/query", hold)
+    page.reload()
+    page.get_by_text("Searching …").wait_for()
+    page.clock.fast_forward(5_000)
+    page.get_by_text("The service is slow just now").wait_for()
+    page.route("**/query", lambda route: route.fulfill(status=500, json={"title": "Internal error"}))
+    held[0].fulfill(status=500, json={"title": "Internal error"})
+    page.get_by_role("alert").get_by_text("The service cannot answer just now.").wait_for()
+    page.unroute("**/query")
+    page.get_by_role("button", name="Try again").click()
+    page.locator("mark", has_text=WAGE).wait_for()
+
+
+def test_a_question_by_keyboard_alone(visit: Visit) -> None:
+    page = visit("ana", "hr", question="")
+    page.get_by_text("You are ana.").wait_for()
+    page.locator("body").press("Tab")
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    page.locator("mark", has_text=WAGE).wait_for()
+    reach(page, "Helped")
+    page.keyboard.press("Space")
+    page.get_by_text("Thank you.").first.wait_for()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_phone_shows_all_and_axe_objects_to_nothing(visit: Visit, theme: str) -> None:
+    page = visit("ana", "hr", theme=theme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.locator("mark", has_text=WAGE).wait_for()
+    page.get_by_role("button", name="Helped", exact=True).first.click()
+    page.get_by_text("Thank you.").first.wait_for()
+    assert violations(page) == {}
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_role("button", name="Log out").click()
+    page.get_by_role("button", name="Log in").wait_for()
+    assert violations(page) == {}
+
+
+def test_the_field_needs_no_script(opened: Opened, guarded: str) -> None:
+    page = opened(guarded, "console/licences.txt")
+    page.route("**/console/*.js", lambda route: route.abort())
+    page.goto(f"{guarded}/search")
+    page.get_by_label("Question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search?q=What*")
