@@ -113,8 +113,7 @@ class Answer:
     ``sufficiency`` is the probability that the first five passages hold all the evidence; None where features do
     not rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``sufficiency_level``
     is what it had to reach if the query left that to Engram. ``rest`` is where its walk
-    would have gone on, for another question to resume; None where nothing was walked. ``alone``: features alone
-    chose what is shown: neither what verdicts recall, nor expansions, nor chance had a say.
+    would have gone on, for another question to resume; None where nothing was walked.
     ``collapse_duplicates``: whether duplicates of better passages are left out.
     ``trace_id``: the trace that its query belongs to, as the caller named it.
     """
@@ -140,7 +139,6 @@ class Answer:
     trace: Trace | None = None
     warnings: Sequence[Fallback] = ()
     rest: Frontier | None = None
-    alone: bool = False
     collapse_duplicates: bool = False
     trace_id: str | None = None
 
@@ -185,7 +183,6 @@ def build_answer(retrieved: RetrievalResult) -> Answer:
         timings=build_timings(retrieved),
         warnings=plan.warnings,
         rest=find_rest(plan, walk) if walk.hops else None,
-        alone=ranking.teaches and not retrieved.shown.explored,
         collapse_duplicates=plan.collapses,
         trace_id=plan.query.trace_id,
     )

@@ -62,7 +62,7 @@ class ReadPassage:
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
     """A query of a round, kept like any other: ``episode`` is its id, which verdicts go by; ``rest`` is where its
-    walk would have gone on; ``remembers``: whether memory was read; ``alone``: see ``Answer``.
+    walk would have gone on.
     """
 
     text: str
@@ -70,8 +70,6 @@ class AskedQuery:
     passages: Sequence[FoundPassage]
     sufficiency: float | None
     rest: Frontier | None = None
-    remembers: bool = False
-    alone: bool = False
 
 
 class StepMeter:
@@ -231,8 +229,7 @@ class StepTools:
         allowed = set(self.meter.reads([passage.id for passage in passages_shown]))
         read = [passage for passage in passages_shown if passage.id in allowed]
         self.meter.note_sentences(sentence.id for passage in read for sentence in passage.sentences)
-        remembers = answer.memory == "read"
-        return AskedQuery(text, answer.query_id, read, answer.sufficiency, answer.rest, remembers, answer.alone)
+        return AskedQuery(text, answer.query_id, read, answer.sufficiency, answer.rest)
 
     def names(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """The names in each of these texts, as it writes them."""
