@@ -1306,7 +1306,6 @@ CREATE TABLE session_round (
     sufficiency REAL,
     covered REAL,
     cost JSONB NOT NULL,
-    walk JSONB,
     warnings JSONB DEFAULT '[]' NOT NULL,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT session_round_pkey PRIMARY KEY (collection_id, session_id, number)
@@ -1314,7 +1313,6 @@ CREATE TABLE session_round (
 COMMENT ON COLUMN session_round.said IS 'Texts of the round, such as sub-question, gap, queries and answer.';
 COMMENT ON COLUMN session_round.episodes IS 'Episodes of the round''s queries, in their order.';
 COMMENT ON COLUMN session_round.curated IS 'Counts of the sentences that sifting took into the pool or left out.';
-COMMENT ON COLUMN session_round.walk IS 'Where the walk stopped, by ids; the next round resumes it.';
 
 CREATE TABLE session_passage (
     collection_id BIGINT NOT NULL,
