@@ -541,7 +541,7 @@ CREATE TABLE feedback_event (
     daily_weight_verdicts INTEGER,
     standing DOUBLE PRECISION,
     revoked_at TIMESTAMP WITH TIME ZONE,
-    rounds JSONB,
+    on_session BOOLEAN DEFAULT false NOT NULL,
     rating TEXT,
     reason TEXT,
     CONSTRAINT feedback_event_pkey PRIMARY KEY (collection_id, id),
@@ -572,7 +572,7 @@ COMMENT ON COLUMN feedback_event.daily_share IS 'The judge''s daily cap when it 
 COMMENT ON COLUMN feedback_event.contested_share IS 'The judge''s cap against other judges when it was applied.';
 COMMENT ON COLUMN feedback_event.daily_weight_verdicts IS 'Limit on the judge''s verdicts of a day that update weights; null: none.';
 COMMENT ON COLUMN feedback_event.standing IS 'Weight of its judge; below 1 for a new judge.';
-COMMENT ON COLUMN feedback_event.rounds IS 'For a session: each round''s features, and the passages found, by ids.';
+COMMENT ON COLUMN feedback_event.on_session IS 'Whether it judges all of a session.';
 COMMENT ON COLUMN feedback_event.rating IS 'The thumb that became the verdict; null if sentences were judged.';
 COMMENT ON COLUMN feedback_event.reason IS 'Reason of the rating.';
 
@@ -1306,7 +1306,6 @@ CREATE TABLE session_round (
     sufficiency REAL,
     covered REAL,
     cost JSONB NOT NULL,
-    walk JSONB,
     warnings JSONB DEFAULT '[]' NOT NULL,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     CONSTRAINT session_round_pkey PRIMARY KEY (collection_id, session_id, number)
@@ -1314,7 +1313,6 @@ CREATE TABLE session_round (
 COMMENT ON COLUMN session_round.said IS 'Texts of the round, such as sub-question, gap, queries and answer.';
 COMMENT ON COLUMN session_round.episodes IS 'Episodes of the round''s queries, in their order.';
 COMMENT ON COLUMN session_round.curated IS 'Counts of the sentences that sifting took into the pool or left out.';
-COMMENT ON COLUMN session_round.walk IS 'Where the walk stopped, by ids; the next round resumes it.';
 
 CREATE TABLE session_passage (
     collection_id BIGINT NOT NULL,

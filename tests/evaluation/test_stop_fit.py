@@ -30,9 +30,7 @@ def test_fit_learns_which_pools_hold_all_the_evidence(harness: Harness) -> None:
     rows, suffices = pools(harness, dataset.questions[:limit], lambda: None)
     assert set(suffices.tolist()) == {True, False}
     assert (rows[:, 0] == 1.0).all()
-    told = compute_pool_probabilities(
-        rows[:, :3], weights
-    )  # what is looked at of a round begins with the classifier's features
+    told = compute_pool_probabilities(rows[:, :3], weights)  # a round's features begin with the classifier's
     assert told[suffices].mean() > told[~suffices].mean()
     wrong = np.where(suffices, told < AT_LEAST, told >= AT_LEAST).mean()
     assert wrong <= min(suffices.mean(), 1.0 - suffices.mean())

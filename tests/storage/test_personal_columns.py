@@ -27,7 +27,7 @@ OF_NOBODY = """
     fact_graph: name
     fact_predicate: predicate
     fact_statement: source text
-    feedback_event: status rounds rating reason
+    feedback_event: status rating reason
     ingest_error: reason
     ingest_document: source description
     ingest_line: passage document

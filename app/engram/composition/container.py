@@ -75,7 +75,7 @@ class Application:
         self.stream = self.connections.stream
         registry = EncoderRegistry(self.database)
         self.hooks = collect_hooks(self._chosen_wings, self.installed_wings, self)
-        self.models = Models(settings, registry.fingerprint, self.hooks.weight_models)
+        self.models = Models(settings, registry.fingerprint)
         self._closing = ExitStack()
         self._closing.callback(self.models.close)
         self._closing.callback(self.connections.close)

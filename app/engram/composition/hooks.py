@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
-from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
 from engram.services.question.plan import QuestionEncoder, Retrievers
@@ -24,7 +23,6 @@ class Hooks:
         passage_observers: called one after another when passages are written or removed.
         derived_states: copied, verified, cleared and retired one after another.
         verdict_effects: take part in the transactions of verdicts, after the question memory and before weights.
-        weight_models: taught by verdicts.
         explainer: finds the verdicts behind answers.
         key_explainer: explains evolved passage keys.
         question_encoder: embeds questions for passages as verdicts taught.
@@ -36,7 +34,6 @@ class Hooks:
     passage_observers: Sequence[PassageObserver] = ()
     derived_states: Sequence[DerivedState] = ()
     verdict_effects: Sequence[VerdictEffect] = ()
-    weight_models: Sequence[WeightModel] = ()
     explainer: Explainer | None = None
     key_explainer: KeyExplainer | None = None
     question_encoder: QuestionEncoder | None = None

@@ -1,6 +1,5 @@
 """Models, the LLM endpoint and constants that services are built of, as configured."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -29,7 +28,6 @@ from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
 from engram.services.effects.weight_effect import WeightEffect
 from engram.services.encoders.encoder import Encoder
-from engram.services.feedback_log.weight_terms import WeightModel
 from engram.storage.retrieval.query_focus import GraphLimits
 
 EMBEDDING_TIMEOUT_SECONDS = 30.0
@@ -49,17 +47,13 @@ NOISE = FilterConstants(
 class Models:
     """Models and constants of the configuration. Each is loaded when first used, or assigned in place of that."""
 
-    def __init__(
-        self, settings: Settings, register: Register = probe_digest, weight_models: Sequence[WeightModel] = ()
-    ) -> None:
+    def __init__(self, settings: Settings, register: Register = probe_digest) -> None:
         """Load nothing yet.
 
         Args:
             register: gives the fingerprint of an encoder behind a server; by default none is recognised later.
-            weight_models: what verdicts teach beside the models of answers and rerankers.
         """
         self.settings = settings
-        self.weight_models = {model.name: model for model in weight_models}
         self._register = register
         self._closing = ExitStack()
         self._late: list[Embedder] = []
@@ -207,9 +201,6 @@ class Models:
     def priors(self) -> RankingPriors:
         """Ranking weights, and priors of what verdicts teach."""
         priors = load_priors(self.settings.ranking_prior)
-        for model in self.weight_models.values():
-            if (prior := model.load_prior()) is not None:
-                priors = priors.with_model(model.name, prior, model.features)
         return priors if self.reranker is None else priors.with_reranker(self.reranker.name)
 
     @locked_property
@@ -253,7 +244,7 @@ class Models:
     @locked_property
     def weight_effect(self) -> WeightEffect:
         """Teaching of weights."""
-        return WeightEffect(lambda kind: self.priors.select_kind(kind).priors, self.weight_models)
+        return WeightEffect(lambda kind: self.priors.select_kind(kind).priors)
 
     def close(self) -> None:
         """Close the connections of the LLM and of embedding servers, if there are any."""

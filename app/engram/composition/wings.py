@@ -12,7 +12,6 @@ from engram.composition.local_servers import LocalServers
 from engram.context.errors import ConfigurationError
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
-from engram.services.feedback_log.weight_terms import WeightModel
 from engram.services.jobs.work import JobHandler, JobKind
 from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
@@ -105,7 +104,6 @@ class Wing:
             of a collection; called as early as ``make_passage_observer``.
         make_verdict_effects: makes what takes part in the transactions of verdicts, after the question memory and
             before weights; called as early as ``make_passage_observer``.
-        make_weight_model: makes a model that verdicts teach; called as early as ``make_passage_observer``.
         make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
         key_explainer: explains evolved passage keys. Of several wings the first one's is asked.
         sweep: does what is due in all collections and returns. Every worker calls it every few seconds, in a thread
@@ -130,7 +128,6 @@ class Wing:
     make_passage_observer: Callable[[Any], PassageObserver] | None = None
     make_derived_states: Callable[[Any], Sequence[DerivedState]] = _make_nothing
     make_verdict_effects: Callable[[Any], Sequence[VerdictEffect]] = _make_nothing
-    make_weight_model: Callable[[Any], WeightModel] | None = None
     make_explainer: Callable[[Any], Explainer] | None = None
     key_explainer: KeyExplainer | None = None
     sweep: Callable[[Any, Callable[[], bool]], object] | None = None
@@ -242,7 +239,6 @@ def collect_hooks(wings: Sequence[Wing], installed: Sequence[Wing], application:
         passage_observers=[wing.make_passage_observer(application) for wing in wings if wing.make_passage_observer],
         derived_states=[state for wing in wings for state in wing.make_derived_states(application)],
         verdict_effects=[effect for wing in wings for effect in wing.make_verdict_effects(application)],
-        weight_models=[wing.make_weight_model(application) for wing in wings if wing.make_weight_model],
         explainer=next((wing.make_explainer(application) for wing in wings if wing.make_explainer), None),
         key_explainer=next((wing.key_explainer for wing in wings if wing.key_explainer is not None), None),
         question_encoder=next(

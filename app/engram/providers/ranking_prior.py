@@ -6,7 +6,7 @@ There is one set of priors for each kind of corpus, see ``core.ranking.corpus_ki
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,6 @@ class RankingPrior:
         sufficiency_level: the probability, in [0, 1], that nine in ten right answers of other corpora reach.
         sufficiency_expected: what its patterned features are expected to be in other languages than English, see
             ``sufficiency.features``.
-        further: priors of further models, by identity.
         reranker, reranker_name: prior of the trust in a reranker, and its fingerprint; None where there is none.
     """
 
@@ -49,7 +48,6 @@ class RankingPrior:
     sufficiency_name: str
     sufficiency_level: float
     sufficiency_expected: NDArray[np.float64]
-    further: Mapping[PriorIdentity, WeightBelief] = field(default_factory=dict)
     reranker: WeightBelief | None = None
     reranker_name: str = ""
 
@@ -64,24 +62,10 @@ class RankingPrior:
         return PriorIdentity("reranker", self.reranker_name)
 
     @property
-    def of_answers(self) -> dict[PriorIdentity, WeightBelief]:
-        """Priors of the beliefs that a single answer uses, by identity."""
-        reranker = {} if self.reranker is None else {self.of_reranker: self.reranker}
-        return {self.of_sufficiency: self.sufficiency} | reranker
-
-    @property
     def priors(self) -> dict[PriorIdentity, WeightBelief]:
         """Priors of all models that verdicts teach, by identity."""
-        return self.of_answers | dict(self.further)
-
-    def find_further(self, model: str) -> tuple[PriorIdentity, WeightBelief] | None:
-        """Find the identity and the prior of a further model; None where it has no prior."""
-        return next((pair for pair in self.further.items() if pair[0].model == model), None)
-
-    def with_model(self, model: str, prior: WeightBelief, features: Sequence[str]) -> "RankingPrior":
-        """Add the prior of a further model over these features, which may rest on how sufficient answers are."""
-        identity = PriorIdentity(model, _fingerprint(self.sufficiency_name.encode(), prior, features))
-        return replace(self, further={**self.further, identity: prior})
+        reranker = {} if self.reranker is None else {self.of_reranker: self.reranker}
+        return {self.of_sufficiency: self.sufficiency} | reranker
 
     def with_reranker(self, reranker: str) -> "RankingPrior":
         """Add a prior for the trust in the reranker of this name, whose scores stand beside these weights'."""
@@ -115,12 +99,6 @@ class RankingPriors:
     def priors(self) -> dict[PriorIdentity, WeightBelief]:
         """All priors, of both kinds."""
         return self.encyclopedic.priors | self.general.priors
-
-    def with_model(self, model: str, prior: WeightBelief, features: Sequence[str]) -> "RankingPriors":
-        """Add the prior of a further model, for both kinds."""
-        return RankingPriors(
-            self.encyclopedic.with_model(model, prior, features), self.general.with_model(model, prior, features)
-        )
 
     def with_reranker(self, reranker: str) -> "RankingPriors":
         """Add a prior for the trust in a reranker, for both kinds."""

@@ -7020,9 +7020,9 @@ export interface components {
             width?: number;
             /**
              * Without
-             * @description Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; 'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by likeness alone.
+             * @description Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; 'update': nothing is noted; 'extractor': neither. Of 'pool' 'binding': what is found is ranked by likeness alone.
              */
-            without?: ("consolidation" | "update" | "extractor" | "walk" | "gaps" | "binding")[];
+            without?: ("consolidation" | "update" | "extractor" | "binding")[];
         };
         /**
          * PassageContextOut

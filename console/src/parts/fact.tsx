@@ -69,7 +69,7 @@ export function FactDialog({ id, onClose, onSaid }: { id: number; onClose: () =>
               <h3>{counted(data.sources.length, "source")}</h3>
               <ul class="stack close">
                 {data.sources.map((one) => (
-                  <li key={`${one.sentence_id} ${one.stated_by} ${one.learned_at}`}>
+                  <li key={`${one.stated_by} ${one.text} ${one.learned_at}`}>
                     <mark>{one.text}</mark> <span class="quiet">{one.source ? sourcePath(one.source) : one.stated_by}</span>
                     {one.source && <SourceLine source={one.source} />}
                   </li>

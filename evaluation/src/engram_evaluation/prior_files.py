@@ -104,7 +104,7 @@ def format_stop(weights: StopWeights) -> dict[str, Any]:
         "mean": _round_numbers(weights.classifier),
     }
     if rounds is not None:
-        content["rounds"] = {"features": list(ROUND_FEATURES), **_format_prior(rounds)}
+        content["rounds"] = {"features": list(ROUND_FEATURES), "mean": _round_numbers(rounds)}
     return content
 
 

@@ -29,8 +29,6 @@ DIFFERENT_LIMIT = 50
 MOST_BYSTANDERS = 300
 FEWEST_SHARING = 25
 """Questions that share a relevant passage with others, below which a data set counts as having none."""
-QUESTIONS_PER_FILE = 20
-"""Questions of one file of finished ones: what a failing endpoint can lose."""
 
 
 @dataclass(frozen=True, slots=True)

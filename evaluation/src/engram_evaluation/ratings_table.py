@@ -38,11 +38,6 @@ def name_disagreeing_group(group: str) -> str:
     return f"{group}, raters disagree"
 
 
-def main_metric(group: str) -> str:
-    """Return the main metric of a group."""
-    return "recall@5" if group == OTHER_GROUP else "rated"
-
-
 def list_change_metrics(group: str) -> tuple[str, ...]:
     """Return the metrics that changes of a group are shown by."""
     return ("recall@5", "ndcg@10") if group == OTHER_GROUP else ("rated", "graded")

@@ -47,7 +47,7 @@ TURNS = 24
 """Rounds of an agent, whose rounds are turns."""
 LEFT_OUT = {part: [part] for part in PARTS} | {"extractor": ["consolidation", "update"]}
 """What a planner is told to leave out; without the extractor nothing manages memory."""
-ROUND_PARTS: Sequence[Part] = ("walk", "gaps", "binding")
+ROUND_PARTS: Sequence[Part] = ("binding",)
 """Parts of rounds by rules; the others are of memory as a model manages it."""
 
 

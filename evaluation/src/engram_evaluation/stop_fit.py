@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engram.context.errors import InvalidRequestError
 from engram.core.budget import Budget
-from engram.core.ranking.weight_beliefs import Floats, WeightBelief
+from engram.core.ranking.weight_beliefs import Floats
 from engram.wings.sessions.core import feedback_stop, round_sufficiency
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.rfm_rag_planner import RFM_RAG
@@ -24,8 +24,6 @@ from engram_evaluation.weight_fit import Steps
 
 RIDGE = 0.003
 """Of the standardised features."""
-VERDICTS = 60.0
-"""What is believed of a round before any verdict weighs as much as so many of them."""
 NO_STOP_PROBABILITY = 1.0
 """A probability that no pool has: every round is made."""
 BUDGET = Budget(rounds=3, llm_calls=0, tokens=0, seconds=600.0, passages=200)
@@ -42,10 +40,10 @@ def fit_stop(
     steps: Steps,
     *,
     unit: Unit = "sessions",
-) -> tuple[Floats, WeightBelief | None]:
-    """The classifier's weights, (3,), each corpus counting the same, and the belief about a round.
+) -> tuple[Floats, Floats | None]:
+    """The classifier's weights, (3,), each corpus counting the same, and those of a round, (5,).
 
-    The belief is None where sessions are not learned from.
+    The latter are None where sessions are not learned from.
 
     A session by rules answers every question, and the pool after each round is an example: it suffices if it holds
     a sentence of every relevant passage.
@@ -65,7 +63,7 @@ def fit_stop(
     of_pools = [(rows[:, :size], suffices) for rows, suffices in samples]
     try:
         classifier = fit_logistic(of_pools, RIDGE, 1.0).mean
-        return classifier, fit_logistic(samples, RIDGE, VERDICTS) if unit == "sessions" else None
+        return classifier, fit_logistic(samples, RIDGE, 1.0).mean if unit == "sessions" else None
     except ValueError as error:
         raise InvalidRequestError(f"A stop cannot be fitted to these data sets: {error}.") from error
 

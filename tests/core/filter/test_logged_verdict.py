@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from engram.core.filter.logged_verdict import JudgedRound, LikelySupport, LoggedVerdict
+from engram.core.filter.logged_verdict import LikelySupport, LoggedVerdict
 
 VERDICT = LoggedVerdict(supports=(1, 4), rejects=(2,))
 
@@ -117,7 +117,7 @@ def test_whether_the_answer_was_right_is_its_word_else_its_score(
         (LoggedVerdict(supports=(1,), rejects=(2,), examined=(0.5,)), "sentences"),
         (LoggedVerdict(supports=(1,), rejects=(2,), examined=(0.5,), partial=True), "click"),
         (LoggedVerdict(rejects=(2,), examined=(0.5,), partial=True, rating="down"), "rating"),
-        (LoggedVerdict(supports=(1,), rounds=(JudgedRound((), (1,)),), partial=True), "session"),
+        (LoggedVerdict(supports=(1,), on_session=True, partial=True), "session"),
     ],
 )
 def test_source_follows_from_the_fields(verdict: LoggedVerdict, source: str) -> None:

@@ -17,7 +17,6 @@ from engram.core.ranking.complementarity import (
     QuestionWords,
     build_pool,
     compute_evidence_probabilities,
-    compute_gaps,
     compute_reranking_features,
     find_best_partner,
     select_pool,
@@ -148,11 +147,3 @@ def test_passage_completes_the_likelier_linked_member() -> None:
     assert find_best_partner(made, np.array([0.9, 0.8, 0.1]), weights).tolist() == [-1, -1, 0]
     # the likelier one, though it adds less
     assert find_best_partner(made, np.array([0.3, 0.8, 0.1]), weights).tolist() == [-1, -1, 1]
-
-
-def test_a_gap_is_what_the_question_asks_beside_a_sentence() -> None:
-    question = np.array([0.6, 0.8, 0.0])
-    sentences = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.6, 0.8, 0.0]])
-    found = compute_gaps(question, sentences)
-    assert found == pytest.approx(np.array([[0.0, 1.0, 0.0], [0.6, 0.8, 0.0]]))  # the last leaves none
-    assert compute_gaps(question, np.zeros((0, 3))).shape == (0, 3)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from engram.core.filter.logged_verdict import JudgedRound, LoggedVerdict
+from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking import sufficiency
 from engram.core.ranking.sufficiency import (
     ANSWER_FEATURES,
@@ -278,10 +278,9 @@ class TestAnswerOutcome:
         assert self.compute_outcome(supports=(6,), rejects=(2,), examined=(0.5,), partial=True) is None
 
     def test_partial_verdict_on_a_session_does_not_say(self) -> None:
-        rounds = (JudgedRound((), (10,)),)
-        assert self.compute_outcome(supports=(1,), partial=True, rounds=rounds) is None
-        assert self.compute_outcome(supports=(6,), partial=True, rounds=rounds) is None
-        assert self.compute_outcome(supports=(1,), rounds=rounds) == 1
+        assert self.compute_outcome(supports=(1,), partial=True, on_session=True) is None
+        assert self.compute_outcome(supports=(6,), partial=True, on_session=True) is None
+        assert self.compute_outcome(supports=(1,), on_session=True) == 1
 
 
 ANSWERS = st.lists(

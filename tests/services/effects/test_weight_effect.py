@@ -201,7 +201,7 @@ class TestCollections:
         ours = state.prior_of(application, towns)
         turned = WeightBelief(-ours.sufficiency.mean, 2.0 * ours.sufficiency.precision)
         other = replace(ours, sufficiency_name="another", sufficiency=turned)
-        weights = WeightEffect(lambda _kind: other.priors, application.models.weight_models)
+        weights = WeightEffect(lambda _kind: other.priors)
         *others, _ = application.learning.learner.effects
         service = replace(application.learning.learner, effects=[*others, weights])
         supporting = list_first_sentences(application, towns, "Townc")

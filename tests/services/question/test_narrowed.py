@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
-from engram.services.question.query import GapQuery, Query, SessionPart
+from engram.services.question.query import Query
 from tests.conftest import CURIE, Ingest, ingest_passages
 from tests.support import state
 
@@ -96,9 +96,3 @@ def test_the_probabilities_of_an_answer(application: Application, kinds: str) ->
     for strategy in ("dense", "lexical", "hybrid"):
         answer = application.answers.question.answer(replace(query, strategy=strategy))
         assert {passage.probability for passage in answer.passages} == {None}
-
-
-def test_gaps_are_looked_for_in_the_whole_collection(application: Application, kinds: str) -> None:
-    scope = application.auth.access.scope(kinds)
-    with pytest.raises(ValueError, match="whole collection"):
-        Query(text="Who?", scope=scope, among=[1], parts=(SessionPart(lacking=GapQuery("Who?", ["Nobody."])),))

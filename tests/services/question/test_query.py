@@ -3,7 +3,7 @@
 import pytest
 
 from engram.services.auth.scope import Scope
-from engram.services.question.query import ExplorationPart, Frontier, GapQuery, Query, SessionPart
+from engram.services.question.query import ExplorationPart, Query, SessionPart
 from tests.conftest import Scoped
 
 EXPLORATION = ExplorationPart(slots=1, entropy=7, depth=50)
@@ -15,7 +15,7 @@ def scope(scoped: Scoped, curie: str) -> Scope:
 
 
 def test_a_part_is_found_by_its_type(scope: Scope) -> None:
-    session = SessionPart(pool=(3, 4), frontier=Frontier({1: 0.5}, {1: ""}))
+    session = SessionPart(pool=(3, 4))
     query = Query(text="Who?", scope=scope).with_part(session).with_part(EXPLORATION)
 
     assert query.part(SessionPart) is session
@@ -36,17 +36,3 @@ def test_a_part_replaces_one_of_its_type(scope: Scope) -> None:
     assert later.parts == (EXPLORATION, SessionPart(pool=(5,)))
     assert later.without_part(ExplorationPart).parts == (SessionPart(pool=(5,)),)
     assert query.part(SessionPart) == SessionPart(pool=(3,))
-
-
-@pytest.mark.parametrize(
-    ("part", "goes_on"),
-    [
-        (SessionPart(), False),
-        (SessionPart(is_sub_question=True), False),
-        (SessionPart(pool=(3,)), True),
-        (SessionPart(frontier=Frontier({}, {})), True),
-        (SessionPart(lacking=GapQuery("Who?", ["Nobody."])), True),
-    ],
-)
-def test_a_session_goes_on_from_what_it_has_found(part: SessionPart, goes_on: bool) -> None:
-    assert part.goes_on == goes_on

@@ -268,7 +268,7 @@ class TestDifferences:
             application.database, replace(published_of(application).key_learning.rules, units=1, capacity=1)
         )
         derived = DerivedKeys(lambda: published_of(application).attribution, lambda: narrow_keys)
-        narrow = VerificationService(application.database, application.models.priors, {}, [derived])
+        narrow = VerificationService(application.database, application.models.priors, [derived])
         assert {d.table for d in narrow.verify(application.auth.access.scope(taught)).differences} == {
             "expansion_memory"
         }

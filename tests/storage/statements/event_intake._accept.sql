@@ -6,11 +6,11 @@ WITH c AS MATERIALIZED ( -- before any row in it, as collections.lock_against_de
         FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
                     %(judges)s::text[], %(principals)s::text[], %(trusted)s::boolean[], %(partial)s::boolean[],
                     %(found)s::boolean[], %(right)s::boolean[], %(scores)s::float8[],
-                    %(confidences)s::float8[], %(spared)s::text[], %(rounds)s::text[],
+                    %(confidences)s::float8[], %(spared)s::text[], %(on_session)s::boolean[],
                     %(ratings)s::text[], %(reasons)s::text[])
             WITH ORDINALITY AS given(collection, query, key, hash, judge, principal, trusted, partial,
                                      retrieval_success, generation_success, generation_score, confidence,
-                                     spared, rounds, rating, reason, n)
+                                     spared, on_session, rating, reason, n)
         JOIN c ON c.id = given.collection
         CROSS JOIN LATERAL (
             SELECT e.created_at, e.answer -> 'collapsed' AS collapsed FROM episode e
@@ -33,11 +33,11 @@ WITH c AS MATERIALIZED ( -- before any row in it, as collections.lock_against_de
     ), event AS (
         INSERT INTO feedback_event
             (collection_id, query_id, idempotency_key, body_hash, judge, principal, trusted, version, partial,
-             retrieval_success, generation_success, generation_score, confidence, spared, rounds, rating,
+             retrieval_success, generation_success, generation_score, confidence, spared, on_session, rating,
              reason)
         SELECT collection_id, query, key, hash, judge, principal, trusted, %(version)s, partial,
                retrieval_success, generation_success, generation_score, confidence, spared::bigint[],
-               rounds::jsonb, rating, reason
+               on_session, rating, reason
         FROM new ORDER BY collection_id, principal, key
         ON CONFLICT (collection_id, principal, idempotency_key) DO NOTHING
         RETURNING

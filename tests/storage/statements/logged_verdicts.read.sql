@@ -2,7 +2,7 @@ SELECT event.*, said.*, helped.*, brought.*
 FROM unnest(%(ids)s::bigint[]) AS wanted(id)
 CROSS JOIN LATERAL (
     SELECT id, version, partial, retrieval_success, generation_success, generation_score, confidence,
-           spared, rounds, rating, reason
+           spared, on_session, rating, reason
     FROM feedback_event WHERE collection_id = %(collection)s AND id = wanted.id OFFSET 0
 ) AS event
 CROSS JOIN LATERAL (

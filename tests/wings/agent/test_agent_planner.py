@@ -241,7 +241,7 @@ def test_a_deleted_passage_takes_along_what_was_published_from_it(
     ingest(*BIRTHS)
     session = asking(build_correcting_agent("update"), documents=["other", "home"], graph="births")
     scope = application.auth.access.scope(curie)
-    facts_of(application).adopt.merge(scope, "births", judge="editor", key="k")
+    facts_of(application).graph_merges.merge(scope, "births", judge="editor", key="k")
     publisher = application.wing(AgentServices).publisher
     before = sessions_of(application).sessions.state(scope, session.stored.id)
     born = FactPattern(subject="Marie Curie", predicate="place of birth", graph="births")

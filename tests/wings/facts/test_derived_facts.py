@@ -13,7 +13,7 @@ def test_what_is_believed_follows_from_the_log(application: Application, curie: 
     scope = application.auth.access.scope(curie)
     facts_of(application).facts.state(scope, [stated], source="a page")
     one, other = (row["id"] for row in state.rows(application, curie, "fact_entity"))
-    facts_of(application).join.merge(scope, one, [other], judge="careful", key="merged")
+    facts_of(application).entity_merges.merge(scope, one, [other], judge="careful", key="merged")
 
     report = application.revocation.verification.verify(scope)
     assert report.clean

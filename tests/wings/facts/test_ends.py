@@ -57,7 +57,7 @@ def test_resigned_closes_the_post_and_its_retraction_opens_it_again(application:
     assert mayor["closed_reason"] == ENDED
     undo.assert_verified(application, scope.collection.name)
 
-    facts_of(application).withdraw.revoke(scope, resigned)
+    facts_of(application).retractions.revoke(scope, resigned)
     mayor = facts(application, scope)["mayor of Braga"]
     assert (mayor["held_until"], mayor["closed_reason"]) == (NEVER, None)
     undo.assert_verified(application, scope.collection.name)

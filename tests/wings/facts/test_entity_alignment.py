@@ -33,10 +33,10 @@ def test_short_name_joins_the_full_name_of_the_same_source(application: Applicat
     assert judge == "alignment"
     assert reason.startswith("similarity 0.")
     undo.assert_verified(application, scope.collection.name)
-    assert facts_of(application).join.split(scope, one.subject_id) == 1
+    assert facts_of(application).entity_merges.split(scope, one.subject_id) == 1
     apart = rows(application, scope, full, short)
     assert apart[0].subject_id != apart[1].subject_id
-    assert facts_of(application).align.align_all(scope) == []  # what was taken apart stays so
+    assert facts_of(application).alignment.align_all(scope) == []  # what was taken apart stays so
     undo.assert_verified(application, scope.collection.name)
 
 
@@ -114,9 +114,9 @@ def test_unaligned_entities_are_joined_on_request(application: Application, scop
             "AND e.name = 'edward solomon' AND fact.predicate = 'chair'",
             {"c": scope.collection.id},
         )
-    (told,) = facts_of(application).align.align_all(scope, preview=True)
+    (told,) = facts_of(application).alignment.align_all(scope, preview=True)
     assert {told.joining_name, told.staying_name} == {"Ed Solomon", "Edward Solomon"}
     assert merges(application, scope) == []
-    assert facts_of(application).align.align_all(scope) == [told]
+    assert facts_of(application).alignment.align_all(scope) == [told]
     assert len(merges(application, scope)) == 1
     assert entity in {told.joining, told.staying}

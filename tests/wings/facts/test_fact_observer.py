@@ -79,7 +79,7 @@ def test_a_fact_has_the_source_of_its_passage(application: Application, collecti
     assert found.paths[0].facts == (born,)
     cited = found.citations[0]
     assert (cited.passage, cited.stated_by, cited.text, cited.source) == ("ada", "ada", SAID[BORN], source)
-    assert [one.source for one in facts_of(application).show.fact(scope, born).sources] == [source]
+    assert [one.source for one in facts_of(application).views.fact(scope, born).sources] == [source]
     undo.assert_verified(application, collection)
 
 
@@ -111,7 +111,7 @@ def test_a_changed_passage_keeps_what_it_still_says_with_its_verdicts(
     assert after[key] == before[key]
     assert after[BORN]["closed_reason"] == UNSAID
     undo.assert_verified(application, collection)
-    facts_of(application).withdraw.revoke(scope, applied.event.id)
+    facts_of(application).retractions.revoke(scope, applied.event.id)
     assert facts(application, collection)[key]["belief"] < before[key]["belief"]
     undo.assert_verified(application, collection)
 
@@ -128,7 +128,7 @@ def test_fact_of_a_changed_passage_ends_and_stays_in_the_past(
     then = facts_of(application).fact_search.search(scope, replace(asked, as_of=moment))
     assert then.beliefs[now["id"]] == before[BORN]["belief"] > 0.6
     assert SAID[BORN] in [source.text for source in then.citations]
-    shown = facts_of(application).show.fact(scope, now["id"])
+    shown = facts_of(application).views.fact(scope, now["id"])
     assert [cause.word.kind for cause in shown.history] == ["source", "change"]
     assert shown.sources[0].withdrawn_at is not None
     undo.assert_verified(application, collection)
@@ -154,7 +154,7 @@ def test_another_source_keeps_what_a_changed_passage_says_no_more(
     assert (kept["closed_at"], kept["belief"]) == (None, once)
     undo.assert_verified(application, collection)
     (change,) = [row["id"] for row in state.rows(application, collection, "fact_event") if row["kind"] == "change"]
-    facts_of(application).withdraw.revoke(scope, change)
+    facts_of(application).retractions.revoke(scope, change)
     assert facts(application, collection)[BORN]["belief"] > once
     undo.assert_verified(application, collection)
 

@@ -109,8 +109,8 @@ def test_a_revision_counts_once_and_revoking_it_restores_what_was(application: A
     assert rows(application, scope, fact) == after
     with pytest.raises(IdempotencyConflictError):
         facts_of(application).facts.revise(scope, [Revision("confirm", fact)], judge="ana", key="1")
-    assert facts_of(application).withdraw.revoke(scope, applied.event.id).status == "revoked"
-    assert facts_of(application).withdraw.revoke(scope, applied.event.id).status == "revoked"
+    assert facts_of(application).retractions.revoke(scope, applied.event.id).status == "revoked"
+    assert facts_of(application).retractions.revoke(scope, applied.event.id).status == "revoked"
     assert rows(application, scope, fact) == before
 
 
@@ -119,7 +119,7 @@ def test_revoked_assertion_removes_facts_that_only_it_states(application: Applic
     (fact,) = state(application, scope, "a", shared)
     before = rows(application, scope, fact)
     applied = facts_of(application).facts.state(scope, [StatedFact(shared), StatedFact(own)], source="b")
-    facts_of(application).withdraw.revoke(scope, applied.event.id)
+    facts_of(application).retractions.revoke(scope, applied.event.id)
     assert rows(application, scope, fact) == before
     with application.database.read() as reader:
         assert fact_rows.load_facts(reader, scope.collection.id, applied.facts).keys() == {fact}
@@ -153,13 +153,13 @@ def test_entities_that_are_merged_share_their_facts_until_they_are_split(
     )
     before = rows(application, scope, one, other)
     first, second = (row.subject_id for row in before)
-    facts_of(application).join.merge(scope, first, [second], judge="ana", key="1")
+    facts_of(application).entity_merges.merge(scope, first, [second], judge="ana", key="1")
     merged = rows(application, scope, one, other)
     assert [row.subject_id for row in merged] == [first, first]
     assert merged[0].belief < before[0].belief  # they compete now
     found = facts_of(application).fact_search.search(scope, FactPattern(entities=["Maria Skłodowska"]))
     assert set(found.facts) == {one, other}
-    assert facts_of(application).join.split(scope, first) == 1
+    assert facts_of(application).entity_merges.split(scope, first) == 1
     assert rows(application, scope, one, other) == before
 
 
@@ -202,12 +202,12 @@ def test_a_copy_of_a_past_moment_believes_what_was_believed_then(application: Ap
         triple("Maria Skłodowska", "place of birth", "Paris"),
     )
     first, second = (row.subject_id for row in rows(application, scope, one, other))
-    facts_of(application).join.merge(scope, first, [second], judge="ana", key="1")
+    facts_of(application).entity_merges.merge(scope, first, [second], judge="ana", key="1")
     (event,) = facts_of(application).facts.revise(scope, [Revision("confirm", one)], judge="ana", key="2")
     then = rows(application, scope, one, other)
     until = past.now(application)
-    facts_of(application).withdraw.revoke(scope, event.event.id)
-    facts_of(application).join.split(scope, first)
+    facts_of(application).retractions.revoke(scope, event.event.id)
+    facts_of(application).entity_merges.split(scope, first)
     (later,) = state(application, scope, "b", triple("Curie", "spouse", "Pierre"))
     copy = f"{scope.collection.name}-then"
     with application.database.read() as reader:

@@ -13,7 +13,7 @@ from engram.wings.sessions.services.planner import SessionStep
 from engram.wings.sessions.services.pool_classifier import PoolClassifier
 from engram.wings.sessions.services.round_judge import RoundJudge
 from engram.wings.sessions.services.session_state import SessionState
-from engram.wings.sessions.services.stop_weights import COSINE, StopWeights
+from engram.wings.sessions.services.stop_weights import COSINE, StopWeights, load_stop
 from tests.wings.sessions.test_session_feedback import CHAIN, run_session
 
 WEIGHTS = np.array([-5.0, 0.0, 10.0])
@@ -47,7 +47,7 @@ def judge(
     """Judge an empty step after the session's rounds."""
     weights = StopWeights(WEIGHTS, COSINE if reader is None else reader.name, ("some",))
     classifier = PoolClassifier(application.models.language, application.models.encoder, reader, weights)
-    judge = RoundJudge(application.database, lambda: classifier, lambda: application.models.priors, None)
+    judge = RoundJudge(application.database, lambda: classifier, load_stop)
     asked = replace(session, request=replace(session.request, stop=rule, threshold=None))
     return judge.judge_step(application.auth.access.scope(collection), asked, SessionStep(action=None))
 

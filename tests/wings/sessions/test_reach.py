@@ -3,16 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-import pytest
-
 from engram.composition.container import Application
-from engram.core.ranking import sufficiency
 from engram.services.question.query import Query
-from engram.services.verdict.verdict import NamedSentence
 from engram.wings.history.parts import history_of
 from engram.wings.published.parts import published_of
-from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
 from engram.wings.sessions.parts import sessions_of
 from engram.wings.sessions.services.session_service import NewSession
 from engram.wings.sessions.services.session_state import SessionRequest, SessionState
@@ -43,10 +37,8 @@ def test_session_verdict_moves_ranking_and_sufficiency_weights(
     own, *parts = [one.event.id for one in sessions_of(application).teacher.judge(session, said, "key", wait=True)]
     assert parts
     moved = {(row["model"], row["event_id"]) for row in state.rows(application, collection, "weight_audit")}
-    assert {("sufficiency", own), ("round", own)} <= moved
-    assert {event for model, event in moved if model == "round"} == {own}
     # Only the own question was asked for all of the evidence; of a sub-question nobody says that it was enough.
-    assert {event for model, event in moved if model == "sufficiency"} == {own}
+    assert moved == {("sufficiency", own)}
     undo.assert_verified(application, collection)
     for event in (own, *parts):
         application.learning.revocation.revoke(scope, event)
@@ -115,65 +107,7 @@ def suffices(session: SessionState) -> list[dict[str, Any]]:
     return [one.said["suffices"] for one in session.rounds]
 
 
-def test_session_verdict_teaches_after_which_round_the_pool_was_enough(
-    application: Application, curie: str
-) -> None:
-    """The pool lacked the sea after the first round, and had it after the second."""
-    scope = application.auth.access.scope(curie)
-    session = sessions_of(application).sessions.state(scope, run_session(application, scope))
-    first, second = ([one.sentence_id for one in session.pool if one.round == number] for number in (1, 2))
-    own, *_ = sessions_of(application).teacher.judge(
-        session, verdict(scope, first[0], second[-1]), "key", wait=True
-    )
-    before = suffices(session)
-    assert [one["teaches"] for one in before] == [True, True]
-    assert [one["events"] for one in before] == [0, 0]
-
-    held = application.learning.verdicts.read(scope, own.event.id).event.verdict.rounds
-    assert [one.features for one in held] == [
-        tuple(one["features"][name]["value"] for name in ROUND_FEATURES) for one in before
-    ]
-    found = [{one.passage_id for one in session.pool if one.round == number} for number in (1, 2)]
-    assert [set(one.found) for one in held] == [found[0], found[1] - found[0]]
-    (row,) = [row for row in state.rows(application, curie, "weight_audit") if row["model"] == "round"]
-    found_prior = state.prior_of(application, curie).find_further("round")
-    assert found_prior is not None
-    _, believed = found_prior
-    said = [
-        sufficiency.build_observation(np.array(one.features), y, believed, row["observation_noise"]).evidence
-        for y, one in zip((0, 1), held, strict=True)
-    ]
-    assert row["information"] == pytest.approx((sum(one.information for one in said) / 2).tolist())
-    undo.assert_verified(application, curie)
-
-    # Another session of the question has its evidence recalled: it is told by what was taught, and teaches nothing.
-    again = suffices(sessions_of(application).sessions.state(scope, run_session(application, scope)))
-    assert {one["events"] for one in again} == {1}
-    assert [[by["event_id"] for by in one["influences"]] for one in again] == [[own.event.id]] * len(again)
-    assert not any(one["teaches"] for one in again)
-    off = {"memory": "off", "profile": "default", "strategy": "graph"}
-    without = suffices(sessions_of(application).sessions.state(scope, run_session(application, scope, arm=off)))
-    assert {one["events"] for one in without} == {0}
-
-    application.learning.revocation.revoke(scope, own.event.id)
-    assert [row for row in state.rows(application, curie, "learned_weights") if row["model"] == "round"] == []
-    undo.assert_verified(application, curie)
-
-
-def test_sentences_of_the_caller_do_not_teach_round_sufficiency(application: Application, curie: str) -> None:
-    scope = application.auth.access.scope(curie)
-    new = NewSession(question=CHAIN, planner="caller", request=SessionRequest(top_k=2))
-    session = sessions_of(application).sessions.start(scope, new)
-    (elsewhere, *_) = state.sentences(application, curie, "tokyo").values()
-    for question, brought in ((CHAIN, ()), (None, (elsewhere,)), (PART, ())):
-        sessions_of(application).sessions.go_on(scope, session, question, [NamedSentence(one) for one in brought])
-        sessions_of(application).sessions.wait(scope, session)
-    made = sessions_of(application).sessions.state(scope, session)
-    said = [one.said.get("suffices", {}).get("teaches") for one in made.rounds]
-    assert said == [True, None, False]
-
-
-def test_rounds_end_once_what_was_taught_says_so(application: Application, curie: str) -> None:
+def test_rounds_end_once_the_pool_is_enough(application: Application, curie: str) -> None:
     """Under the rule "sufficiency" a later round is told by the pool."""
     scope = application.auth.access.scope(curie)
     steps = {"arm": {"memory": "off", "profile": "default", "strategy": "graph"}}

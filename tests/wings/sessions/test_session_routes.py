@@ -68,22 +68,6 @@ def test_a_session_asks_for_what_is_missing_until_nothing_is(
         assert kept["query"] == one["queries"][0]
 
 
-def test_a_round_resumes_the_walk_of_the_one_before(http: TestClient, application: Application, curie: str) -> None:
-    def entities(session: Any) -> set[str]:
-        asked = session["rounds"][1]["query_ids"][0]
-        kept = http.get(f"/queries/{asked}", params={"collection": curie}).json()
-        return set(kept["trace"]["hops"][0]["entities"])
-
-    resumed, alone = (
-        start(http, curie, **STEPS | {"options": {"without": left_out}}) for left_out in ([], ["walk"])
-    )
-    rounds = state.rows(application, curie, "session_round")
-    (first,) = [r["walk"] for r in rounds if (r["session_id"], r["number"]) == (resumed["session_id"], 1)]
-    assert set(first) == {"frontier"}
-    assert {name for _, name, _ in first["frontier"]} == {""}
-    assert entities(alone) < entities(resumed)
-
-
 def test_rfm_rag_searches_by_words_until_the_published_stop(http: TestClient, curie: str) -> None:
     body = {"planner": "rfm-rag", "top_k": 2}
     session = start(http, curie, **body, stop={"threshold": 0.01})

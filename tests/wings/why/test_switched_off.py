@@ -1,4 +1,4 @@
-"""A service with the wing off answers and judges rounds as before, and names no verdict behind them."""
+"""A service with the wing off answers as before, and names no verdict behind its answers."""
 
 from typing import Any
 from uuid import uuid4
@@ -7,12 +7,9 @@ import pytest
 
 from engram.composition.container import Application
 from engram.runtime.api_process import create_app
-from engram.wings.sessions.parts import sessions_of
 from tests.api.conftest import Variant
 from tests.support import state
 from tests.support.strict_client import TestClient
-from tests.wings.sessions.test_reach import judge_session
-from tests.wings.sessions.test_session_feedback import run_session
 
 QUESTION = "Where was Marie Curie born?"
 CAUSES = {"influences": [], "influences_cut": False}
@@ -62,17 +59,3 @@ def test_an_explained_answer_is_still_read_with_its_verdicts(
     stored = off.get(f"/queries/{explained['query_id']}", params={"collection": curie}).json()
     assert stored["trace"] == explained["trace"]
     assert stored["trace"]["passages"][0]["influences"]
-
-
-def test_rounds_have_the_same_probability_and_name_no_verdict(
-    without_why: Application, application: Application, curie: str
-) -> None:
-    judge_session(application, curie)
-    scope = application.auth.access.scope(curie)
-    rounds = []
-    for services in (application, without_why):
-        session = sessions_of(services).sessions.state(scope, run_session(services, scope))
-        rounds.append([one.said["suffices"] for one in session.rounds])
-    explained, plain = rounds
-    assert all(one["events"] and one["influences"] for one in explained)
-    assert plain == [one | CAUSES for one in explained]

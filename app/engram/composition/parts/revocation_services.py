@@ -25,9 +25,7 @@ class RevocationServices:
     @locked_property
     def verification(self) -> VerificationService:
         """Verification that learned state follows from the log."""
-        return VerificationService(
-            self.database, self.models.priors, self.models.weight_models, self.hooks.derived_states
-        )
+        return VerificationService(self.database, self.models.priors, self.hooks.derived_states)
 
     @locked_property
     def erasure(self) -> ErasureService:

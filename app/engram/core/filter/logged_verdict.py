@@ -40,19 +40,6 @@ class LikelySupport:
             raise ValueError("the probability that a sentence helped must lie in (0, 1]")
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRound:
-    """A round of the session that a verdict judges.
-
-    Attributes:
-        features: of the pool after it, see ``round_sufficiency.ROUND_FEATURES``; none where it teaches nothing.
-        found: passages of which the pool holds a sentence since this round.
-    """
-
-    features: tuple[float, ...]
-    found: tuple[int, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedVerdict:
     """Verdict of a judge on an answered query.
@@ -71,7 +58,7 @@ class LoggedVerdict:
         expansions: query expansions, for the keys, in the order in which they came.
         confidence: in (0, 1]; divides the observation noise.
         examined: for each of ``rejects`` the probability that the judge looked at it, in (0, 1]; empty: 1 for all.
-        rounds: of the session that it judges, in their order; none where it judges a query alone.
+        on_session: whether it judges all of a session by the session's own question.
         rating: thumb that the verdict was made of, see ``ratings``; None where sentences were judged.
         reason: that came with the rating.
     """
@@ -89,7 +76,7 @@ class LoggedVerdict:
     expansions: tuple[Expansion, ...] = ()
     confidence: float = 1.0
     examined: tuple[float, ...] = ()
-    rounds: tuple[JudgedRound, ...] = ()
+    on_session: bool = False
     rating: str | None = None
     reason: str | None = None
 
@@ -102,7 +89,7 @@ class LoggedVerdict:
     @property
     def source(self) -> Literal["sentences", "click", "rating", "session"]:
         """The kind of source of the verdict. It is not stored, but follows from other fields."""
-        if self.rounds:
+        if self.on_session:
             return "session"
         if self.rating is not None:
             return "rating"

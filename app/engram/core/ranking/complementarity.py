@@ -27,8 +27,6 @@ Places = NDArray[np.intp]
 POOL_SIZE = 4
 """Passages in the pool; from 3 to 6 recall hardly differs."""
 
-NO_GAP = 0.05
-"""Length up to which a gap vector is no direction: the sentence has a cosine of .9987 or more with the question."""
 
 PAIR_FEATURES = ("named", "names", "shared", "shared_new", "sided", "unsaid", "gap", "joined")
 """What candidate j adds to pool member i, in [-1, 1]:
@@ -109,25 +107,6 @@ class GapSimilarities:
     keys: Floats
     sentences: Floats
     member_to_candidate: Floats
-
-
-def compute_gaps(question: Floats, sentences: Floats) -> Floats:
-    """The gap vector of each sentence, q - (q·s) s, as a unit vector: what the sentence leaves of the question.
-
-    Gap vectors up to ``NO_GAP`` long are left out.
-
-    Args:
-        question: q, unit length, (d,).
-        sentences: s, unit length, (m, d).
-
-    Returns:
-        (k, d), k <= m, in the order of the sentences.
-    """
-    residual = question - (sentences @ question)[:, None] * sentences
-    size = np.linalg.norm(residual, axis=1)
-    has_gap = size > NO_GAP
-    directions: Floats = residual[has_gap] / size[has_gap, None]
-    return directions
 
 
 def find_reference_score(scores: Floats) -> Floats:

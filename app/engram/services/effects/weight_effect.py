@@ -1,11 +1,11 @@
-"""Effect on weights: each verdict adds a term to the weights of sufficiency, of a reranker and of wings."""
+"""Effect on weights: each verdict adds a term to the weights of sufficiency and of a reranker."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from engram.core.filter.constants import FilterConstants
 from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief
-from engram.services.feedback_log.weight_terms import WeightModel, observe_verdicts
+from engram.services.feedback_log.weight_terms import observe_verdicts
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.corpus import passages
 from engram.storage.database import Reader, Writer
@@ -19,16 +19,10 @@ class WeightEffect:
 
     Args:
         priors_of: returns the priors of the models that verdicts teach in a collection of this kind.
-        models: those beside the models of answers and rerankers, by their names.
     """
 
-    def __init__(
-        self,
-        priors_of: Callable[[CorpusKind], Mapping[PriorIdentity, WeightBelief]],
-        models: Mapping[str, WeightModel],
-    ) -> None:
+    def __init__(self, priors_of: Callable[[CorpusKind], Mapping[PriorIdentity, WeightBelief]]) -> None:
         self._priors_of = priors_of
-        self._models = models
 
     def begin(self, collection_id: int, events: Sequence[int]) -> BatchEffect:
         """Prepare nothing."""
@@ -41,12 +35,12 @@ class WeightEffect:
         events: Sequence[PendingEvent],
         constants: Mapping[int, FilterConstants],
     ) -> list[PendingEvent]:
-        """Place the events, with the passages of those on a ranked answer or on rounds of a session.
+        """Place the events, with the passages of those on a ranked answer.
 
         Args:
             constants: event -> constants by which it is applied.
         """
-        judged = sorted({s for event in events if event.ranked or event.verdict.rounds for s in event.targets})
+        judged = sorted({s for event in events if event.ranked for s in event.targets})
         holders = passages.holders(reader, collection_id, judged)
         return [
             event.place(holders, constants[event.id].observation_noise(1, event.verdict.confidence))
@@ -69,7 +63,7 @@ class WeightEffect:
         """
         taught: dict[PriorIdentity, list[WeightTerm]] = {}
         for identity, prior in sorted(self._priors_of(kind).items(), key=lambda pair: pair[0]):
-            for event, seen in zip(events, observe_verdicts(identity, prior, events, self._models), strict=True):
+            for event, seen in zip(events, observe_verdicts(identity, prior, events), strict=True):
                 if seen is not None:
                     taught.setdefault(identity, []).append(
                         WeightTerm(

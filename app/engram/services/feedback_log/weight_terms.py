@@ -1,7 +1,6 @@
 """Terms of a logged verdict in the weights of each model."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,45 +10,17 @@ from engram.core.ranking.weight_beliefs import CandidateComparison, PriorIdentit
 from engram.storage.feedback_log.judged_queries import JudgedVerdict
 
 
-class WeightModel(Protocol):
-    """A logistic model that verdicts teach, beside those of answers and rerankers.
-
-    Attributes:
-        name: of the model in the log.
-        features: names of the features that its weights belong to, (k,).
-    """
-
-    name: str
-    features: Sequence[str]
-
-    def load_prior(self) -> WeightBelief | None:
-        """Load the belief before any verdict; None where nothing was fitted, so that verdicts teach nothing."""
-        ...
-
-    def observe(self, prior: WeightBelief, judged: JudgedVerdict) -> WeightObservation | None:
-        """Compute a placed verdict's observation of the weights, independent of others; None if it has none."""
-        ...
-
-
 def observe_verdicts(
-    believed: PriorIdentity,
-    prior: WeightBelief,
-    verdicts: Sequence[JudgedVerdict],
-    models: Mapping[str, WeightModel],
+    believed: PriorIdentity, prior: WeightBelief, verdicts: Sequence[JudgedVerdict]
 ) -> list[WeightObservation | None]:
     """Compute each verdict's observation of these weights, independent of the others; None if it has none.
 
     Args:
         verdicts: placed, see ``JudgedVerdict.place``.
-        models: further models, by their names.
     """
-    match believed.model:
-        case "reranker":
-            return _observe_rankings(prior, [_compare_by_reranker(believed, prior, one) for one in verdicts])
-        case "sufficiency":
-            return [_observe_answer(prior, one) for one in verdicts]
-        case further:
-            return [models[further].observe(prior, one) for one in verdicts]
+    if believed.model == "reranker":
+        return _observe_rankings(prior, [_compare_by_reranker(believed, prior, one) for one in verdicts])
+    return [_observe_answer(prior, one) for one in verdicts]
 
 
 def _observe_rankings(

@@ -8,7 +8,7 @@ from uuid import UUID
 from engram.core.ranking import sufficiency
 from engram.core.ranking.profiles import ProfileName
 from engram.services.question.passage_source import PassageSource, read_source
-from engram.services.question.query import Fallback, Frontier, HopStopRule, Memory, Strategy
+from engram.services.question.query import Fallback, HopStopRule, Memory, Strategy
 from engram.services.question.search import RetrievalResult
 from engram.services.question.shown import ShownPassages
 from engram.services.question.sufficiency import SufficiencyEstimate, WithholdingLevel
@@ -21,7 +21,7 @@ from engram.services.question.trace import (
     SufficiencyTrace,
     Trace,
 )
-from engram.services.question.walk import StopReason, Walk, WalkHop, find_rest
+from engram.services.question.walk import StopReason, Walk, WalkHop
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.retrieval.graph_hops import SelectedSentence
 
@@ -112,9 +112,7 @@ class Answer:
 
     ``sufficiency`` is the probability that the first five passages hold all the evidence; None where features do
     not rank. ``insufficient`` ones show nothing, because the query wanted a higher one. ``sufficiency_level``
-    is what it had to reach if the query left that to Engram. ``rest`` is where its walk
-    would have gone on, for another question to resume; None where nothing was walked. ``alone``: features alone
-    chose what is shown: neither what verdicts recall, nor expansions, nor chance had a say.
+    is what it had to reach if the query left that to Engram.
     ``collapse_duplicates``: whether duplicates of better passages are left out.
     ``trace_id``: the trace that its query belongs to, as the caller named it.
     """
@@ -139,8 +137,6 @@ class Answer:
     entities: list[EntityAnswer] | None = None
     trace: Trace | None = None
     warnings: Sequence[Fallback] = ()
-    rest: Frontier | None = None
-    alone: bool = False
     collapse_duplicates: bool = False
     trace_id: str | None = None
 
@@ -184,8 +180,6 @@ def build_answer(retrieved: RetrievalResult) -> Answer:
         sufficiency_level=ranking.level,
         timings=build_timings(retrieved),
         warnings=plan.warnings,
-        rest=find_rest(plan, walk) if walk.hops else None,
-        alone=ranking.teaches and not retrieved.shown.explored,
         collapse_duplicates=plan.collapses,
         trace_id=plan.query.trace_id,
     )

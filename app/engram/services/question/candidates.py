@@ -24,8 +24,6 @@ from engram.storage.retrieval.query_focus import Focus
 
 TITLES = 20_000
 """Titles whose names a process caches."""
-GAP_PASSAGES = 10
-"""Passages that are looked for in each gap."""
 MOST_NEAREST = 1_000
 """Most nearest passages that a search reads to fill the places of duplicates."""
 COMPARED_PASSAGES = 100
@@ -78,10 +76,6 @@ def _find_candidates(search: Search, walk: Walk, limit: int) -> CandidatePassage
     touched = {sentence.passage_id for sentence in walk.evidence.values()}
     for hop in walk.hops:
         touched.update(hop.candidates.passage_ids[hop.order[: plan.profile.ranked_sentences]].tolist())
-    if plan.focus.gaps:
-        searches = [passages_by_key.KeySearch(gap, GAP_PASSAGES, plan.query.filter) for gap in plan.focus.gaps]
-        for found_in in passages_by_key.find_nearest_to_each(reader, plan.collection, searches, plan.focus.limits):
-            touched.update(found_in)
     near = walk.near or search.keys(limit) or ()
     return passage_candidates.find(reader, plan.focus, plan.terms, limit, sorted(touched), near)
 

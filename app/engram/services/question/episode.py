@@ -101,8 +101,8 @@ def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] |
         len(shown.best) >= min(sufficiency.EVIDENCE_PASSAGES, len(ranking.candidates)) and not shown.displaced
     )
     session = retrieved.plan.query.part(SessionPart)
-    goes_on = session is not None and session.goes_on
-    if not ranking.teaches or ranking.sufficiency is None or not is_shown or goes_on:
+    has_pool = session is not None and bool(session.pool)
+    if not ranking.teaches or ranking.sufficiency is None or not is_shown or has_pool:
         return None
     return ranking.sufficiency.features.astype(np.float32)
 

@@ -10,7 +10,6 @@ from engram.context import tenancy
 from engram.context.errors import MissingPartitionError
 from engram.core.auth.access_keys import AUDIT
 from engram.core.ranking.profiles import Profile
-from engram.core.ranking.weight_beliefs import Floats, PriorIdentity, WeightBelief
 from engram.core.text.identifiers import read_moment
 from engram.services.question.answer import Answer, build_answer, build_trace
 from engram.services.question.episode import build_episode
@@ -20,7 +19,7 @@ from engram.services.question.search import RetrievalResult, RetrievalService
 from engram.services.question.shown import QuestionRule
 from engram.services.question.trace import Trace
 from engram.services.replicas.replica_reads import Reads
-from engram.storage.database import Database, Reader
+from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions, episodes
 from engram.storage.retrieval.episode_partitions import compute_monday
 from engram.storage.retrieval.episodes import EpisodeRow
@@ -37,25 +36,6 @@ class Explainer(Protocol):
         """Find what ``retrieve.find`` does, and trace it with the verdicts behind every sentence and passage.
 
         Called without a transaction, for queries that ask for a trace by whom may see what others asked.
-        """
-        ...
-
-    def find_strongest_verdicts(
-        self,
-        reader: Reader,
-        collection_id: int,
-        model: tuple[PriorIdentity, WeightBelief],
-        features: Floats,
-        most: int,
-    ) -> tuple[dict[int, float], bool]:
-        """Find the ``most`` verdicts that moved a probability of a taught model most, the strongest first.
-
-        Args:
-            model: of whose weights the probability is.
-            features: whose probability it is, (k,).
-
-        Returns:
-            Verdict -> the probability less that without the verdict, and whether there are more verdicts.
         """
         ...
 

@@ -15,7 +15,7 @@ from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import query_vector
-from engram.core.ranking import bm25, complementarity
+from engram.core.ranking import bm25
 from engram.core.ranking.profiles import DEFAULT, Policy, Profile
 from engram.core.ranking.propagation import Floats, ReachedSentences
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
@@ -33,7 +33,7 @@ from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.encoders.encoder import Encoder
 from engram.services.question.caches import CachedGraph, NearestLookup, VisibleLanguages
-from engram.services.question.query import Fallback, HopStopRule, Query, SessionPart, Strategy
+from engram.services.question.query import Fallback, HopStopRule, Query, Strategy
 from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
@@ -281,11 +281,7 @@ class QueryPlanner:
         # Expansions only where keys are compared by vectors.
         units = [] if query.strategy == "lexical" else [expansion.text for expansion in query.expansions]
         times = [constraint] if constraint else []
-        session = query.part(SessionPart)
-        lacking = None if session is None else session.lacking
-        questions = [question, *units, *([] if lacking is None else [lacking.question])]
-        compared = [*([] if lacking is None else lacking.sentences), *times]
-        embedded = self._embed_texts(query.scope.collection, questions, compared, like)
+        embedded = self._embed_texts(query.scope.collection, [question, *units], times, like)
         vectors, beside = embedded.vectors
         policy = _choose_policy(query.strategy, profile)
         generation = self._choose_generation(query, question_generation)
@@ -300,10 +296,7 @@ class QueryPlanner:
             among=query.among,
             without=query.without,
             intervals=_days(constraint, query.strategy, profile),
-            key_vector=self._embed_for_passages(
-                query, question, generation, vectors[0], vectors[1 : 1 + len(units)]
-            ),
-            gaps=() if lacking is None else _gaps(np.concatenate([vectors[-1:], beside[: len(lacking.sentences)]])),
+            key_vector=self._embed_for_passages(query, question, generation, vectors[0], vectors[1:]),
         )
         plan = QueryPlan(
             query_id=query_id,
@@ -468,12 +461,6 @@ class QueryPlanner:
             except LlmError as error:
                 return analysis.time_expression, (Fallback("time-by-rules", error.detail),)
         return analysis.time_expression, ()
-
-
-def _gaps(vectors: Vector) -> Sequence[Vector]:
-    """The gap vectors of a question, the first row, and of what is known of it, the others."""
-    rows = vectors.astype(np.float64)
-    return list(complementarity.compute_gaps(rows[0], rows[1:]).astype(np.float32))
 
 
 def _choose_policy(strategy: Strategy, profile: Profile) -> Policy:

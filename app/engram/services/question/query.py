@@ -54,33 +54,16 @@ class Frontier:
 
 
 @dataclass(frozen=True, slots=True)
-class GapQuery:
-    """A question and what is known of it: what it asks beside each of these sentences is a gap vector."""
-
-    question: str
-    sentences: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
 class SessionPart:
     """Part of a query that a session asks: what it has found so far.
 
     Attributes:
         pool: sentences that the first hop reaches whatever it starts from.
-        lacking: whose gaps passages are looked for in besides.
-        frontier: where the walk of an earlier query would have gone on; the first hop starts from there as well.
         is_sub_question: whether the session asks it besides its own question; a judge of answers leaves it out.
     """
 
     pool: Sequence[int] = ()
-    lacking: GapQuery | None = None
-    frontier: Frontier | None = None
     is_sub_question: bool = False
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the session has found something before."""
-        return bool(self.pool) or self.frontier is not None or self.lacking is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +97,7 @@ class Query:
         min_sufficiency: an answer that is enough with a lower probability, in [0, 1], has no passages; "auto": see
             ``sufficiency.choose_level``.
         filter: only passages that it lets through, see ``core.text.filters``.
-        among: only these passages, by their ids. This does not go with ``SessionPart.lacking``.
+        among: only these passages, by their ids.
         without: none of these passages, by their ids.
         time_constraint: None to look for one in the question, "" for none, else the phrase itself.
         include: what the answer carries besides passages and their supporting sentences.
@@ -153,11 +136,6 @@ class Query:
     collapse_duplicates: bool | None = None
     trace_id: str | None = None
     parts: tuple[object, ...] = ()
-
-    def __post_init__(self) -> None:
-        session = self.part(SessionPart)
-        if self.among is not None and session is not None and session.lacking is not None:
-            raise ValueError("gaps are looked for in the whole collection")
 
     def part(self, kind: type[Part]) -> Part | None:
         """Return the part of this type, if a wing has added one."""

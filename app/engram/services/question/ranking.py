@@ -180,7 +180,7 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
     plan, prior, top_k = search.plan, search.prior, search.plan.query.top_k
     collected = collect_candidates(search, walk)
     candidates, stand_in_by_passage = collected.passages, collected.stand_in_by_passage
-    identities = list(prior.of_answers) if plan.focus.use_memory else []
+    identities = list(prior.priors) if plan.focus.use_memory else []
     pool, learned = _build_reranking_pool(search, walk, collected, identities)
     features = passage_scores.add_reranking_features(collected.features, pool, prior.base_weights)
     believed = _compute_beliefs(prior, learned)
@@ -328,5 +328,5 @@ def _compute_beliefs(
         of: (compute_mean(of.model, began, learned[of].evidence), learned[of].events)
         if of in learned
         else (began.mean, 0)
-        for of, began in prior.of_answers.items()
+        for of, began in prior.priors.items()
     }

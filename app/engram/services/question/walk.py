@@ -27,7 +27,7 @@ from engram.storage.learning import judged_answers, question_supports
 from engram.storage.learning import walk_opening as openings
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.learning.walk_opening import WalkOpening
-from engram.storage.retrieval import entity_lookup, graph_hops, passages_by_key
+from engram.storage.retrieval import graph_hops, passages_by_key
 from engram.storage.retrieval.graph_hops import SelectedSentence
 
 StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
@@ -152,23 +152,14 @@ def begin(
 ) -> Walk:
     """Begin a walk: before its first hop, with what past questions recall and what a session's pool holds.
 
-    If the query resumes a walk, the new walk also starts from the entities that the old one would have gone to.
-
     Args:
         compare_questions: compares past questions with the present one.
         opened: the opening, if it was read for a walk from this start.
     """
     reader, plan = search.reader, search.plan
     session = plan.query.part(SessionPart) or SessionPart()
-    walk = Walk(start)
-    if session.frontier is not None:
-        walk, usable_opening = resume_walk(plan, _add_names(reader, plan, session.frontier), start), None
-    else:
-        usable_opening = opened
-    near = _find_near_passages(search, walk.frontier or start) if usable_opening is None else usable_opening.near
-    walk = replace(
-        walk, near=near, reached=None if usable_opening is None or session.pool else usable_opening.reached
-    )
+    near = _find_near_passages(search, start) if opened is None else opened.near
+    walk = Walk(start, near=near, reached=None if opened is None or session.pool else opened.reached)
     if not recalls(plan):
         return replace(walk, joining=session.pool)
     recalled = None if opened is None else opened.recalled
@@ -200,22 +191,6 @@ def begin(
         evidence_known=_collect_past_evidence(recalled),
         reached=None if joining else walk.reached,
     )
-
-
-def find_rest(plan: QueryPlan, walk: Walk) -> Frontier:
-    """Return where the walk would have gone on, for another query to go on from.
-
-    Ids and numbers alone: names are read again where it goes on, so that it holds nothing of a passage that is
-    deleted meanwhile.
-    """
-    onward = walk.frontier or _compute_next_frontier(plan, walk)
-    return Frontier(onward.activation, dict.fromkeys(onward.activation, ""))
-
-
-def _add_names(reader: Reader, plan: QueryPlan, frontier: Frontier) -> Walk:
-    """Return a walk that goes on from these entities, with their names; deleted entities are left out."""
-    names = entity_lookup.names(reader, plan.collection, list(frontier.activation))
-    return Walk(Frontier({entity: frontier.activation[entity] for entity in names}, names))
 
 
 def _find_near_passages(search: Search, start: Frontier) -> Sequence[int] | None:
@@ -251,24 +226,6 @@ def advance(search: Search, walk: Walk) -> Walk:
         if search.plan.stop_rule in ("learned", "llm"):
             break
     return walk
-
-
-def resume_walk(plan: QueryPlan, walk: Walk, start: Frontier | None = None, sentences: Sequence[int] = ()) -> Walk:
-    """Make a stopped walk ready for its next hop.
-
-    Args:
-        plan: may be another than the walk began with; hops already made count towards its ``max_hops``.
-        start: entities to start from besides those that the last hop leads to.
-        sentences: sentences that the next hop reaches whatever it starts from.
-    """
-    frontier = walk.frontier or _compute_next_frontier(plan, walk)
-    if start is not None:
-        activation = dict(frontier.activation)
-        for entity, score in start.activation.items():
-            activation[entity] = max(score, activation.get(entity, 0.0))
-        frontier = Frontier(activation, {**frontier.names, **start.names})
-    joining = [*walk.joining, *(sentence for sentence in sentences if sentence not in walk.joining)]
-    return replace(walk, frontier=frontier, joining=joining, stop_reason=None, reached=None)
 
 
 def _step(search: Search, walk: Walk) -> Walk:

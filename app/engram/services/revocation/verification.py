@@ -8,7 +8,7 @@ exponentials and matrix products, whose last bits differ between kinds of proces
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple
 from typing import Any
 
@@ -21,7 +21,7 @@ from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, Weig
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
-from engram.services.feedback_log.weight_terms import WeightModel, observe_verdicts
+from engram.services.feedback_log.weight_terms import observe_verdicts
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.verification_findings import TABLES, TOLERANCE, Findings, VerificationReport, values
 from engram.storage.corpus import collections, passages, sentence_revisions
@@ -47,12 +47,10 @@ class VerificationService:
         self,
         database: Database,
         priors: RankingPriors,
-        weight_models: Mapping[str, WeightModel],
         derived: Sequence[DerivedState],
     ) -> None:
         self._database = database
         self._priors = priors
-        self._weight_models = weight_models
         self._derived = derived
 
     def verify_all(self, most: int = 100) -> Iterator[VerificationReport]:
@@ -90,9 +88,7 @@ class VerificationService:
             opposing_events = _check_questions(reader, target, findings)
             priors = self._priors.priors
             for believed in stored_outcomes.beliefs(reader, target):
-                _check_weights(
-                    reader, target, believed, priors.get(believed), self._weight_models, opposing_events, findings
-                )
+                _check_weights(reader, target, believed, priors.get(believed), opposing_events, findings)
             for state in self._derived:
                 state.verify(reader, target, findings)
             for table in ("memory_audit", "weight_audit"):
@@ -167,7 +163,6 @@ def _check_weights(
     collection_id: int,
     believed: PriorIdentity,
     known: WeightBelief | None,
-    models: Mapping[str, WeightModel],
     opposing_events: set[int],
     findings: Findings,
 ) -> None:
@@ -209,7 +204,7 @@ def _check_weights(
             and not any(term.applied_at < returned[one] for one in term.targets.keys() & returned.keys())
         ]
         placed = [term.place(holders, term.noise) for term in terms]
-        anew = () if known is None else observe_verdicts(believed, known, placed, models)
+        anew = () if known is None else observe_verdicts(believed, known, placed)
         for term, seen in zip(terms, anew, strict=known is not None):
             if seen is None or not _is_near(term.evidence, seen.evidence):
                 findings.differs(

@@ -179,7 +179,7 @@ def _resolve_names(verdict: Verdict, names: _Names) -> LoggedVerdict:
         expansions=tuple(verdict.expansions),
         confidence=verdict.confidence,
         examined=_list_examinations(reject_probabilities),
-        rounds=tuple(verdict.rounds),
+        on_session=verdict.on_session,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from uuid import UUID
 
-from engram.core.filter.logged_verdict import Expansion, JudgedRound
+from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.ratings import Rating
 from engram.services.auth.scope import Scope
 
@@ -41,7 +41,7 @@ class Verdict:
         expansions: query expansions, for key evolution.
         judge: who it says judged; None: whose key it came with.
         confidence: in [0.01, 1]; divides the observation noise.
-        rounds: of the session that is judged, as the log is to have them.
+        on_session: see ``LoggedVerdict``.
         rating: thumb under the answer, see ``core.filter.ratings``; stands for all of the above but ``judge`` and
             ``confidence``.
         cited: sentences that a rated answer used; one without sentence id and text stands for its whole passage.
@@ -61,7 +61,7 @@ class Verdict:
     expansions: Sequence[Expansion] = ()
     judge: str | None = None
     confidence: float = 1.0
-    rounds: Sequence[JudgedRound] = ()
+    on_session: bool = False
     rating: Rating | None = None
     cited: Sequence[NamedSentence] = ()
     reason: str | None = None
@@ -108,12 +108,12 @@ class Verdict:
 HASHED_FIELDS = [
     attribute.name
     for attribute in fields(Verdict)
-    if attribute.name not in ("scope", "rounds", "rating", "cited", "reason")
+    if attribute.name not in ("scope", "on_session", "rating", "cited", "reason")
 ]
 """Fields whose values make the hash of a verdict under its key.
 
 A new field of ``Verdict`` changes all hashes: leave it out here, and add it in ``compute_hash`` only where it is
-set. A session fills in ``rounds`` itself.
+set. A session fills in ``on_session`` itself.
 """
 
 

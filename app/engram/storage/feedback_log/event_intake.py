@@ -10,7 +10,7 @@ from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import READER_ROLE, Reader, Writer
 from engram.storage.feedback_log.feedback_events import COLUMNS, VerdictEvent, build_event
-from engram.storage.feedback_log.logged_verdicts import VERSION, roles, rounds_text
+from engram.storage.feedback_log.logged_verdicts import VERSION, roles
 from engram.storage.retrieval import episodes
 from engram.storage.retrieval.episodes import COLLAPSED_KEY, SUFFICIENCY
 from engram.storage.row_lookups import NOT_DELETED
@@ -65,11 +65,11 @@ def _accept(
             FROM unnest(%(collections)s::bigint[], %(queries)s::uuid[], %(keys)s::text[], %(hashes)s::bytea[],
                         %(judges)s::text[], %(principals)s::text[], %(trusted)s::boolean[], %(partial)s::boolean[],
                         %(found)s::boolean[], %(right)s::boolean[], %(scores)s::float8[],
-                        %(confidences)s::float8[], %(spared)s::text[], %(rounds)s::text[],
+                        %(confidences)s::float8[], %(spared)s::text[], %(on_session)s::boolean[],
                         %(ratings)s::text[], %(reasons)s::text[])
                 WITH ORDINALITY AS given(collection, query, key, hash, judge, principal, trusted, partial,
                                          retrieval_success, generation_success, generation_score, confidence,
-                                         spared, rounds, rating, reason, n)
+                                         spared, on_session, rating, reason, n)
             JOIN c ON c.id = given.collection
             CROSS JOIN LATERAL (
                 SELECT e.created_at, e.answer -> '{COLLAPSED_KEY}' AS collapsed FROM episode e
@@ -92,11 +92,11 @@ def _accept(
         ), event AS (
             INSERT INTO feedback_event
                 (collection_id, query_id, idempotency_key, body_hash, judge, principal, trusted, version, partial,
-                 retrieval_success, generation_success, generation_score, confidence, spared, rounds, rating,
+                 retrieval_success, generation_success, generation_score, confidence, spared, on_session, rating,
                  reason)
             SELECT collection_id, query, key, hash, judge, principal, trusted, %(version)s, partial,
                    retrieval_success, generation_success, generation_score, confidence, spared::bigint[],
-                   rounds::jsonb, rating, reason
+                   on_session, rating, reason
             FROM new ORDER BY collection_id, principal, key
             ON CONFLICT (collection_id, principal, idempotency_key) DO NOTHING
             RETURNING {COLUMNS}
@@ -153,7 +153,7 @@ def _accept(
             "scores": [verdict.generation_score for verdict in verdicts],
             "confidences": floats(verdict.confidence for verdict in verdicts),
             "spared": [f"{{{','.join(map(str, verdict.spared))}}}" for verdict in verdicts],
-            "rounds": [rounds_text(verdict.rounds) for verdict in verdicts],
+            "on_session": [verdict.on_session for verdict in verdicts],
             "ratings": [verdict.rating for verdict in verdicts],
             "reasons": [verdict.reason for verdict in verdicts],
             "checked": checked,

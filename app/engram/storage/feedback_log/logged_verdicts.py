@@ -1,11 +1,9 @@
 """Verdicts as the log keeps them, written and read in one version."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
-from engram.core.filter.logged_verdict import Expansion, JudgedRound, LikelySupport, LoggedVerdict
+from engram.core.filter.logged_verdict import Expansion, LikelySupport, LoggedVerdict
 from engram.storage.column_parameters import integers
 from engram.storage.database import Reader
 
@@ -26,7 +24,7 @@ def read(reader: Reader, collection_id: int, events: Sequence[int]) -> dict[int,
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, version, partial, retrieval_success, generation_success, generation_score, confidence,
-                   spared, rounds, rating, reason
+                   spared, on_session, rating, reason
             FROM feedback_event WHERE collection_id = %(collection)s AND id = wanted.id OFFSET 0
         ) AS event
         CROSS JOIN LATERAL (
@@ -67,17 +65,12 @@ def _verdict(row: Any) -> LoggedVerdict:
         spared=tuple(row.spared),
         expansions=tuple(map(Expansion, row.methods, row.texts)),
         confidence=row.confidence,
-        rounds=tuple(JudgedRound(tuple(one["features"]), tuple(one["found"])) for one in row.rounds or ()),
+        on_session=row.on_session,
         examined=examined if min(examined, default=1.0) < 1.0 else (),
         likely=tuple(LikelySupport(sentence, part) for sentence, role, part in sentence_roles if role == LIKELY),
         rating=row.rating,
         reason=row.reason,
     )
-
-
-def rounds_text(rounds: Sequence[JudgedRound]) -> str | None:
-    """A session's rounds as they are written, in JSON; None where none is judged."""
-    return json.dumps([asdict(one) for one in rounds]) if rounds else None
 
 
 def roles(verdict: LoggedVerdict) -> dict[int, str]:

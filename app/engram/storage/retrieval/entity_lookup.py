@@ -10,7 +10,7 @@ from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.retrieval.query_focus import GraphLimits, Vector
-from engram.storage.row_lookups import LAST_CHARACTER, WANTED_IDS, join_by_index
+from engram.storage.row_lookups import LAST_CHARACTER, join_by_index
 from engram.storage.written_names import WRITTEN_NAME
 
 SENTENCES_PER_PASSAGE = 20
@@ -96,18 +96,6 @@ def find_names_with_prefix(reader: Reader, collection: Collection, prefix: str, 
         },
     )
     return [row.name for row in rows]
-
-
-def names(reader: Reader, collection: Collection, ids: Sequence[int]) -> dict[int, str]:
-    """Entity -> surface of those of these entities that there are, in the order given."""
-    if not ids:
-        return {}
-    rows = reader.rows(
-        f"SELECT e.id, {WRITTEN_NAME} AS surface FROM {WANTED_IDS} {join_by_index('entity e', 'e.id = wanted.id')}",
-        {"collection": collection.id, "ids": list(ids)},
-    )
-    surfaces = {row.id: row.surface for row in rows}
-    return {one: surfaces[one] for one in ids if one in surfaces}
 
 
 def find_nearest_entity(

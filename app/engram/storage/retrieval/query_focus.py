@@ -43,7 +43,6 @@ class Focus:
         key_vector: what passage keys are compared with, (d,), where the question was expanded or a taught encoder
             embedded it; None for ``vector``.
             What it says of sentences, memories and past questions remains the question's own.
-        gaps: vectors, (d,), whose nearest passages are ranked as well.
     """
 
     collection: Collection
@@ -57,7 +56,6 @@ class Focus:
     without: Sequence[int] = ()
     intervals: tuple[TimeExpression, ...] = ()
     key_vector: Vector | None = None
-    gaps: Sequence[Vector] = ()
 
     @property
     def evolved(self) -> bool:

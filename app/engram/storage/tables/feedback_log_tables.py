@@ -111,7 +111,7 @@ feedback_event = Table(
     ),
     Column("standing", Double, comment="Weight of its judge; below 1 for a new judge."),
     Column("revoked_at", TIMESTAMP(timezone=True)),
-    Column("rounds", JSONB, comment="For a session: each round's features, and the passages found, by ids."),
+    require("on_session", Boolean, default="false", comment="Whether it judges all of a session."),
     Column("rating", Text, comment="The thumb that became the verdict; null if sentences were judged."),
     Column("reason", Text, comment="Reason of the rating."),
     PrimaryKeyConstraint("collection_id", "id"),

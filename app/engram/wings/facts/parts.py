@@ -30,7 +30,7 @@ class FactServices:
     @locked_property
     def facts(self) -> FactsService:
         """Intake of statements."""
-        return FactsService(self.database, self.models.noise, self.align)
+        return FactsService(self.database, self.models.noise, self.alignment)
 
     @locked_property
     def texts(self) -> TextService:
@@ -43,27 +43,27 @@ class FactServices:
         return FactSearch(self.database)
 
     @locked_property
-    def show(self) -> FactViewService:
+    def views(self) -> FactViewService:
         """Views of facts and their entities."""
         return FactViewService(self.database)
 
     @locked_property
-    def join(self) -> EntityMergeService:
+    def entity_merges(self) -> EntityMergeService:
         """Merges and splits of fact entities."""
         return EntityMergeService(self.database, self.models.noise)
 
     @locked_property
-    def align(self) -> AlignmentService:
+    def alignment(self) -> AlignmentService:
         """Alignment of entity and predicate names."""
         return AlignmentService(self.database, self.models.encoder)
 
     @locked_property
-    def adopt(self) -> GraphMergeService:
+    def graph_merges(self) -> GraphMergeService:
         """Merges of fact graphs."""
-        return GraphMergeService(self.database, self.models.noise, self.align)
+        return GraphMergeService(self.database, self.models.noise, self.alignment)
 
     @locked_property
-    def withdraw(self) -> RetractionService:
+    def retractions(self) -> RetractionService:
         """Retraction of statements."""
         return RetractionService(self.database, self.models.noise)
 
@@ -73,7 +73,7 @@ class FactServices:
         return PredicatesService(self.database)
 
     @locked_property
-    def instruct(self) -> InstructionService:
+    def instructions(self) -> InstructionService:
         """Instructions on facts in words."""
         return InstructionService(self.facts, self.fact_search, self.models.llm)
 

@@ -82,9 +82,7 @@ class SessionServices:
             self.teacher,
             self.auth.quotas,
             self._finishers,
-            RoundJudge(
-                self.database, lambda: self.classifier, lambda: self.models.priors, self.answers.hooks.explainer
-            ),
+            RoundJudge(self.database, lambda: self.classifier, lambda: self.stop_weights),
             self.learning.judge_exam,
         )
 

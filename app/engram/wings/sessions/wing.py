@@ -4,7 +4,6 @@ from engram.composition.container import Application
 from engram.composition.wings import Flow, Wing, WingRoutes
 from engram.wings.sessions.parts import SessionServices
 from engram.wings.sessions.services.derived_sessions import DerivedSessions
-from engram.wings.sessions.services.round_model import RoundModel
 from engram.wings.sessions.services.session_jobs import SESSIONS
 from engram.wings.sessions.services.session_observer import SessionObserver
 from engram.wings.sessions.storage.session_tables import TABLES
@@ -48,7 +47,6 @@ WING = Wing(
     load_routes=load_routes,
     make_passage_observer=lambda application: SessionObserver(),
     make_derived_states=lambda _: [DerivedSessions()],
-    make_weight_model=lambda application: RoundModel(lambda: application.wing(SessionServices).stop_weights),
     job_handlers={kind: lambda services: services.session_runner for kind in SESSIONS},
     warm_up=warm_up,
     tables=TABLES,

@@ -685,9 +685,9 @@ class OptionsIn(TypedDict):
     """
     'tree': actions tried from one state.
     """
-    without: NotRequired[list[Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]]]
+    without: NotRequired[list[Literal["consolidation", "update", "extractor", "binding"]]]
     """
-    Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; 'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by likeness alone.
+    Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; 'update': nothing is noted; 'extractor': neither. Of 'pool' 'binding': what is found is ranked by likeness alone.
     """
 
 

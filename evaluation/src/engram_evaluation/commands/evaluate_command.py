@@ -245,7 +245,7 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     if gain is not None or RECALL in variation.frozen:
         other.models.learning_rule = PartialRule(RECALL in variation.frozen, gain)
     if "weights" in variation.frozen:
-        other.models.weight_effect = WeightEffect(lambda kind: {}, {})
+        other.models.weight_effect = WeightEffect(lambda kind: {})
     published, plain = published_of(other), published_of(services)
     if gain is not None or channels:
         published.memory_rule = PartialMemoryRule(channels, gain)

@@ -1,7 +1,6 @@
 """The command that fits the published stop of sessions."""
 
 import json
-import math
 from functools import partial
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -28,16 +27,10 @@ def fit_stop(
     ),
     check: Annotated[
         Path | None,
-        typer.Option(
-            help="Another data set: what R-Feedback tells of the rounds of its sessions, and how well rounds are "
-            "told after verdicts."
-        ),
+        typer.Option(help="Another data set: what R-Feedback tells of the rounds of its sessions."),
     ] = None,
-    verdicts: Annotated[int, typer.Option(min=1, help="With --check: on so many of its sessions.")] = 60,
 ) -> None:
-    """Fit RFM-RAG's stop, by the configured cross-encoder if there is one, and what is believed of a session's pool
-    before any verdict.
-    """
+    """Fit RFM-RAG's stop, by the configured cross-encoder if there is one, and when a pool is enough."""
     import numpy as np
 
     from engram.config.settings import Settings
@@ -50,7 +43,6 @@ def fit_stop(
     from engram_evaluation.run_progress import progress, steps, ticks
     from engram_evaluation.stop_fit import PLANNERS, Unit, collect_by_session, measure_rounds
     from engram_evaluation.stop_fit import fit_stop as fitted
-    from engram_evaluation.taught_rounds import measure_taught
 
     if unit not in get_args(Unit):
         raise InvalidRequestError(f"--unit is one of {', '.join(get_args(Unit))}, not {unit!r}.")
@@ -75,15 +67,6 @@ def fit_stop(
                 for one in measure_rounds(classifier, sessions)
             ]
             say_table([["", "AUC", "changed", "rose"], *rows], "<>>>")
-            if rounds is not None:
-                learned = measure_taught(rounds, sessions, [verdicts])
-                say_table(
-                    [
-                        ["verdicts", "AUC", "ECE"],
-                        *([str(one.verdicts), f"{one.auc or math.nan:.3f}", f"{one.error:.3f}"] for one in learned),
-                    ],
-                    ">>>",
-                )
     weights = StopWeights(classifier, by, tuple(dataset.name for dataset in loaded), rounds)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(format_stop(weights), indent=1) + "\n", encoding="utf-8")

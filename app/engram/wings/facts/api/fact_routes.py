@@ -84,7 +84,7 @@ def _state_facts(sent: PostedBody[FactsIn], app: Application, key: str | None) -
     if body.text is None:
         _take_facts(app, scope, len(body.facts))
         applied = state([fact.to_stated_fact() for fact in body.facts])
-        return FactsOut.from_service(body.collection, [applied], facts_of(app).show.facts(scope, applied.facts))
+        return FactsOut.from_service(body.collection, [applied], facts_of(app).views.facts(scope, applied.facts))
     facts_of(app).texts.require_model()
     scope.need(LLM, "A language model that reads facts")
     earlier_statement = facts_of(app).facts.find_earlier_statement(
@@ -92,12 +92,12 @@ def _state_facts(sent: PostedBody[FactsIn], app: Application, key: str | None) -
     )
     if earlier_statement is not None:  # the model is not asked twice for what counts once
         return FactsOut.from_service(
-            body.collection, [earlier_statement], facts_of(app).show.facts(scope, earlier_statement.facts)
+            body.collection, [earlier_statement], facts_of(app).views.facts(scope, earlier_statement.facts)
         )
     read = facts_of(app).texts.read(body.title, body.text, Budget(**body.budget.model_dump()))
     _take_facts(app, scope, len(read.stated))
     applied = state(read.stated)
-    return FactsOut.from_service(body.collection, [applied], facts_of(app).show.facts(scope, applied.facts), read)
+    return FactsOut.from_service(body.collection, [applied], facts_of(app).views.facts(scope, applied.facts), read)
 
 
 def _take_facts(app: Application, scope: Scope, count: int) -> None:
@@ -123,12 +123,14 @@ def _revise_facts(app: Application, scope: Scope, body: ReviseIn, key: str) -> F
     judge, _ = scope.judge(body.judge)
     if body.instruction is not None:
         scope.need(LLM, "A language model that says what an instruction changes")
-        applied = facts_of(app).instruct.carry_out(scope, body.instruction, judge=judge, key=key, graph=body.graph)
+        applied = facts_of(app).instructions.carry_out(
+            scope, body.instruction, judge=judge, key=key, graph=body.graph
+        )
     else:
         revisions = [one.revision() for one in body.revisions]
         applied = facts_of(app).facts.revise(scope, revisions, judge=judge, key=key)
     facts = [fact for one in applied for fact in one.facts]
-    return FactsOut.from_service(body.collection, applied, facts_of(app).show.facts(scope, facts))
+    return FactsOut.from_service(body.collection, applied, facts_of(app).views.facts(scope, facts))
 
 
 @router.post(
@@ -148,7 +150,7 @@ def post_facts_search(sent: Posted[FactSearchIn], app: App) -> FactSearchOut:
 def get_fact(fact_id: FactId, app: App, scope: QueryScope, on_behalf_of: OnBehalfOfQuery = None) -> FactDetail:
     """Show a fact, its sources, and everything that changed its belief, in order."""
     with scope.act_as(on_behalf_of) as acted:
-        return FactDetail.from_view(facts_of(app).show.fact(acted, fact_id))
+        return FactDetail.from_view(facts_of(app).views.fact(acted, fact_id))
 
 
 @router.delete("/facts/events/{event_id}", **operation("Revoke what was said of facts", needs(MODERATE), 404))
@@ -158,7 +160,7 @@ def delete_fact_event(event_id: Annotated[int, Path(ge=1, le=MAX_ID)], app: App,
     Of a statement the sentences are removed, and facts that nobody else states; of a merged graph what it brought
     along. Revoking a revocation in bulk has what it took back count again.
     """
-    return EventOut.model_validate(facts_of(app).withdraw.revoke(scope, event_id))
+    return EventOut.model_validate(facts_of(app).retractions.revoke(scope, event_id))
 
 
 @router.get("/entities/{entity_id}", **operation("Read an entity", needs(READ, readers="bound"), 404))
@@ -167,7 +169,7 @@ def get_entity(
 ) -> FactEntityOut:
     """Show an entity, what was merged into it, and the facts around it, the surest first."""
     with scope.act_as(on_behalf_of) as acted:
-        return FactEntityOut.from_service(facts_of(app).show.entity(acted, entity_id, limit))
+        return FactEntityOut.from_service(facts_of(app).views.entity(acted, entity_id, limit))
 
 
 @router.post("/entities/{entity_id}/merge", **operation("Merge entities", needs(MODERATE), 404, reads_json=True))
@@ -175,15 +177,15 @@ def post_merge(entity_id: EntityId, sent: Posted[MergeIn], app: App, key: Requir
     """Merge entities into this one, once under the Idempotency-Key. A split takes it back."""
     body = sent.body
     judge, _ = sent.scope.judge(body.judge)
-    facts_of(app).join.merge(sent.scope, entity_id, body.entities, judge=judge, key=key)
-    return FactEntityOut.from_service(facts_of(app).show.entity(sent.scope, entity_id, 100))
+    facts_of(app).entity_merges.merge(sent.scope, entity_id, body.entities, judge=judge, key=key)
+    return FactEntityOut.from_service(facts_of(app).views.entity(sent.scope, entity_id, 100))
 
 
 @router.post("/entities/{entity_id}/split", **operation("Split entities", needs(MODERATE), 404, reads_json=True))
 def post_split(entity_id: EntityId, sent: Posted[SplitIn], app: App) -> FactEntityOut:
     """Split an entity: undo what was merged into it, or its own merge into another."""
-    facts_of(app).join.split(sent.scope, entity_id)
-    return FactEntityOut.from_service(facts_of(app).show.entity(sent.scope, entity_id, 100))
+    facts_of(app).entity_merges.split(sent.scope, entity_id)
+    return FactEntityOut.from_service(facts_of(app).views.entity(sent.scope, entity_id, 100))
 
 
 @router.get("/predicates", **operation("List predicates", needs(READ, readers="bound"), 404))
@@ -192,7 +194,7 @@ def get_predicates(
 ) -> PredicatesOut:
     """List the functional predicates, declared or learned from counts."""
     with scope.act_as(on_behalf_of) as acted:
-        predicates = facts_of(app).show.predicates(acted, graph)
+        predicates = facts_of(app).views.predicates(acted, graph)
     return PredicatesOut(
         collection=scope.collection.name, predicates=[PredicateOut.model_validate(one) for one in predicates]
     )

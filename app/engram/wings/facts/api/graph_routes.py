@@ -31,7 +31,7 @@ def post_graph_merge(sent: Posted[GraphMergeIn], app: App, key: RequiredKey) -> 
     body = sent.body
     judge, _ = sent.scope.judge(body.judge)
     return GraphMergeOut.from_service(
-        body.collection, facts_of(app).adopt.merge(sent.scope, body.graph, body.into, judge=judge, key=key)
+        body.collection, facts_of(app).graph_merges.merge(sent.scope, body.graph, body.into, judge=judge, key=key)
     )
 
 
@@ -46,10 +46,10 @@ def post_facts_revoke(sent: Posted[FactRevokeIn], app: App, key: OptionalKey) ->
     body, scope = sent.body, sent.scope
     if body.preview:
         return FactRevokeOut.from_service(
-            body.collection, facts_of(app).withdraw.preview(scope, body.criteria(), body.graph)
+            body.collection, facts_of(app).retractions.preview(scope, body.criteria(), body.graph)
         )
     judge, _ = scope.judge(body.by)
-    done = facts_of(app).withdraw.revoke_all(scope, body.criteria(), body.graph, judge=judge, key=key)
+    done = facts_of(app).retractions.revoke_all(scope, body.criteria(), body.graph, judge=judge, key=key)
     return FactRevokeOut.from_service(body.collection, done)
 
 
@@ -64,5 +64,5 @@ def post_align(sent: Posted[AlignIn], app: App) -> AlignOut:
     """
     body = sent.body
     return AlignOut.from_service(
-        body.collection, facts_of(app).align.align_all(sent.scope, body.graph, preview=body.preview)
+        body.collection, facts_of(app).alignment.align_all(sent.scope, body.graph, preview=body.preview)
     )

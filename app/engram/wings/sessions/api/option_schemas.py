@@ -13,12 +13,11 @@ _BY_DEFAULT = TreeOptions()
 class OptionsIn(Model):
     """Options of a planner; a planner with one path heeds ``without`` alone."""
 
-    without: Annotated[list[Part], Field(max_length=6)] = Field(
+    without: Annotated[list[Part], Field(max_length=4)] = Field(
         default_factory=list,
         description=(
             "Parts to leave out, to measure what they are worth. With an LLM 'consolidation': nothing is sifted; "
-            "'update': nothing is noted; 'extractor': neither. Of rounds: 'walk': no query goes on from where the "
-            "walk before would have. Of 'pool': 'gaps': no gap vectors; 'binding': what is found is ranked by "
+            "'update': nothing is noted; 'extractor': neither. Of 'pool' 'binding': what is found is ranked by "
             "likeness alone."
         ),
     )

@@ -164,7 +164,6 @@ class Round:
         sufficiency, covered: of the session after it.
         cost: its own.
         created_at: None before it is stored.
-        walk: where its queries would have gone on, in JSON, ids and numbers alone; None where none walked.
     """
 
     number: int
@@ -177,7 +176,6 @@ class Round:
     cost: Mapping[str, Any]
     warnings: Sequence[Mapping[str, Any]]
     created_at: datetime | None = None
-    walk: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from engram.context.errors import LlmError
 from engram.core.text.question_triples import ANSWER, QuestionTriple, fill_unknowns, open_unknowns, triples
 from engram.core.text.words import normalise_words
 from engram.providers.llm import Llm
-from engram.services.question.query import Fallback, GapQuery
+from engram.services.question.query import Fallback
 from engram.wings.sessions.core.answerable import has_answer
 from engram.wings.sessions.core.binding import Binding, BindingSentence, binds
 from engram.wings.sessions.core.chain_binding import bind_chain
@@ -36,9 +36,6 @@ from engram.wings.sessions.services.sentence_sifting import SiftedSentences, sif
 from engram.wings.sessions.services.session_rules import move_evidence_first, rank_by_rules, stops
 from engram.wings.sessions.services.session_state import SessionState
 from engram.wings.sessions.services.session_tools import AskedQuery, FoundPassage, StepTools
-
-GAPS = 3
-"""Sentences of the pool beside which a round looks for what the question asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,9 +266,9 @@ def _end(
 def _ask_gap(
     state: SessionState, tools: StepTools, text: str, gap: Gap | None, knowledge: _PoolKnowledge
 ) -> AskedQuery:
-    """A query of a round: from the pool, into what the question asks beside it, for what binds its unknown."""
+    """A query of a round: from the pool, for what binds its unknown."""
     pool = [sentence.sentence_id for sentence in state.pool]
-    return tools.ask(text, pool=pool, lacking=_find_gap_query(state), binds=_binds(state, tools, gap, knowledge))
+    return tools.ask(text, pool=pool, binds=_binds(state, tools, gap, knowledge))
 
 
 def _binds(
@@ -292,15 +289,6 @@ def _binds(
         return binds(triple, subject, binding_sentences, list(knowledge.values.values()))
 
     return strength
-
-
-def _find_gap_query(state: SessionState) -> GapQuery | None:
-    """The question and the sentences of the pool that say most of it: those that bind, then the best scored."""
-    if "gaps" in state.without:
-        return None
-    bound = {sentence for note in state.notes if note.kind == "binding" for sentence in note.cites}
-    best = sorted(state.pool, key=lambda one: (one.sentence_id not in bound, -(one.score or 0.0)))[:GAPS]
-    return GapQuery(state.question, [one.text for one in best]) if best else None
 
 
 def _bind_unknowns(

@@ -26,7 +26,6 @@ from engram.storage.database import Database
 from engram.storage.retrieval import episodes
 from engram.storage.retrieval.episodes import EpisodeAnswer
 from engram.wings.sessions.core.session import Round
-from engram.wings.sessions.services.round_judge import list_judged_rounds
 from engram.wings.sessions.services.session_state import SessionState
 
 JUDGE = "session"
@@ -98,7 +97,7 @@ class Teacher:
         verdicts = [
             replace(
                 _build_session_verdict(query, verdict, logged, _units(state, parts)),
-                rounds=list_judged_rounds(state),
+                on_session=True,
             )
             for query in own[:1]
         ]
@@ -251,7 +250,6 @@ def _part(query: _Query, verdict: Verdict, logged: LoggedVerdict) -> Verdict | N
         generation_score=None,
         supporting_passages=helped,
         expansions=(),
-        rounds=(),
     )
 
 

@@ -66,5 +66,5 @@ def _withhold_words(rows: SessionRows, visible: Sequence[int]) -> SessionRows:
         warnings=[],
         ranked=[passage for passage in rows.stored.ranked if passage in set(visible)],
     )
-    rounds = [replace(one, said={"withheld": True}, walk=None, warnings=[]) for one in rows.rounds]
+    rounds = [replace(one, said={"withheld": True}, warnings=[]) for one in rows.rounds]
     return SessionRows(stored, rounds, [replace(one, gap=None) for one in rows.evidence])

@@ -43,8 +43,6 @@ from engram.wings.sessions.services.session_reading import load
 from engram.wings.sessions.services.session_state import (
     SessionState,
     format_cost,
-    format_frontier,
-    merge_frontiers,
     read_readers,
 )
 from engram.wings.sessions.services.session_tools import StepTools
@@ -274,7 +272,6 @@ def _build_round_update(state: SessionState, step: SessionStep, cost: Cost, read
             covered=covered,
             cost=format_cost(cost),
             warnings=warnings,
-            walk=_walk(step),
         )
     concluded = step.conclusion
     return RoundUpdate(
@@ -297,9 +294,3 @@ def _build_round_update(state: SessionState, step: SessionStep, cost: Cost, read
         warnings=[*state.warnings, *({"round": state.number, **warning} for warning in warnings)],
         stop_reason=step.stop,
     )
-
-
-def _walk(step: SessionStep) -> Mapping[str, Any] | None:
-    """Return the frontier for the next round to resume: the strongest entries of all the round's queries."""
-    rests = [query.rest for query in step.queries if query.rest is not None]
-    return format_frontier(merge_frontiers(rests)) if rests else None

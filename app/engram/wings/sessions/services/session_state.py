@@ -11,7 +11,6 @@ from uuid import UUID
 
 from engram.context.tenancy import ReaderNames
 from engram.core.budget import Budget
-from engram.services.question.query import Frontier
 from engram.wings.sessions.core.feedback_stop import AT_LEAST
 from engram.wings.sessions.core.session import (
     Conclusion,
@@ -26,8 +25,6 @@ from engram.wings.sessions.core.session import (
 )
 from engram.wings.sessions.storage.sessions import StoredEvidence, StoredSession
 
-MOST_RESUMED_ENTITIES = 10
-"""Entities of earlier walks that a query goes on from, at most."""
 SUFFICIENT_PROBABILITY = 0.9
 """Probability that the best five hold all the evidence from which on it is enough, where nothing else is said."""
 
@@ -126,12 +123,6 @@ class SessionState:
         return left_out
 
     @property
-    def frontier(self) -> Frontier | None:
-        """Frontier of the last round that walked."""
-        stored = next((one.walk for one in reversed(self.rounds) if one.walk is not None), None)
-        return None if stored is None else load_frontier(stored)
-
-    @property
     def sub_questions(self) -> list[str]:
         """Sub-questions of its rounds, in order."""
         return [str(sub_question) for one in self.rounds if (sub_question := one.said.get("sub_question"))]
@@ -201,32 +192,3 @@ def _read(rounds: Sequence[Round], evidence: Sequence[StoredEvidence]) -> dict[i
 def format_cost(cost: Cost) -> dict[str, Any]:
     """Return the cost as JSON, seconds to the millisecond."""
     return asdict(cost) | {"seconds": round(cost.seconds, 3)}
-
-
-def merge_frontiers(frontiers: Sequence[Frontier]) -> Frontier:
-    """Merge where several walks would have gone on.
-
-    It has the ``MOST_RESUMED_ENTITIES`` entities that they lead to most, best first. An entity that several lead to
-    counts as where it is strongest.
-    """
-    best_names: dict[int, tuple[float, str]] = {}
-    for frontier in frontiers:
-        for entity, score in frontier.activation.items():
-            if entity not in best_names or score > best_names[entity][0]:
-                best_names[entity] = (score, frontier.names[entity])
-    best = sorted(best_names, key=lambda entity: (-best_names[entity][0], entity))[:MOST_RESUMED_ENTITIES]
-    return Frontier(
-        {entity: best_names[entity][0] for entity in best}, {entity: best_names[entity][1] for entity in best}
-    )
-
-
-def format_frontier(frontier: Frontier) -> dict[str, Any]:
-    """Return the frontier as JSON: entity, name and activation of each, in order."""
-    rows = [[entity, frontier.names[entity], score] for entity, score in frontier.activation.items()]
-    return {"frontier": rows}
-
-
-def load_frontier(stored: Mapping[str, Any]) -> Frontier:
-    """Return the frontier that ``format_frontier`` gave."""
-    rows = stored["frontier"]
-    return Frontier({entity: score for entity, _, score in rows}, {entity: name for entity, name, _ in rows})

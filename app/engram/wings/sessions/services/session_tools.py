@@ -16,7 +16,7 @@ from engram.providers.llm import Llm, Usage
 from engram.services.auth.scope import Scope
 from engram.services.question.answer import Answer
 from engram.services.question.pipeline import QuestionPipeline
-from engram.services.question.query import Frontier, GapQuery, Query, SessionPart
+from engram.services.question.query import Query, SessionPart
 from engram.storage.corpus import lexical_index, passages
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Database
@@ -61,17 +61,12 @@ class ReadPassage:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
-    """A query of a round, kept like any other: ``episode`` is its id, which verdicts go by; ``rest`` is where its
-    walk would have gone on; ``remembers``: whether memory was read; ``alone``: see ``Answer``.
-    """
+    """A query of a round, kept like any other: ``episode`` is its id, which verdicts go by."""
 
     text: str
     episode: UUID
     passages: Sequence[FoundPassage]
     sufficiency: float | None
-    rest: Frontier | None = None
-    remembers: bool = False
-    alone: bool = False
 
 
 class StepMeter:
@@ -207,7 +202,6 @@ class StepTools:
         *,
         top_k: int | None = None,
         pool: Sequence[int] = (),
-        lacking: GapQuery | None = None,
         binds: Callable[[FoundPassage], float] | None = None,
     ) -> AskedQuery:
         """Ask the service a question; the answer is kept, so that verdicts reach it.
@@ -215,7 +209,6 @@ class StepTools:
         Args:
             top_k: passages shown at most; by default the session's own.
             pool: sentences that the first hop reaches whatever it starts from.
-            lacking: whose gaps passages are looked for in besides.
             binds: of the first ``DEPTH``, those that bind most are read, and the others by likeness.
 
         Raises:
@@ -223,7 +216,7 @@ class StepTools:
         """
         self.meter.room()
         most = top_k or self._state.request.top_k
-        answer = self._question.serve(self._query(text, most if binds is None else max(most, DEPTH), pool, lacking))
+        answer = self._question.serve(self._query(text, most if binds is None else max(most, DEPTH), pool))
         passages_shown = self._list_found_passages(answer)
         if binds is not None:
             passages_shown = [replace(passage, binds=binds(passage)) for passage in passages_shown]
@@ -231,8 +224,7 @@ class StepTools:
         allowed = set(self.meter.reads([passage.id for passage in passages_shown]))
         read = [passage for passage in passages_shown if passage.id in allowed]
         self.meter.note_sentences(sentence.id for passage in read for sentence in passage.sentences)
-        remembers = answer.memory == "read"
-        return AskedQuery(text, answer.query_id, read, answer.sufficiency, answer.rest, remembers, answer.alone)
+        return AskedQuery(text, answer.query_id, read, answer.sufficiency)
 
     def names(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         """The names in each of these texts, as it writes them."""
@@ -331,14 +323,9 @@ class StepTools:
             len(decided.kept_positions), dropped.count("exact"), dropped.count("near"), dropped.count("contained")
         )
 
-    def _query(self, text: str, top_k: int, pool: Sequence[int], lacking: GapQuery | None) -> Query:
+    def _query(self, text: str, top_k: int, pool: Sequence[int]) -> Query:
         request = self._state.request
-        part = SessionPart(
-            pool=tuple(pool),
-            lacking=lacking,
-            frontier=None if "walk" in self._state.without else self._state.frontier,
-            is_sub_question=text != self._state.question,
-        )
+        part = SessionPart(pool=tuple(pool), is_sub_question=text != self._state.question)
         query = Query(
             text=text,
             scope=self.scope,

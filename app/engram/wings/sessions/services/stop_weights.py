@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from engram.context.errors import ConfigurationError
-from engram.core.ranking.weight_beliefs import Floats, WeightBelief
-from engram.providers.ranking_prior import read_prior
+from engram.core.ranking.weight_beliefs import Floats
 from engram.wings.sessions.core.feedback_stop import STOP_FEATURES
 from engram.wings.sessions.core.round_sufficiency import ROUND_FEATURES
 
@@ -34,14 +33,14 @@ class Relevance(Protocol):
 class StopWeights:
     """The classifier's weights, (3,), what its second feature went by and the data sets it was fitted to.
 
-    ``rounds`` is the prior of whether the pool suffices after a round, see
+    ``rounds`` are the weights, (len(ROUND_FEATURES),), by which the pool suffices after a round, see
     ``wings.sessions.core.round_sufficiency``; None where nothing was fitted.
     """
 
     classifier: Floats
     relevance: str
     fitted: tuple[str, ...]
-    rounds: WeightBelief | None = None
+    rounds: Floats | None = None
 
 
 def load_stop(path: Path | None = None) -> StopWeights:
@@ -58,10 +57,15 @@ def load_stop(path: Path | None = None) -> StopWeights:
 
 
 def _from_json(content: Mapping[str, Any]) -> StopWeights:
-    if tuple(content["features"]) != STOP_FEATURES:
-        raise ValueError(f"its features are not {', '.join(STOP_FEATURES)}")
+    rounds = _read_weights(content["rounds"], ROUND_FEATURES) if "rounds" in content else None
+    fitted = tuple(map(str, content["fitted"]))
+    return StopWeights(_read_weights(content, STOP_FEATURES), str(content["relevance"]), fitted, rounds)
+
+
+def _read_weights(content: Mapping[str, Any], features: Sequence[str]) -> Floats:
+    if tuple(content["features"]) != tuple(features):
+        raise ValueError(f"its features are not {', '.join(features)}")
     weights = np.array(content["mean"], dtype=np.float64)
-    if weights.shape != (len(STOP_FEATURES),) or not np.isfinite(weights).all():
-        raise ValueError(f"it needs {len(STOP_FEATURES)} finite weights")
-    rounds = read_prior(content["rounds"], ROUND_FEATURES) if "rounds" in content else None
-    return StopWeights(weights, str(content["relevance"]), tuple(map(str, content["fitted"])), rounds)
+    if weights.shape != (len(features),) or not np.isfinite(weights).all():
+        raise ValueError(f"it needs {len(features)} finite weights")
+    return weights

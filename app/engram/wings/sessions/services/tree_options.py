@@ -11,10 +11,9 @@ from engram.wings.sessions.core.tree_search import SearchLimits
 from engram.wings.sessions.services.tree_branch import MemoryAblation
 
 Combine = Literal["vote", "synthesis"]
-Part = Literal["consolidation", "update", "extractor", "walk", "gaps", "binding"]
-"""What a session can do without: of memory management, where the extractor is the two before it together; and of
-rounds, of which ``pool`` heeds all: going on from the walk before, gap vectors, ranking by what binds.
-"""
+Part = Literal["consolidation", "update", "extractor", "binding"]
+"""Parts that a session can do without: of memory management, where the extractor is the two before it together, and
+ranking by what binds, which ``pool`` heeds."""
 MOST_DOCUMENTS = 200
 """That a caller may give an agent."""
 

@@ -131,7 +131,7 @@ def _blank(writer: Writer, collection_id: int, touched: Sequence[UUID], passages
     )
     rows = writer.rows(
         """
-        UPDATE session_round SET said = '{"erased": true}', walk = NULL, warnings = '[]'
+        UPDATE session_round SET said = '{"erased": true}', warnings = '[]'
         WHERE collection_id = %(collection)s AND session_id = ANY(%(ids)s::uuid[]) RETURNING session_id, episodes
         """,
         parameters,

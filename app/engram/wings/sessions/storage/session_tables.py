@@ -74,7 +74,6 @@ session_round = Table(
     Column("sufficiency", REAL),
     Column("covered", REAL),
     require("cost", JSONB),
-    Column("walk", JSONB, comment="Where the walk stopped, by ids; the next round resumes it."),
     require("warnings", JSONB, default="'[]'"),
     build_timestamp_column("created_at"),
     PrimaryKeyConstraint("collection_id", "session_id", "number"),

@@ -168,7 +168,7 @@ def rounds(reader: Reader, collection_id: int, session: UUID, after: int = 0) ->
     """Its rounds in order, those after the number ``after``."""
     rows = reader.rows(
         f"""
-        SELECT number, action, said, episodes, curated, sufficiency, covered, cost, warnings, created_at, walk
+        SELECT number, action, said, episodes, curated, sufficiency, covered, cost, warnings, created_at
         FROM session_round WHERE {SESSION_CHILDREN} AND number > %(after)s ORDER BY number
         """,
         {"collection": collection_id, "session": session, "after": after},
@@ -267,10 +267,10 @@ def _add_round(writer: Writer, collection_id: int, session: UUID, added: Round) 
     writer.execute(
         """
         INSERT INTO session_round
-            (collection_id, session_id, number, action, said, episodes, curated, sufficiency, covered, cost, walk,
+            (collection_id, session_id, number, action, said, episodes, curated, sufficiency, covered, cost,
              warnings)
         VALUES (%(collection)s, %(session)s, %(number)s, %(action)s, %(said)s, %(episodes)s, %(curated)s,
-                %(sufficiency)s, %(covered)s, %(cost)s, %(walk)s, %(warnings)s)
+                %(sufficiency)s, %(covered)s, %(cost)s, %(warnings)s)
         """,
         {
             "collection": collection_id,
@@ -283,7 +283,6 @@ def _add_round(writer: Writer, collection_id: int, session: UUID, added: Round) 
             "sufficiency": added.sufficiency,
             "covered": added.covered,
             "cost": Jsonb(dict(added.cost)),
-            "walk": None if added.walk is None else Jsonb(dict(added.walk)),
             "warnings": Jsonb(list(added.warnings)),
         },
     )

@@ -3,17 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from engram.core.ranking.weight_beliefs import Floats, PriorIdentity, WeightBelief
 from engram.services.question.answer import build_trace
 from engram.services.question.plan import QueryPlan
 from engram.services.question.query import ExplorationPart
 from engram.services.question.ranking import PassageRanking
 from engram.services.question.search import RetrievalResult, RetrievalService
 from engram.services.question.trace import Trace
-from engram.storage.database import Reader
 from engram.telemetry.stages import stage
-from engram.wings.why.services.counterfactual_states import Weights
-from engram.wings.why.services.sufficiency_causes import find_strongest_verdicts
 from engram.wings.why.services.verdict_influence import Influences
 
 PLAIN_DEPTH = 100
@@ -42,17 +38,6 @@ class AnswerExplainer:
             with stage("explain"):
                 trace = build_trace(retrieved)
                 return retrieved, self._influences().explain_trace(reader, retrieved, plain, trace)
-
-    def find_strongest_verdicts(
-        self,
-        reader: Reader,
-        collection_id: int,
-        model: tuple[PriorIdentity, WeightBelief],
-        features: Floats,
-        most: int,
-    ) -> tuple[dict[int, float], bool]:
-        """Find the verdicts that moved a probability most, see ``Explainer``."""
-        return find_strongest_verdicts(Weights(reader, collection_id, *model), features, most)
 
 
 def _rank_without_memory(retrieve: RetrievalService, plan: QueryPlan) -> PassageRanking:
