@@ -1,6 +1,7 @@
 """Walks: how far they go, and what their first hop reaches besides."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
