@@ -1,6 +1,7 @@
 """Every setting is read somewhere, and a setting of a wing by that wing."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ APP = Path(engram.__file__).parent
 MOST_SETTINGS = 70
 
 
+@cache
 def list_read_attributes(folder: Path) -> set[str]:
     """Names of attributes that the code of a folder reads, but for the settings themselves."""
     return {

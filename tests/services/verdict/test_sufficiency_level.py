@@ -72,10 +72,7 @@ def list_right(answers: Mapping[str, Answer]) -> list[str]:
     return sorted(right, key=lambda text: -(answers[text].sufficiency or 0.0))
 
 
-@pytest.mark.parametrize("partial", [True, False])
-def test_corrections_leave_the_sufficiency_of_right_answers(
-    application: Application, corpus: str, partial: bool
-) -> None:
+def test_corrections_leave_the_sufficiency_of_right_answers(application: Application, corpus: str) -> None:
     answers = {one.text: ask(application, corpus, one.text) for one in sample.questions()}
     right = list_right(answers)
     before = predict(application, corpus, right[:RIGHT])
@@ -83,7 +80,7 @@ def test_corrections_leave_the_sufficiency_of_right_answers(
     for text in right[RIGHT : RIGHT + CORRECTIONS]:
         beyond = answers[text].passages[EVIDENCE_PASSAGES].passage_id
         evidence = min(state.sentences(application, corpus, beyond).values())
-        state.judge(application, corpus, answers[text].query_id, [evidence], partial=partial, wait=True)
+        state.judge(application, corpus, answers[text].query_id, [evidence], partial=True, wait=True)
     assert len(state.weight_rows(application, corpus, "sufficiency")) == CORRECTIONS
 
     after = predict(application, corpus, right[:RIGHT])
