@@ -67,7 +67,7 @@ ORDINARY = {
     "a batch done",
     "all written and not committed",
 }
-"""One step inside a transaction and one between two, of each kind of job that has both."""
+"""A step inside a transaction, or one between two, of each kind of job."""
 Killed = Callable[..., dict[str, Any]]
 
 

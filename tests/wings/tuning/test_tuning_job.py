@@ -69,8 +69,9 @@ def test_a_job_stores_the_adapter_with_its_verdicts_and_has_it_serve(
 
 
 def test_the_same_log_gives_the_same_adapter(
-    application: Application, scope: Scope, judged: list[int], tune: Tune
+    application: Application, scope: Scope, judged: list[int], tune: Tune, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(LEARN, learn_in_subprocess)
     for _ in range(2):
         tune(scope)
     one, two = state.rows(application, scope.collection.name, "tuning_generation")
