@@ -371,15 +371,15 @@ def add_frames(
     writer: Writer, collection_id: int, document_id: int, frames: Sequence[PassageFrame]
 ) -> dict[str, int]:
     """Make passages that receive sentences; external id -> passage. An ingest has yet to write what they hold."""
+    arrays = "unnest(%(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(donors)s::bigint[])"
     rows = writer.rows(
         f"""
         INSERT INTO passage
             (collection_id, document_id, external_id, title, text, language, content_hash, embedding, reader_set_id)
         SELECT %(collection)s, %(document)s, new.external_id, new.title, new.text, p.language, ''::bytea,
                p.embedding, p.reader_set_id
-        FROM unnest(%(external_ids)s::text[], %(titles)s::text[], %(texts)s::text[], %(donors)s::bigint[])
-            AS new(external_id, title, text, donor)
-        {join_by_index("passage p", "p.id = new.donor")}
+        FROM {alias_rows(f"{arrays} AS frame(external_id, title, text, donor)")}
+        JOIN passage p ON p.collection_id = new.collection_id AND p.id = new.donor
         RETURNING external_id, id
         """,
         {
