@@ -197,12 +197,15 @@ def _convert_attachments(
     for attachment in document.attachments:
         kind = find_kind(attachment.name)
         has_text = attachment.data.strip() and not is_lock_file(attachment.name)
-        if kind not in READERS or not has_text or depth > ATTACHMENT_DEPTH:
+        if kind not in READERS or not is_wanted(attachment.name) or not has_text or depth > ATTACHMENT_DEPTH:
             unread.append(attachment.name)
             continue
         try:
             converted = _convert(attachment.name, attachment.data, kind, size, overlap, limits, depth)
         except UnreadableError as error:
+            if kind in scans.KINDS:  # most pictures in messages show no text
+                unread.append(attachment.name)
+                continue
             notes.append(f"{document.source}: attachment not read: {error.detail}")
             continue
         passages += (_attach(document, attachment, passage) for passage in converted.passages)
