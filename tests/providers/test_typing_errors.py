@@ -96,5 +96,12 @@ def test_several_words_are_corrected_in_their_places() -> None:
     )
 
 
-def test_of_several_words_that_of_the_most_passages_is_meant() -> None:
-    assert correct("brend", "en", "A brand.", "Rye bread.", "White bread.") == ("bread", [("brend", "bread")])
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [("brend", "bread"), ("brend of a motor", "brand"), ("rye brend", "bread")],
+)
+def test_what_stands_beside_the_other_words_is_meant_or_else_what_most_passages_have(
+    question: str, meant: str
+) -> None:
+    corpus = ["A brand of a motor.", "Rye bread.", "White bread."]
+    assert correct(question, "en", *corpus) == (question.replace("brend", meant), [("brend", meant)])

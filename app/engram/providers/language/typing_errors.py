@@ -25,7 +25,7 @@ LETTERS_PER_CHANGE = 5
 MOST_LETTERS = 30
 MOST_WORDS = 3
 """Unknown words that are corrected, at most: a question with more is about something else."""
-MOST_TERMS = 5
+MOST_TERMS = 10
 """Terms whose words are looked at, those of the most passages."""
 MOST_CHANGES = 2
 SAME_BEGINNING = 3
@@ -92,21 +92,30 @@ def correct_question(
     unknown = [word for word in words if known.keys().isdisjoint(word.terms) and not is_whole(word.text)]
     if not unknown or len(unknown) > MOST_WORDS:
         return text, []
+    context = {
+        word.text.casefold(): 1 / max(known[term] for term in word.terms & known.keys())
+        for word in words
+        if not known.keys().isdisjoint(word.terms)
+    }
     corrections = []
     for word in reversed(unknown):  # so that places before it stay right
-        corrected = _find_meant(word.text, readings, own)
+        corrected = _find_meant(word.text, readings, own, context)
         if corrected is not None:
             text = text[: word.start] + corrected + text[word.start + len(word.text) :]
             corrections.append(Correction(word.text, corrected))
     return text, corrections[::-1]
 
 
-def _find_meant(word: str, readings: Collection[str], own: OwnWords) -> str | None:
-    """Return the word of the collection that a mistyped one was meant to be; None if none is near."""
-    folded = normalise_characters("NFC", word).casefold()
+def _find_meant(word: str, readings: Collection[str], own: OwnWords, context: Mapping[str, float]) -> str | None:
+    """Return the word of the collection that a mistyped one was meant to be; None if none is near.
+
+    Args:
+        context: other words of the question in lower case, each with 1 over the passages that have it.
+    """
+    folded = _fold(word)
     variants = _list_variants(folded, readings)
     counts = own.count_passages(sorted(variants))
-    meant = _choose_word(counts, own, lambda term, written: written in variants[term])
+    meant = _choose_word(counts, own, context, lambda term, written: written in variants[term])
     if meant is not None or len(folded) < MOST_CHANGES * LETTERS_PER_CHANGE:
         return meant
     near = {
@@ -115,29 +124,45 @@ def _find_meant(word: str, readings: Collection[str], own: OwnWords) -> str | No
         for term in own.list_terms(stemmed[:SAME_BEGINNING])
         if _is_two_changes_away(stemmed, term)
     }
-    return _choose_word(
-        own.count_passages(sorted(near)), own, lambda _, written: _is_two_changes_away(folded, written)
-    )
+    counts = own.count_passages(sorted(near))
+    return _choose_word(counts, own, context, lambda _, written: _is_two_changes_away(folded, written))
 
 
-def _is_two_changes_away(one: str, other: str) -> bool:
-    return abs(len(one) - len(other)) <= MOST_CHANGES >= measure_distance(one, other)
-
-
-def _choose_word(counts: Mapping[str, int], own: OwnWords, is_near: Callable[[str, str], bool]) -> str | None:
-    """Choose the most frequent word that texts write near the typed one, for the first term that has any.
+def _choose_word(
+    counts: Mapping[str, int],
+    own: OwnWords,
+    context: Mapping[str, float],
+    is_near: Callable[[str, str], bool],
+) -> str | None:
+    """Choose a word that texts write near the typed one: of the term beside most rare words of the question.
 
     Args:
-        counts: term -> passages that have it.
+        counts: term -> passages that have it; of equals the more frequent term is meant.
     """
     frequent = sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
     texts = own.sample_texts(frequent)
+    candidates: list[tuple[float, int, str]] = []
     for term in frequent:
-        words = Counter(word for text in texts.get(term, ()) for _, word in find_spaced_words(text))
-        near = [word for word in words if is_near(term, normalise_characters("NFC", word).casefold())]
-        if near:
-            return max(near, key=lambda word: (words[word], word))
-    return None
+        written: Counter[str] = Counter()
+        shared = 0.0
+        for text in texts.get(term, ()):
+            near = [word for _, word in find_spaced_words(text) if is_near(term, _fold(word))]
+            if near:
+                written.update(near)
+                folded = text.casefold()
+                shared = max(shared, sum(weight for word, weight in context.items() if word in folded))
+        if written:
+            candidates.append((shared, counts[term], max(written, key=lambda word: (written[word], word))))
+    return max(candidates)[2] if candidates else None
+
+
+def _fold(word: str) -> str:
+    return normalise_characters("NFC", word).casefold()
+
+
+def _is_two_changes_away(one: str, other: str) -> bool:
+    is_alike = one[:SAME_BEGINNING] == other[:SAME_BEGINNING] and abs(len(one) - len(other)) <= MOST_CHANGES
+    return is_alike and measure_distance(one, other) <= MOST_CHANGES
 
 
 def measure_distance(one: str, other: str) -> int:

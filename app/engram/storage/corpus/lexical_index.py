@@ -28,7 +28,7 @@ LOOKED_UP = 16
 """Times as many passages as are wanted whose other terms are looked up."""
 COUNTED = 1_000
 """Passages with a term up to which those that a caller sees are counted. Larger counts are rounded up."""
-SAMPLED_PASSAGES = 20
+SAMPLED_PASSAGES = 10
 """Passages of a term whose texts are looked at for the words that it stands for."""
 SAMPLED_CHARACTERS = 10_000
 """Of each of these texts, at most."""
