@@ -49,8 +49,8 @@ class RoundJudge:
         step = replace(step, said={**step.said, "published": asdict(classification)})
         weights = self._load_weights().rounds
         if step.queries and weights is not None:
-            said = {**step.said, "suffices": self._suffices(state, step, classification, weights)}
-            step = replace(step, said=said)
+            details = {**step.said, "suffices": self._suffices(state, step, classification, weights)}
+            step = replace(step, said=details)
         if rule == "published":
             return _stop_if_sufficient(state, step, classification.probability, "sufficient")
         # The first round is the own question's, of whose first five more is known than of the pool.
