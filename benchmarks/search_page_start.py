@@ -28,7 +28,7 @@ READ_TIMES = "[performance.getEntriesByName('first-contentful-paint')[0]?.startT
 
 def open_page(browser: Browser, url: str, wait_ms: float, bits: float) -> list[float]:
     """Open the page in a new context; milliseconds to the first paint, which shows the field, and to its script."""
-    context = browser.new_context(viewport=PHONE)  # type: ignore[arg-type]
+    context = browser.new_context(viewport=PHONE)
     page = context.new_page()
     session = context.new_cdp_session(page)
     network = {"offline": False, "latency": wait_ms, "downloadThroughput": bits / 8, "uploadThroughput": bits / 16}

@@ -30,8 +30,9 @@ DEAD_SHARE = 0.3
 DEAD_ROWS = 1000
 """An index with fewer such entries is left alone."""
 KEEP_IDEMPOTENCY_DAYS = 7
-KEEP_JOBS_DAYS = 30
 """Days within which a write repeated under its Idempotency-Key is answered as it was first."""
+KEEP_JOBS_DAYS = 30
+"""Days for which finished jobs can be read."""
 
 
 @dataclass(frozen=True, eq=False)
