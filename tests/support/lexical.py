@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 
 from engram.composition.container import Application
 from engram.core.ranking.bm25 import K1, B
+from engram.core.ranking.profiles import Policy
 from engram.providers.language import terms
 from engram.storage.corpus import collections, lexical_index, passages
 from engram.storage.corpus.collections import Collection
@@ -151,6 +152,7 @@ def match_passages(
         nowhere,
         limits=GraphLimits(1, 1, exact=True),
         use_memory=True,
+        policy=Policy(),
     )
     return passage_candidates.find(reader, focus, weights, 0, ids)
 
