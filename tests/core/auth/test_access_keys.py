@@ -19,8 +19,6 @@ from engram.core.auth.access_keys import (
     is_key,
 )
 
-LETTERS = set(access_keys.ALPHABET)
-
 
 @given(st.binary(min_size=RANDOM_BYTES, max_size=RANDOM_BYTES))
 def test_a_key_is_known_again_by_its_form_and_checksum(random: bytes) -> None:

@@ -20,7 +20,6 @@ def test_without_judged_pairs_the_priors_count() -> None:
 
     assert shares.same == pytest.approx(PRIOR_SAME)
     assert shares.other == pytest.approx(PRIOR_OTHER)
-    assert not shares.is_learned
     ratios = shares.compute_log_ratios(FIGURES)[0]
     assert ratios[0] == pytest.approx(np.log(0.03 / 0.3))
     assert ratios[1] == pytest.approx(np.log(0.85 / 0.85))
@@ -33,7 +32,6 @@ def test_a_collection_learns_that_a_contrast_means_nothing() -> None:
     assert shares.same[0] == pytest.approx((20 * 0.03 + 80) / 100)
     assert shares.other[0] == pytest.approx((20 * 0.3 + 80) / 100)
     assert shares.compute_log_ratios(FIGURES)[0, 0] == pytest.approx(0.0, abs=0.1)
-    assert shares.is_learned
 
 
 def test_contrasts_have_names() -> None:

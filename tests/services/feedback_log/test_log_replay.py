@@ -17,7 +17,7 @@ from engram.storage.database import Reader
 from engram.storage.feedback_log import replay_history, stored_outcomes
 from engram.storage.learning import learned_weights, question_supports
 from engram.wings.published.core.memory_replay import replay_memories
-from engram.wings.published.services import memory_replay
+from engram.wings.published.services import memory_rewriting
 from engram.wings.published.storage import memory_history, sentence_memories
 from tests.support import state, undo
 from tests.support.logs import bits
@@ -130,7 +130,7 @@ def assert_replayed(application: Application, collection: str) -> None:
     target = state.collection_id(application, collection)
     with application.database.snapshot() as reader:
         sentences = sentence_memories.list_judged_sentences(reader, target, 0, WHOLE_PAGE)
-        steps = drop_recorded_moves(memory_replay.read_steps(reader, target, sentences))
+        steps = drop_recorded_moves(memory_rewriting.read_steps(reader, target, sentences))
         memories = list(replay_memories(memory_history.load_bases(reader, target, sentences), steps))
         stored = sentence_memories.load_memories(reader, target, sentences)
         assert [bits(done.state) for done in memories] == [bits(memory) for memory in stored]

@@ -15,7 +15,6 @@ from tests.support import state, threads
 from tests.support.encoder import SOME_ENCODER
 
 LEASE_SECONDS = 60.0
-LANE = "test"
 
 
 @pytest.fixture

@@ -37,8 +37,6 @@ PRIOR_OTHER = np.array([0.3, 0.15, 0.3, 0.3, 0.12, 0.05])
 """The same of the nearest questions with other evidence, (6,)."""
 PRIOR_PAIRS = 20
 """Pseudo-count of both priors."""
-LEARNED_PAIRS = PRIOR_PAIRS
-"""Pairs from which on the collection's own pairs outweigh the prior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +73,6 @@ class ContrastShares:
     same: Floats
     other: Floats
     pairs: tuple[int, int]
-
-    @property
-    def is_learned(self) -> bool:
-        """Whether the collection's own pairs outweigh the prior on both sides."""
-        return min(self.pairs) >= LEARNED_PAIRS
 
     def compute_log_ratios(self, contrasts: Flags) -> Floats:
         """Log likelihood ratio of each contrast of pairs, (..., 6), for ``contrasts`` (..., 6).

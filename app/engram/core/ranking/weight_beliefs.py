@@ -47,8 +47,8 @@ class PriorIdentity:
     What was learned from one prior says nothing about another.
 
     Attributes:
-        model: name of what the weights are of: "sufficiency" (whether an answer is enough), "reranker" (how far a
-            reranker is trusted), or the name of a ``WeightModel``.
+        model: name of what the weights are of: "sufficiency" (whether an answer is enough) or "reranker" (how
+            far a reranker is trusted).
     """
 
     model: str

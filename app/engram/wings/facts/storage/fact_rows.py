@@ -68,7 +68,7 @@ class WordRow:
     """Word on a fact, by a source or an event.
 
     Attributes:
-        judge: or the statement's source.
+        judge: who gave the word: a judge, or the statement's source.
         principal: who brought the event; None: it is a source.
     """
 

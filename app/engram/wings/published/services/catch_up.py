@@ -6,7 +6,7 @@ from engram.context.errors import EmbeddingSpaceMismatchError, NotFoundError, Un
 from engram.storage.corpus import collections
 from engram.storage.database import Database
 from engram.storage.feedback_log import feedback_events
-from engram.wings.published.services import memory_replay
+from engram.wings.published.services import memory_rewriting
 from engram.wings.published.services.attribution import Attribution
 from engram.wings.published.storage import evolved_keys, key_evidence_log, memory_log
 
@@ -65,7 +65,7 @@ class CatchUpService:
             collections.lock_learning(writer, collection_id, exclusive=True)
             waiting = memory_log.list_untaught(writer, collection_id, BATCH)
             if waiting:
-                memory_replay.teach_events(writer, collection_id, waiting)
+                memory_rewriting.teach_events(writer, collection_id, waiting)
         if waiting:
             log.info("verdicts taught to memories", collection_id=collection_id, events=len(waiting))
         return len(waiting)

@@ -10,9 +10,9 @@ from engram.storage.database import Reader, Writer
 from engram.storage.feedback_log import audit_rows, stored_outcomes
 from engram.storage.revocation.copied_rows import Copy
 from engram.wings.published.core.memory_states import MemoryRows, SentenceMemory
-from engram.wings.published.services import memory_replay
+from engram.wings.published.services import memory_rewriting
 from engram.wings.published.services.learning_setting import is_taught
-from engram.wings.published.services.memory_replay import CHUNK, rewrite_memories
+from engram.wings.published.services.memory_rewriting import CHUNK, rewrite_memories
 from engram.wings.published.storage import copied_memories, memory_log, sentence_memories
 
 EVENTS = 50
@@ -34,7 +34,7 @@ class DerivedMemories(DerivedState):
         report("memories", 0, total)
         for sentences in _read_judged(writer, copy.target):
             copied_memories.begin(writer, copy, sentences)
-            replays = list(memory_replay.replay(writer, copy.target, sentences))
+            replays = list(memory_rewriting.replay(writer, copy.target, sentences))
             audit_rows.rewrite(writer, copy.target, [row for replay in replays for row in replay.corrected])
             sentence_memories.store(writer, copy.target, MemoryRows.from_rows([replay.state for replay in replays]))
             replayed_count += len(sentences)
@@ -71,7 +71,7 @@ class DerivedMemories(DerivedState):
             for memory in stored.values():
                 findings.add("sentence_memory", *values(memory))
             replayed: dict[tuple[int, str], SentenceMemory] = {}
-            for done in memory_replay.replay(reader, collection_id, chunk):
+            for done in memory_rewriting.replay(reader, collection_id, chunk):
                 replayed[done.state.sentence_id, done.state.channel] = done.state
                 findings.report_corrections(done.corrected)
             findings.compare("sentence_memory", stored, replayed, "sentence {}, {}")

@@ -154,4 +154,4 @@ TABLES = (
     evolved_posting,
     evolved_key_version,
 )
-"""What the wing writes; the last three are the core's, which reads them for each query."""
+"""What the wing writes; the last three are the core's, which searches by keys alone read."""

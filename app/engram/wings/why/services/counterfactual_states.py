@@ -35,7 +35,7 @@ from engram.storage.learning import learned_weights
 from engram.storage.learning.question_supports import PastSupport
 from engram.storage.retrieval.query_focus import Focus
 from engram.wings.published.core.memory_replay import replay_memories
-from engram.wings.published.services import memory_replay
+from engram.wings.published.services import memory_rewriting
 from engram.wings.published.storage import memory_history
 from engram.wings.why.core import influence
 from engram.wings.why.services.counterfactual_scores import PastJudgements
@@ -83,7 +83,7 @@ class Memories:
                 initial_states = {state: nothing[state] for state in nothing if state[0] == row.sentence_id}
                 self._states.setdefault(event, {}).update(initial_states)
         bases = memory_history.load_bases(reader, target, loaded) if loaded else {}
-        steps = memory_replay.read_steps(reader, target, loaded) if loaded else iter(())
+        steps = memory_rewriting.read_steps(reader, target, loaded) if loaded else iter(())
         for replayed in replay_memories(bases, steps, frozenset(events)):
             memory = replayed.state
             direction = directions[memory.channel]

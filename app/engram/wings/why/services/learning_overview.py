@@ -15,7 +15,7 @@ from engram.storage.corpus.collections import VERDICT
 from engram.storage.database import Database, Reader
 from engram.storage.feedback_log import audit_rows, feedback_events
 from engram.wings.published.core.memory_replay import replay_memories
-from engram.wings.published.services import memory_replay
+from engram.wings.published.services import memory_rewriting
 from engram.wings.published.storage import memory_history
 from engram.wings.why.storage import learning_history
 from engram.wings.why.storage.learning_history import MovedState, Span
@@ -157,7 +157,7 @@ def _compute_states_without(
     """The states that the event moved, as they are and without it; and whether some were too much to read."""
     names = learning_history.find_names(reader, collection_id, sentences)
     alive = sorted(names)
-    moves, more = _read(memory_replay.read_steps(reader, collection_id, alive) if alive else ())
+    moves, more = _read(memory_rewriting.read_steps(reader, collection_id, alive) if alive else ())
     own = [step for step in moves if step.event.id == event_id]
     directions = {step.recorded.channel: step.direction for step in own}
     bases = memory_history.load_bases(reader, collection_id, alive) if alive else {}
