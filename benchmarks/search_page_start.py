@@ -18,7 +18,6 @@ NETWORKS = {
 }
 """Name -> milliseconds that each request waits, and bits that arrive in a second."""
 SLOWER = 4
-PHONE = {"width": 390, "height": 844}
 TRIES = 5
 NOTE_SCRIPT = """new MutationObserver(() => {
   if (document.querySelector("#answer > *")) window.started ??= performance.now();
@@ -28,7 +27,7 @@ READ_TIMES = "[performance.getEntriesByName('first-contentful-paint')[0]?.startT
 
 def open_page(browser: Browser, url: str, wait_ms: float, bits: float) -> list[float]:
     """Open the page in a new context; milliseconds to the first paint, which shows the field, and to its script."""
-    context = browser.new_context(viewport=PHONE)
+    context = browser.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
     session = context.new_cdp_session(page)
     network = {"offline": False, "latency": wait_ms, "downloadThroughput": bits / 8, "uploadThroughput": bits / 16}
