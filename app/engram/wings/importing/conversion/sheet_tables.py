@@ -21,6 +21,8 @@ from engram.wings.importing.conversion.table_model import (
 )
 from engram.wings.importing.conversion.tables import column_names, make_records
 
+MOST_COLUMNS = 16_384
+"""Of a sheet of Excel and of LibreOffice."""
 _CODE = re.compile(r"\D*0\d")
 Row = list[Cell | None]
 
