@@ -16,6 +16,7 @@ from tests.wings.importing.test_hostile import OLE, build_zip
 
 FILES = Path(__file__).with_name("files")
 LIMITS = ConversionLimits()
+PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def read(name: str) -> list[tuple[object, object, str]]:
@@ -151,6 +152,8 @@ def test_what_these_formats_can_hold(name: str, data: bytes, texts: list[str]) -
         ("a.odt", build_zip(("content.xml", b""), ("META-INF/manifest.xml", b"<encryption-data/>")), "password"),
         ("a.rtf", b"{\\rtf1" + b"{" * 2_000, "nests more than"),
         ("a.rtf", b"no RTF", "does not begin"),
+        ("a.rtf", rb"{\rtf1{}\bin-20 ", "no text"),
+        ("a.rtf", rb"{\rtf1\bin99999999999999999999 text}", "no text"),
         ("a.msg", b"no message", "Outlook did not"),
         ("a.doc", b"plain text", "Office did not save it"),
         ("a.xml", b"<a>" * 400 + b"x" + b"</a>" * 400, "Excessive depth"),
@@ -235,7 +238,7 @@ def tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_pages_of_a_scan_are_recognised_with_their_confidence(tesseract: Path) -> None:
-    made = convert("a.tif", b"II*")
+    made = convert("a.tif", b"II*\0")
     assert [(one.metadata["page"], one.text) for one in made.passages] == [(1, "Room 12 opens.\nAsk."), (2, "B1rd")]
     assert made.notes == (
         "a.tif: read by OCR: page 1 (confidence 0.96), 2 (confidence 0.40)",
@@ -254,18 +257,28 @@ def test_pages_of_a_scan_are_recognised_with_their_confidence(tesseract: Path) -
 def test_what_cannot_be_recognised_is_one_line(tesseract: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tesseract.parent / "words.tsv").write_text("")
     with pytest.raises(UnreadableError, match="has no text"):
-        convert("a.png", b"PNG")
+        convert("a.png", PNG)
     tesseract.write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(UnreadableError, match="no picture that Tesseract can read"):
-        convert("a.png", b"PNG")
+        convert("a.png", PNG)
     tesseract.write_text("#!/bin/sh\nexec sleep 30\n")
     with pytest.raises(UnreadableError, match=r"longer than 0\.2 seconds"):
-        convert("a.png", b"PNG", limits=ConversionLimits(seconds=0.2))
+        convert("a.png", PNG, limits=ConversionLimits(seconds=0.2))
     for module in (scans, portable):
         monkeypatch.setattr(module, "find_program", lambda: None)
-    for name, data in (("a.png", b"PNG"), ("a.pdf", pdf_of([[]]))):
+    for name, data in (("a.png", PNG), ("a.pdf", pdf_of([[]]))):
         with pytest.raises(UnreadableError, match="apt install tesseract-ocr"):
             convert(name, data)
+
+
+@pytest.mark.parametrize("data", [b"/etc/scan.png\n", b"PNG", b"\n/etc/scan.png", b"II+\0/etc/scan.png"])
+def test_what_begins_as_no_picture_never_reaches_tesseract(tesseract: Path, data: bytes) -> None:
+    with pytest.raises(UnreadableError, match="begins as no picture"):
+        convert("a.png", data)
+    message = b"Subject: Scan\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nSee the file.\n--b\n"
+    message += b"Content-Disposition: attachment; filename=a.png\n\n" + data + b"\n--b--\n"
+    assert convert("a.eml", message).notes == ("a.eml: attachments were not read: a.png",)
+    assert not (tesseract.parent / "picture").exists()
 
 
 def test_pictures_in_a_folder_are_read_where_something_reads_them(
