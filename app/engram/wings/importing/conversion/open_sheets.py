@@ -36,8 +36,7 @@ def ods(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion,
             tables.notes.append(f"{source}: left out the hidden sheet {title}")
             continue
         marks = SheetMarks(hidden_columns=_find_hidden_columns(sheet))
-        rows = list(islice(_read_rows(file, sheet, marks, limits), EMPTY_ROWS))  # marks are full after the last
-        tables.add_sheet(title, rows, marks)
+        tables.add_sheet(title, islice(_read_rows(file, sheet, marks, limits), EMPTY_ROWS), marks)
     return tables.finish(file.notes)
 
 
