@@ -40,10 +40,11 @@ def build_zip(*members: tuple[str, bytes]) -> bytes:
 
 
 OASIS = "urn:oasis:names:tc:opendocument:xmlns"
-REPEATED = f"""<o:document-content xmlns:o="{OASIS}:office:1.0" xmlns:t="{OASIS}:table:1.0" xmlns:x="{OASIS}:text:1.0">
+REPEATED = f"""<o:document-content xmlns:o="{OASIS}:office:1.0"
+xmlns:t="{OASIS}:table:1.0" xmlns:x="{OASIS}:text:1.0">
 <o:body><o:spreadsheet><t:table t:name="S"><t:table-row t:number-rows-repeated="2000000">
-<t:table-cell t:number-columns-repeated="16384"><x:p>1</x:p></t:table-cell></t:table-row></t:table></o:spreadsheet></o:body>
-</o:document-content>"""
+<t:table-cell t:number-columns-repeated="16384"><x:p>1</x:p></t:table-cell></t:table-row></t:table></o:spreadsheet>
+</o:body></o:document-content>"""
 CASES = [
     ("bomb.docx", build_zip(("word/document.xml", bytes(257 * MIB))), "unpacks to more than 256 MiB"),
     ("plain.docx", b"not a zip", "not what its name says"),
