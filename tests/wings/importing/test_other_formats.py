@@ -192,7 +192,8 @@ def test_libreoffice_runs_in_a_folder_of_its_own_with_bounds(
     program.write_text(
         '#!/bin/sh\nfor last; do :; done\ncase "$0$*$HOME" in *headless*engram-office-*) mkdir -p made;; esac\n'
         f'cp "{FILES / "handbook.docx"}" made/file.docx\n[ "$(head -c 3 "$last" | wc -c)" = 3 ] && env > made/environment\n'
-        "grep -q DisableMacrosExecution profile/user/registrymodifications.xcu || rm made/file.docx\n"
+        "for name in DisableMacrosExecution DisableActiveContent Writer/Content/Update Calc/Content/Update; do\n"
+        "grep -q $name profile/user/registrymodifications.xcu || rm made/file.docx; done\n"
     )
     program.chmod(0o755)
     monkeypatch.setattr(old_office, "find_program", lambda: str(program))
@@ -201,6 +202,9 @@ def test_libreoffice_runs_in_a_folder_of_its_own_with_bounds(
     program.write_text("#!/bin/sh\nsleep 30\n")
     with pytest.raises(UnreadableError, match=r"took longer than 0\.3 seconds"):
         old_office.modernise("a.doc", OLE, ".doc", ConversionLimits(seconds=0.3))
+    program.write_text("#!/bin/sh\nfor name in a b c; do head -c 1000 /dev/zero > $name; done; sleep 30\n")
+    with pytest.raises(UnreadableError, match="write too much"):
+        old_office.modernise("a.doc", OLE, ".doc", ConversionLimits(file_bytes=1_000, unpacked_bytes=1_024))
     program.write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(UnreadableError, match="damaged or need a password"):
         old_office.modernise("a.doc", OLE, ".doc", LIMITS)
