@@ -287,6 +287,9 @@ def test_what_was_read_is_kept_where_ocr_fails_or_takes_too_long(tesseract: Path
         ("a.pdf: OCR failed or took too long for page 1, 2, 4",),
     )
     assert [one.text for one in convert("a.eml", attach(PNG), limits=short).passages] == ["See the file."]
+    scans._list_languages.cache_clear()
+    tesseract.write_text("#!/bin/sh\nexit 1\n")  # as without any language
+    assert [one.metadata["page"] for one in convert("a.pdf", MIXED).passages] == [3]
     with pytest.raises(UnreadableError, match="OCR failed or took too long"):
         convert("a.pdf", pdf_drawn(["0 0 10 10 re f"]), limits=short)
 

@@ -108,7 +108,7 @@ def recognise_pages(
     for number in numbers:
         if time.monotonic() >= limits.recognise_until:
             break
-        with closing(reader[number - 1]) as page, suppress(UnreadableError):
+        with closing(reader[number - 1]) as page, suppress(UnreadableError, subprocess.SubprocessError):
             read[number] = _recognise_page(source, page, limits)
     return read
 
