@@ -60,8 +60,8 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
         bookmarks = _bookmarks(reader)
     finally:
         reader.close()
-    unread = [number for number in empty if number not in recognised and program is not None]
-    blank = [number for number in empty if not read[number - 1] and number not in unread]
+    unread = [] if program is None else [number for number in empty if number not in recognised]
+    blank = [number for number in empty if not read[number - 1] and (program is None or number in recognised)]
     pages, notes = drop_running_heads(source, read)
     for number, page in enumerate(_join_pages(join_words(pages)), 1):
         outline.page = number
