@@ -1,19 +1,23 @@
 """Files that are damaged, locked or made to harm cost one line each."""
 
 import io
+import json
 import os
 import select
+import signal
+import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import openpyxl
 import pytest
 
 from engram.context.errors import AbandonedError, InvalidRequestError
-from engram.wings.importing.conversion.converter import Converter
+from engram.wings.importing.conversion.converter import Converter, send
 from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.folder import list_files
 from engram.wings.importing.conversion.formats import KINDS, convert
@@ -136,6 +140,17 @@ def test_a_file_that_takes_too_long_or_too_much_is_one_line_and_the_next_is_read
         with pytest.raises(UnreadableError, match=r"memory|took longer"):
             small.convert("large.csv", table)
         assert small.convert("a.md", b"Still there.").passages[0].text == "Still there."
+
+
+def test_a_conversion_ends_in_time_without_a_parent() -> None:
+    limits = asdict(replace(LIMITS, seconds=0.0, cells=10**9))
+    header = {"source": "a.csv", "kind": ".csv", "size": 1_000, "overlap": 0, "limits": limits}
+    command = [sys.executable, "-m", "engram.wings.importing.conversion.conversion_process"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        for part in (json.dumps(header).encode(), b"a,b\n" + b"1,2\n" * 5_000_000):
+            send(process.stdin, part)
+        process.stdin.flush()
+        assert process.wait(timeout=30) == -signal.SIGALRM
 
 
 def test_programs_that_read_for_the_converter_end_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
