@@ -1,17 +1,23 @@
 """Files that are damaged, locked or made to harm cost one line each."""
 
 import io
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
 import time
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import openpyxl
 import pytest
 
 from engram.context.errors import AbandonedError, InvalidRequestError
-from engram.wings.importing.conversion.converter import Converter
+from engram.wings.importing.conversion.converter import Converter, send
 from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.folder import list_files
 from engram.wings.importing.conversion.formats import KINDS, convert
@@ -37,6 +43,12 @@ def build_zip(*members: tuple[str, bytes]) -> bytes:
     return file.getvalue()
 
 
+OASIS = "urn:oasis:names:tc:opendocument:xmlns"
+REPEATED = f"""<o:document-content xmlns:o="{OASIS}:office:1.0"
+xmlns:t="{OASIS}:table:1.0" xmlns:x="{OASIS}:text:1.0">
+<o:body><o:spreadsheet><t:table t:name="S"><t:table-row t:number-rows-repeated="2000000">
+<t:table-cell t:number-columns-repeated="16384"><x:p>1</x:p></t:table-cell></t:table-row></t:table></o:spreadsheet>
+</o:body></o:document-content>"""
 CASES = [
     ("bomb.docx", build_zip(("word/document.xml", bytes(257 * MIB))), "unpacks to more than 256 MiB"),
     ("plain.docx", b"not a zip", "not what its name says"),
@@ -45,6 +57,7 @@ CASES = [
     ("other.xlsx", build_zip(("a.txt", b"x")), "cannot be read as XLSX"),
     ("locked.docx", OLE, "password"),
     ("locked.xlsx", OLE, "password"),
+    ("repeated.ods", build_zip(("content.xml", REPEATED.encode())), "more than 1,000,000 cells"),
     ("deep.html", b"<div>" * 100_000 + b"x", "nests more than"),
     ("deep.json", b"[" * 100_000 + b"]" * 100_000, "nests more than"),
     ("level.json", b"[" * 60 + b"1" + b"]" * 60, "nests more than 50 levels"),
@@ -127,6 +140,39 @@ def test_a_file_that_takes_too_long_or_too_much_is_one_line_and_the_next_is_read
         with pytest.raises(UnreadableError, match=r"memory|took longer"):
             small.convert("large.csv", table)
         assert small.convert("a.md", b"Still there.").passages[0].text == "Still there."
+
+
+def test_a_conversion_ends_in_time_without_a_parent() -> None:
+    limits = asdict(replace(LIMITS, seconds=0.0, cells=10**9))
+    header = {"source": "a.csv", "kind": ".csv", "size": 1_000, "overlap": 0, "limits": limits}
+    command = [sys.executable, "-m", "engram.wings.importing.conversion.conversion_process"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        for part in (json.dumps(header).encode(), b"a,b\n" + b"1,2\n" * 5_000_000):
+            send(process.stdin, part)
+        process.stdin.flush()
+        assert process.wait(timeout=30) == -signal.SIGALRM
+
+
+def test_programs_that_read_for_the_converter_end_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "alive")
+    program = tmp_path / "tesseract"
+    program.write_text(
+        "#!/bin/sh\n[ \"$1\" = --list-langs ] && printf 'List\\neng\\n' && exit\n"
+        f"exec > {tmp_path}/alive\necho started\nexec sleep 30\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    alive = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
+
+    def has_changed(timeout: float = 0.0) -> bool:
+        return bool(select.select([alive], [], [], timeout)[0])
+
+    with Converter(LIMITS, is_abandoned=has_changed) as started, pytest.raises(UnreadableError):
+        started.convert("a.png", b"\x89PNG\r\n\x1a\n")
+    assert os.read(alive, 100) == b"started\n"
+    assert has_changed(timeout=5.0), "it runs on"
+    assert os.read(alive, 100) == b""
+    os.close(alive)
 
 
 def list_child_processes() -> set[str]:

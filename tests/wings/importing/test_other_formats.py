@@ -1,6 +1,7 @@
 """Files of formats beside those of Office and the web, as other programs write them, read as their twins."""
 
 import shutil
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.wings.importing.test_hostile import OLE, build_zip
 
 FILES = Path(__file__).with_name("files")
 LIMITS = ConversionLimits()
+PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def read(name: str) -> list[tuple[object, object, str]]:
@@ -151,6 +153,8 @@ def test_what_these_formats_can_hold(name: str, data: bytes, texts: list[str]) -
         ("a.odt", build_zip(("content.xml", b""), ("META-INF/manifest.xml", b"<encryption-data/>")), "password"),
         ("a.rtf", b"{\\rtf1" + b"{" * 2_000, "nests more than"),
         ("a.rtf", b"no RTF", "does not begin"),
+        ("a.rtf", rb"{\rtf1{}\bin-20 ", "no text"),
+        ("a.rtf", rb"{\rtf1\bin99999999999999999999 text}", "no text"),
         ("a.msg", b"no message", "Outlook did not"),
         ("a.doc", b"plain text", "Office did not save it"),
         ("a.xml", b"<a>" * 400 + b"x" + b"</a>" * 400, "Excessive depth"),
@@ -188,7 +192,8 @@ def test_libreoffice_runs_in_a_folder_of_its_own_with_bounds(
     program.write_text(
         '#!/bin/sh\nfor last; do :; done\ncase "$0$*$HOME" in *headless*engram-office-*) mkdir -p made;; esac\n'
         f'cp "{FILES / "handbook.docx"}" made/file.docx\n[ "$(head -c 3 "$last" | wc -c)" = 3 ] && env > made/environment\n'
-        "grep -q DisableMacrosExecution profile/user/registrymodifications.xcu || rm made/file.docx\n"
+        "for name in DisableMacrosExecution DisableActiveContent Writer/Content/Update Calc/Content/Update; do\n"
+        "grep -q $name profile/user/registrymodifications.xcu || rm made/file.docx; done\n"
     )
     program.chmod(0o755)
     monkeypatch.setattr(old_office, "find_program", lambda: str(program))
@@ -197,6 +202,9 @@ def test_libreoffice_runs_in_a_folder_of_its_own_with_bounds(
     program.write_text("#!/bin/sh\nsleep 30\n")
     with pytest.raises(UnreadableError, match=r"took longer than 0\.3 seconds"):
         old_office.modernise("a.doc", OLE, ".doc", ConversionLimits(seconds=0.3))
+    program.write_text("#!/bin/sh\nfor name in a b c; do head -c 1000 /dev/zero > $name; done; sleep 30\n")
+    with pytest.raises(UnreadableError, match="write too much"):
+        old_office.modernise("a.doc", OLE, ".doc", ConversionLimits(file_bytes=1_000, unpacked_bytes=1_024))
     program.write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(UnreadableError, match="damaged or need a password"):
         old_office.modernise("a.doc", OLE, ".doc", LIMITS)
@@ -235,7 +243,7 @@ def tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_pages_of_a_scan_are_recognised_with_their_confidence(tesseract: Path) -> None:
-    made = convert("a.tif", b"II*")
+    made = convert("a.tif", b"II*\0")
     assert [(one.metadata["page"], one.text) for one in made.passages] == [(1, "Room 12 opens.\nAsk."), (2, "B1rd")]
     assert made.notes == (
         "a.tif: read by OCR: page 1 (confidence 0.96), 2 (confidence 0.40)",
@@ -251,21 +259,66 @@ def test_pages_of_a_scan_are_recognised_with_their_confidence(tesseract: Path) -
     assert (tesseract.parent / "picture").read_bytes()[:3] == b"P5 "
 
 
+def attach(picture: bytes) -> bytes:
+    return (
+        b"Subject: Scan\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nSee the file.\n--b\n"
+        b"Content-Transfer-Encoding: base64\nContent-Disposition: attachment; filename=a.png\n\n"
+        + b64encode(picture) + b"\n--b--\n"
+    )  # fmt: skip
+
+
+MIXED = pdf_drawn(["0 0 10 10 re f", "0 0 10 10 re f", show_at((72, 700, "The last page has text.")), ""])
+
+
+def test_what_was_read_is_kept_where_ocr_fails_or_takes_too_long(
+    tesseract: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tesseract.write_text(tesseract.read_text() + f"mv {tesseract.parent}/words.tsv {tesseract.parent}/gone\n")
+    made = convert("a.pdf", MIXED)
+    assert [one.metadata["page"] for one in made.passages] == [1, 3]
+    assert made.notes == (
+        "a.pdf: no text on page 4",
+        "a.pdf: OCR failed or took too long for page 2",
+        "a.pdf: read by OCR: page 1 (confidence 0.96)",
+    )
+    tesseract.write_text("#!/bin/sh\nexec sleep 30\n")
+    short = ConversionLimits(seconds=0.2)
+    made = convert("a.pdf", MIXED, limits=short)
+    assert ([one.metadata["page"] for one in made.passages], made.notes) == (
+        [3],
+        ("a.pdf: OCR failed or took too long for page 1, 2, 4",),
+    )
+    assert [one.text for one in convert("a.eml", attach(PNG), limits=short).passages] == ["See the file."]
+    with pytest.raises(UnreadableError, match="OCR failed or took too long"):
+        convert("a.pdf", pdf_drawn(["0 0 10 10 re f"]), limits=short)
+    for module in (scans, portable):
+        monkeypatch.setattr(module, "find_program", lambda: "/bin/false")  # it lists no languages either
+    assert [one.metadata["page"] for one in convert("a.pdf", MIXED).passages] == [3]
+
+
 def test_what_cannot_be_recognised_is_one_line(tesseract: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tesseract.parent / "words.tsv").write_text("")
     with pytest.raises(UnreadableError, match="has no text"):
-        convert("a.png", b"PNG")
+        convert("a.png", PNG)
     tesseract.write_text("#!/bin/sh\nexit 1\n")
     with pytest.raises(UnreadableError, match="no picture that Tesseract can read"):
-        convert("a.png", b"PNG")
+        convert("a.png", PNG)
     tesseract.write_text("#!/bin/sh\nexec sleep 30\n")
-    with pytest.raises(UnreadableError, match=r"longer than 0\.2 seconds"):
-        convert("a.png", b"PNG", limits=ConversionLimits(seconds=0.2))
+    with pytest.raises(UnreadableError, match="more time for OCR"):
+        convert("a.png", PNG, limits=ConversionLimits(seconds=0.2))
     for module in (scans, portable):
         monkeypatch.setattr(module, "find_program", lambda: None)
-    for name, data in (("a.png", b"PNG"), ("a.pdf", pdf_of([[]]))):
+    for name, data in (("a.png", PNG), ("a.pdf", pdf_of([[]]))):
         with pytest.raises(UnreadableError, match="apt install tesseract-ocr"):
             convert(name, data)
+
+
+@pytest.mark.parametrize("data", [b"/etc/scan.png\n", b"PNG", b"\n/etc/scan.png", b"II+\0/etc/scan.png"])
+def test_what_begins_as_no_picture_never_reaches_tesseract(tesseract: Path, data: bytes) -> None:
+    with pytest.raises(UnreadableError, match="begins as no picture"):
+        convert("a.png", data)
+    assert convert("a.eml", attach(data)).notes == ("a.eml: attachments were not read: a.png",)
+    assert not (tesseract.parent / "picture").exists()
 
 
 def test_pictures_in_a_folder_are_read_where_something_reads_them(

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 import sys
 from dataclasses import asdict
 from typing import Any
@@ -24,12 +25,14 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     while (header := receive(incoming)) is not None and (data := receive(incoming)) is not None:
         answer = _answer(json.loads(header), data)
+        signal.alarm(0)
         send(outgoing, json.dumps(answer).encode())
         outgoing.flush()
 
 
 def _answer(header: dict[str, Any], data: bytes) -> dict[str, Any]:
     limits, source = ConversionLimits(**header["limits"]), header["source"]
+    signal.alarm(int(limits.seconds) + 2)  # ends the process where its parent is gone
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
     try:
         options = {name: header[name] for name in ("kind", "size", "overlap")}

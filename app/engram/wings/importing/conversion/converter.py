@@ -1,11 +1,12 @@
 """Conversion in a process of its own, which a hostile file can crash or stall without harm.
 
 The process has a bound on memory, none of the service's environment, and no file may be written by it. Its parent
-ends it when a file takes too long.
+ends it, with the programs that it runs, when a file takes too long.
 """
 
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -86,7 +87,7 @@ class Converter:
     def close(self) -> None:
         """End the process."""
         if self._process is not None:
-            self._process.kill()
+            _kill(self._process)
             self._process.communicate()
             self._process = None
 
@@ -108,7 +109,7 @@ class Converter:
                 if time.monotonic() >= ends:
                     late.set()
                 if late.is_set() or self._is_abandoned():
-                    process.kill()
+                    _kill(process)
                     return
 
         watcher = threading.Thread(target=watch, name="conversion", daemon=True)
@@ -144,8 +145,15 @@ class Converter:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=environment | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+                start_new_session=True,
             )
         return self._process
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """Kill a process that leads a session, with the programs that it runs."""
+    if process.returncode is None:  # else its number may be another's by now
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def send(stream: IO[bytes], part: bytes) -> None:

@@ -1,5 +1,6 @@
 """The formats that can be read, by the endings of file names, and the conversion of one file."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -136,6 +137,8 @@ def convert(
         raise UnreadableError(f"{source} is empty.")
     if not 0 <= overlap < size:
         raise ValueError("overlap must be at least 0 and smaller than size")
+    share = 1.0 if kind in scans.KINDS else scans.TIME_SHARE
+    limits = replace(limits, recognise_until=time.monotonic() + share * limits.seconds)
     conversion = _convert(source, data, kind, size, overlap, limits, depth=0)
     if sum(len(passage.text) for passage in conversion.passages) > limits.characters:
         raise UnreadableError(f"{source} has more than {limits.characters:,} characters of text.")

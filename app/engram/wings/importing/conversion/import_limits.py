@@ -1,5 +1,6 @@
 """Bounds on one document: a file is untrusted input, and a small one can unpack to any size."""
 
+import math
 import zipfile
 from dataclasses import dataclass
 from io import BytesIO
@@ -23,6 +24,7 @@ class ConversionLimits:
         characters: text of all passages together.
         seconds: wall-clock time of the conversion.
         memory_bytes: address space of the process that converts.
+        recognise_until: when OCR stops, by ``time.monotonic``; ``formats.convert`` sets it.
     """
 
     file_bytes: int = 32 * MIB
@@ -32,6 +34,7 @@ class ConversionLimits:
     characters: int = 50_000_000
     seconds: float = 60.0
     memory_bytes: int = 3 * 1024 * MIB
+    recognise_until: float = math.inf
 
 
 # A person imports files of their own: larger ones, and they can wait longer.

@@ -21,13 +21,19 @@ PRESENT_KINDS = {".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx"}
 """Kinds of old files, and those that LibreOffice makes of them."""
 _POLL_SECONDS = 0.1
 _SETTING = (
-    '<item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="{}" oor:op="fuse">'
-    "<value>{}</value></prop></item>"
+    '<item oor:path="/org.openoffice.Office.{}"><prop oor:name="{}" oor:op="fuse"><value>{}</value></prop></item>'
 )
-_SETTINGS = {"DisableMacrosExecution": "true", "MacroSecurityLevel": "3", "BlockUntrustedRefererLinks": "true"}
+_SETTINGS = (
+    ("Common/Security/Scripting", "DisableMacrosExecution", "true"),
+    ("Common/Security/Scripting", "MacroSecurityLevel", "3"),
+    ("Common/Security/Scripting", "BlockUntrustedRefererLinks", "true"),
+    ("Common/Security/Scripting", "DisableActiveContent", "true"),
+    ("Writer/Content/Update", "Link", "0"),  # never
+    ("Calc/Content/Update", "Link", "1"),  # never
+)
 _PROFILE = (
     '<?xml version="1.0" encoding="UTF-8"?><oor:items xmlns:oor="http://openoffice.org/2001/registry">'
-    + "".join(_SETTING.format(name, value) for name, value in _SETTINGS.items())
+    + "".join(_SETTING.format(*setting) for setting in _SETTINGS)
     + "</oor:items>"
 )
 _BOUNDS = 'ulimit -v "$1" && ulimit -f "$2" && shift 2 && exec "$@"'
@@ -102,6 +108,8 @@ def _run(
         while process.poll() is None:
             if time.monotonic() >= ends:
                 raise UnreadableError(f"{source} took longer than {limits.seconds:g} seconds to read.")
+            if _measure(folder) > limits.file_bytes + limits.unpacked_bytes:
+                raise UnreadableError(f"{source} makes LibreOffice write too much.")
             if is_abandoned():
                 raise UnreadableError(f"{source} was abandoned.")
             time.sleep(_POLL_SECONDS)
@@ -109,3 +117,13 @@ def _run(
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # its helpers too
         process.wait()
+
+
+def _measure(folder: Path) -> int:
+    """Bytes of the files in a folder; they may come and go meanwhile."""
+    size = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                size += os.lstat(os.path.join(place, name)).st_size
+    return size

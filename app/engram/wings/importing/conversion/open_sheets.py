@@ -16,11 +16,10 @@ from engram.wings.importing.conversion.open_documents import (
     open_file,
 )
 from engram.wings.importing.conversion.outline import flatten_text
-from engram.wings.importing.conversion.sheet_tables import Row, SheetMarks, SheetTables, find_value
+from engram.wings.importing.conversion.sheet_tables import MOST_COLUMNS, Row, SheetMarks, SheetTables, find_value
 from engram.wings.importing.conversion.table_model import Cell
 
 _HIDDEN = ("collapse", "filter")
-_MOST_COLUMNS = 16_384
 
 
 def ods(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion, Document | None]:
@@ -37,8 +36,7 @@ def ods(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion,
             tables.notes.append(f"{source}: left out the hidden sheet {title}")
             continue
         marks = SheetMarks(hidden_columns=_find_hidden_columns(sheet))
-        rows = list(islice(_read_rows(file, sheet, marks, limits), EMPTY_ROWS))  # marks are full after the last
-        tables.add_sheet(title, rows, marks)
+        tables.add_sheet(title, islice(_read_rows(file, sheet, marks, limits), EMPTY_ROWS), marks)
     return tables.finish(file.notes)
 
 
@@ -68,7 +66,7 @@ def _read_row(file: OpenFile, row: Any, number: int, marks: SheetMarks, limits: 
             if columns > 1 or rows > 1:
                 left = len(cells) + 1
                 marks.merged.append((number, left, number + rows - 1, left + columns - 1))
-        cells += [read] * min(repeated, _MOST_COLUMNS - len(cells), limits.cells)
+        cells += [read] * min(repeated, MOST_COLUMNS - len(cells), limits.cells)
     while cells and cells[-1] is None:
         cells.pop()
     return cells
@@ -106,6 +104,6 @@ def _find_hidden_columns(sheet: Any) -> set[int]:
     for column in sheet.iter(f"{TABLE}table-column"):
         repeated = int(column.get(f"{TABLE}number-columns-repeated") or 1)
         if column.get(f"{TABLE}visibility") in _HIDDEN:
-            hidden.update(range(number + 1, min(number + repeated, _MOST_COLUMNS) + 1))
+            hidden.update(range(number + 1, min(number + repeated, MOST_COLUMNS) + 1))
         number += repeated
     return hidden

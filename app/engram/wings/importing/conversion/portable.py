@@ -18,7 +18,7 @@ from engram.wings.importing.conversion.outline import Outline, flatten_text, lib
 from engram.wings.importing.conversion.page_layout import ROW, read_lines, read_row
 from engram.wings.importing.conversion.prose import FULL_SHARE, STOPS, add_paragraphs
 from engram.wings.importing.conversion.running_heads import drop_running_heads
-from engram.wings.importing.conversion.scans import RecognisedPage, find_program, note_recognised, recognise_page
+from engram.wings.importing.conversion.scans import find_program, note_recognised, recognise_pages
 
 _NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*\.?|[A-Z]\.|[IVX]+\.)\s+")
 _HEADING_LINES = 3
@@ -29,12 +29,12 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """The text of the pages below the headings of the bookmarks, without page numbers and lines that pages repeat.
 
     Filled fields of forms stand below the text of their page. The text of a page without any is recognised, where
-    Tesseract is installed.
+    Tesseract is installed, as long as the time for OCR lasts.
 
     Raises:
         UnreadableError: it is damaged, needs a password, has too many pages, or has no text.
     """
-    pdfium = library("pypdfium2")
+    pdfium, program = library("pypdfium2"), find_program()
     try:
         reader = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:
@@ -47,32 +47,35 @@ def pdf(source: str, data: bytes, limits: ConversionLimits) -> Document:
         if reader.get_formtype() != library("pypdfium2.raw").FORMTYPE_NONE:
             reader.init_forms()
         read, fields, plain = [], [], []
-        recognised: dict[int, RecognisedPage] = {}
         for number in range(len(reader)):
             text, filled, seen = _read_page(reader, number)
-            if not text and not filled and find_program() is not None:
-                recognised[number + 1] = _recognise_page(source, reader, number, limits)
-                text = seen = recognised[number + 1].text
             read.append(text)
             fields.append(filled)
             plain.append(seen)
+        empty = [number for number, text in enumerate(read, 1) if not text and not fields[number - 1]]
+        recognised = {} if program is None else recognise_pages(source, reader, empty, limits)
+        for number, found in recognised.items():
+            read[number - 1] = plain[number - 1] = found.text
         outline = Outline(reader.get_metadata_value("Title"))
         bookmarks = _bookmarks(reader)
     finally:
         reader.close()
-    empty = [str(at) for at, page in enumerate(read, 1) if not page and not fields[at - 1]]
+    unread = [] if program is None else [number for number in empty if number not in recognised]
+    blank = [number for number in empty if not read[number - 1] and (program is None or number in recognised)]
     pages, notes = drop_running_heads(source, read)
     for number, page in enumerate(_join_pages(join_words(pages)), 1):
         outline.page = number
         _add_page(page, bookmarks[number], outline)
         for field in fields[number - 1]:
             outline.add(field, whole=True)
-    if empty:
-        notes = (*notes, f"{source}: no text on page {list_some(empty)}")
-    if not outline.blocks and find_program() is None:
+    if not outline.blocks and program is None:
         raise UnreadableError(
             f"{source} has no text. If it is a scan, Tesseract reads it: apt install tesseract-ocr."
         )
+    if not outline.blocks and unread:
+        raise UnreadableError(f"{source} has no text: OCR failed or took too long.")
+    named = {"no text on": blank, "OCR failed or took too long for": unread}
+    notes += tuple(f"{source}: {what} page {list_some(numbers)}" for what, numbers in named.items() if numbers)
     document = outline.document(source, "pdf", (*notes, *note_recognised(source, recognised)))
     filled_in = [f"{page}\r\n" + "\r\n".join(filled) for page, filled in zip(plain, fields, strict=True)]
     return replace(document, plain_pages=tuple(filled_in))
@@ -84,14 +87,6 @@ def _read_page(reader: Any, number: int) -> tuple[str, list[str], str]:
     try:
         lines, plain = read_lines(page)
         return "\n".join(lines).strip(), read_fields(page), plain
-    finally:
-        page.close()
-
-
-def _recognise_page(source: str, reader: Any, number: int, limits: ConversionLimits) -> RecognisedPage:
-    page = reader[number]
-    try:
-        return recognise_page(source, page, limits)
     finally:
         page.close()
 

@@ -23,8 +23,17 @@ _NO_TEXT = frozenset(
 _SHOWN = ("shpinst", "shptxt")
 """Marked destinations whose content is."""
 _CHARACTERS = {
-    **{"tab": " ", "line": " ", "emdash": "\u2014", "endash": "\u2013", "bullet": "\u2022", "lquote": "\u2018"},
-    **{"rquote": "\u2019", "ldblquote": "\u201c", "rdblquote": "\u201d", "emspace": " ", "enspace": " "},
+    "tab": " ",
+    "line": " ",
+    "emdash": "\u2014",
+    "endash": "\u2013",
+    "bullet": "\u2022",
+    "lquote": "\u2018",
+    "rquote": "\u2019",
+    "ldblquote": "\u201c",
+    "rdblquote": "\u201d",
+    "emspace": " ",
+    "enspace": " ",
 }
 _SYMBOLS = {"~": " ", "_": "\u2011", "-": "", "\\": "\\", "{": "{", "}": "}"}
 _CHARSETS = {
@@ -35,8 +44,12 @@ _CHARSETS = {
     "161": "1253",
     "162": "1254",
     "163": "1258",
-} | {
-    **{"177": "1255", "178": "1256", "186": "1257", "204": "1251", "222": "874", "238": "1250"},
+    "177": "1255",
+    "178": "1256",
+    "186": "1257",
+    "204": "1251",
+    "222": "874",
+    "238": "1250",
 }
 """Charsets of fonts -> code pages of Windows."""
 _FONT = re.compile(r"\\f(\d+)[^{};]*?\\fcharset(\d+)")
@@ -127,7 +140,7 @@ class _RichTextConverter:
                 if not self._stack:
                     break
             elif token["word"] == "bin":
-                at += int(token["number"] or 0)
+                at = min(at + max(int(token["number"] or 0), 0), len(self._content))
             elif token["word"]:
                 self._read_word(token["word"], token["number"] or "", token.start())
             else:

@@ -21,6 +21,8 @@ from engram.wings.importing.conversion.table_model import (
 )
 from engram.wings.importing.conversion.tables import column_names, make_records
 
+MOST_COLUMNS = 16_384
+"""Of a sheet of Excel and of LibreOffice."""
 _CODE = re.compile(r"\D*0\d")
 Row = list[Cell | None]
 
@@ -62,16 +64,19 @@ class SheetTables:
     def add_sheet(self, title: str, rows: Iterable[tuple[int, Row]], marks: SheetMarks) -> None:
         """Add a sheet by its rows that have a value, each with its number from 1.
 
+        Args:
+            marks: complete once the last row was read.
+
         Raises:
             UnreadableError: the workbook has too many cells.
         """
-        self.notes += _note_marks(self._source, title, marks)
         kept: dict[int, Row] = {}
         for number, row in rows:
             self._cells_left -= sum(cell is not None for cell in row)
             if self._cells_left < 0:
                 raise UnreadableError(f"{self._source} has more than {self._limits.cells:,} cells.")
             kept[number] = row
+        self.notes += _note_marks(self._source, title, marks)
         _spread_merged(self._source, kept, marks)
         visible = _drop_hidden(kept, marks)
         numbers = list(visible)

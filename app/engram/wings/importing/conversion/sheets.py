@@ -13,7 +13,7 @@ from engram.wings.importing.conversion.import_limits import EMPTY_ROWS, Conversi
 from engram.wings.importing.conversion.number_formats import format_elapsed, format_number
 from engram.wings.importing.conversion.office import note_unread_parts
 from engram.wings.importing.conversion.outline import flatten_text, library
-from engram.wings.importing.conversion.sheet_tables import Row, SheetMarks, SheetTables, find_value
+from engram.wings.importing.conversion.sheet_tables import MOST_COLUMNS, Row, SheetMarks, SheetTables, find_value
 from engram.wings.importing.conversion.table_model import Cell
 
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s[^>]*?ref="([A-Z]+)(\d+):([A-Z]+)(\d+)"')
@@ -24,7 +24,6 @@ _UNSAVED = re.compile(
     rb'<(?:\w+:)?c\s[^>]*?\br="([A-Z]+\d+)"[^>]*>\s*<(?:\w+:)?f(?:\s[^>]*)?(?:/>|>[^<]*</(?:\w+:)?f>)'
     rb"\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
 )
-_MOST_COLUMNS = 16_384
 
 
 def xlsx(source: str, data: bytes, limits: ConversionLimits) -> tuple[Conversion, Document | None]:
@@ -76,7 +75,7 @@ def _read_marks(data: bytes, sheet: Any) -> SheetMarks:
         marks.hidden_rows = {int(number) for number in _HIDDEN_ROW.findall(xml)}
         for column in _HIDDEN_COLUMN.findall(xml):
             bound = {name: int(number) for name, number in _BOUND.findall(column)}
-            marks.hidden_columns.update(range(bound[b"min"], min(bound[b"max"], _MOST_COLUMNS) + 1))
+            marks.hidden_columns.update(range(bound[b"min"], min(bound[b"max"], MOST_COLUMNS) + 1))
     if re.search(rb"<(?:\w+:)?f[\s>/]", xml):
         marks.unsaved = [place.decode() for place in _UNSAVED.findall(xml)]
     return marks
