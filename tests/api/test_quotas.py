@@ -142,7 +142,8 @@ def test_people_that_a_key_names_share_its_budget(guarded: Application, collecti
     guarded.auth.access_keys.set_tenant(collection, Quotas())
     frontend = Principal("frontend", collection, llm_tokens=5)
     spent, fresh = (guarded.auth.quotas.meter(frontend.name_person(f"user:{name}")) for name in ("ana", "bo"))
-    assert spent is not None and fresh is not None
+    assert spent is not None
+    assert fresh is not None
     spent.add(5)
     with pytest.raises(LlmBudgetError, match="key of 'frontend' has used up its 5 tokens"):
         fresh.check()

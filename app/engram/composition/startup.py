@@ -46,7 +46,7 @@ class Startup:
         """Load models and check the configuration before the first request."""
         models = self.models
         self.check_settings()
-        tokens = models.tokens  # whose keys are fetched meanwhile
+        provider_keys = models.provider_keys  # they are fetched meanwhile
         self.check_encoders()
         self.maintenance.wing_clearing.check()
         if self.database.replica is not None:
@@ -60,8 +60,8 @@ class Startup:
         for embedder in (models.embedder, models.embedder_also, *models.named_embedders):
             if embedder is not None and not isinstance(embedder, EndpointEmbedder):
                 choose_question_embed(embedder)(["warm-up"])
-        if tokens is not None:
-            tokens.keys.wait(FIRST_KEYS_SECONDS)
+        if provider_keys is not None:
+            provider_keys.wait(FIRST_KEYS_SECONDS)
         # Loaded objects live as long as the process: the garbage collector need not scan them.
         gc.collect()
         gc.freeze()

@@ -4,7 +4,6 @@ Values come from the environment (prefix ``ENGRAM_``; ``DATABASE_URL`` and ``RED
 from a ``.env`` file in the working directory.
 """
 
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +13,7 @@ from pydantic_settings import SettingsConfigDict
 from engram.config.data_folder import DATA_FOLDER
 from engram.config.operation_settings import OperationSettings
 from engram.config.retrieval_settings import RetrievalSettings
+from engram.config.safe_urls import is_loopback
 from engram.config.url_hosts import format_host
 
 
@@ -131,11 +131,15 @@ class Settings(RetrievalSettings, OperationSettings):
     jwt_issuer: str | None = Field(
         default=None,
         description=(
-            "Identity provider (`iss`) whose JWT bearer tokens are taken beside access keys, an https address: its "
-            "metadata are at `/.well-known/openid-configuration` below it. Goes with one of the two that follow."
+            "Identity provider (`iss`) whose JWT are taken beside access keys, an https address (http on loopback "
+            "only): its metadata are at `/.well-known/openid-configuration` below it. Goes with one or both of the two "
+            "that follow."
         ),
     )
-    jwt_audience: str | None = Field(default=None, description="Whom its tokens must be for (`aud`).")
+    jwt_audience: str | None = Field(
+        default=None,
+        description="Whom its bearer tokens must be for (`aud`). Unset: none are taken, and people only log in.",
+    )
     login_client: SecretStr | None = Field(
         default=None,
         description=(
@@ -304,11 +308,3 @@ class Settings(RetrievalSettings, OperationSettings):
     def base_url(self) -> str:
         """Address at which the command line finds the service."""
         return (self.url or f"http://{format_host(self.host)}:{self.port}").rstrip("/")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens on ``host``."""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
