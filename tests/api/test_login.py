@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,6 +12,7 @@ from pydantic import SecretStr
 
 from engram.api.login_cookies import PAGE_HEADER
 from engram.composition.container import Application
+from engram.context.errors import ConfigurationError
 from engram.runtime.api_process import create_app
 from engram.services.auth.failed_attempts import BURST
 from engram.services.auth.login import LEAST_SECONDS
@@ -176,7 +178,7 @@ def test_cookies_of_an_https_address_are_its_own(lasting: Variant, provider: Ide
         access="keys",
         jwt_issuer=provider.url,
         login_client=SecretStr("pages"),
-        url="https://engram.example.org/docs",
+        url="HTTPS://engram.example.org/docs",
     )
     assert https.models.provider_keys is not None
     assert https.models.provider_keys.wait(30)
@@ -185,7 +187,23 @@ def test_cookies_of_an_https_address_are_its_own(lasting: Variant, provider: Ide
     assert cookie.startswith("__Host-engram-login=")
     assert "; Secure" in cookie
     asked = parse_qs(urlsplit(begun.headers["location"]).query)
-    assert asked["redirect_uri"] == ["https://engram.example.org/docs/login/callback"]
+    assert asked["redirect_uri"] == ["HTTPS://engram.example.org/docs/login/callback"]
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "is_refused"),
+    [
+        ("0.0.0.0", "http://engram.example.org", True),
+        ("0.0.0.0", None, True),
+        ("0.0.0.0", "HTTPS://engram.example.org", False),
+        ("0.0.0.0", "http://localhost:8000", False),
+        ("127.0.0.1", None, False),
+    ],
+)
+def test_logins_off_loopback_take_https(variant: Variant, host: str, url: str | None, is_refused: bool) -> None:
+    startup = variant(host=host, url=url, login_client=SecretStr("pages")).startup
+    with pytest.raises(ConfigurationError, match="https address as ENGRAM_URL") if is_refused else nullcontext():
+        startup.check_settings()
 
 
 def test_a_provider_that_is_away_is_said_so(variant: Variant) -> None:

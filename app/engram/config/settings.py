@@ -4,6 +4,7 @@ Values come from the environment (prefix ``ENGRAM_``; ``DATABASE_URL`` and ``RED
 from a ``.env`` file in the working directory.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,9 @@ from engram.config.operation_settings import OperationSettings
 from engram.config.retrieval_settings import RetrievalSettings
 from engram.config.safe_urls import is_loopback
 from engram.config.url_hosts import format_host
+
+VARIABLES_ELSEWHERE = {"ENGRAM_AS", "ENGRAM_COLLECTION"}
+"""Variables that ``engram_mcp`` reads."""
 
 
 class Settings(RetrievalSettings, OperationSettings):
@@ -132,8 +136,8 @@ class Settings(RetrievalSettings, OperationSettings):
         default=None,
         description=(
             "Identity provider (`iss`) whose JWT are taken beside access keys, an https address (http on loopback "
-            "only): its metadata are at `/.well-known/openid-configuration` below it. Goes with one or both of the two "
-            "that follow."
+            "only): its metadata are at `/.well-known/openid-configuration` below it. Goes with one or both of the "
+            "two that follow."
         ),
     )
     jwt_audience: str | None = Field(
@@ -144,7 +148,8 @@ class Settings(RetrievalSettings, OperationSettings):
         default=None,
         description=(
             "Client id under which the identity provider knows Engram, and after a space the client's secret, if "
-            "it has one. People then log in there to use the search page and the console."
+            "it has one. People then log in there to use the search page and the console. Off loopback it takes an "
+            "https address as ENGRAM_URL."
         ),
     )
     jwt_groups_claim: str = Field(
@@ -298,6 +303,13 @@ class Settings(RetrievalSettings, OperationSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="INFO", description="Least severe level that is logged."
     )
+
+    @classmethod
+    def list_unknown_variables(cls, names: Iterable[str]) -> list[str]:
+        """List the variables among ``names`` that look like settings, and that nothing of Engram reads."""
+        known = {f"ENGRAM_{name.upper()}" for name in cls.model_fields} | VARIABLES_ELSEWHERE
+        ours = {name for name in names if name.startswith("ENGRAM_")}
+        return sorted(name for name in ours - known if not name.startswith("ENGRAM_EVALUATION_"))
 
     @property
     def on_loopback(self) -> bool:
