@@ -1257,6 +1257,7 @@ CREATE TABLE session (
     id UUID NOT NULL,
     job_id UUID,
     principal TEXT DEFAULT 'local' NOT NULL,
+    caller TEXT,
     trusted BOOLEAN DEFAULT true NOT NULL,
     llm_tokens BIGINT,
     readers JSONB,
@@ -1284,6 +1285,7 @@ CREATE TABLE session (
 COMMENT ON COLUMN session.id IS 'A UUID of version 7.';
 COMMENT ON COLUMN session.job_id IS 'The job that runs it, or ran it last; null before the first.';
 COMMENT ON COLUMN session.principal IS 'The principal who made the request.';
+COMMENT ON COLUMN session.caller IS 'The principal that asks for it; null: it asks itself.';
 COMMENT ON COLUMN session.trusted IS 'Whether its judge counts in full.';
 COMMENT ON COLUMN session.llm_tokens IS 'Tokens that a language model may use for the principal on a day.';
 COMMENT ON COLUMN session.readers IS 'What the principal is among readers of passages; null: it sees all passages.';

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engram.config.settings import is_loopback
+from engram.config.safe_urls import is_loopback
 from engram.core.auth.access_keys import is_key
 from tests.conftest import Ingest
 from tests.support.command import Cli

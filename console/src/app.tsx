@@ -17,7 +17,7 @@ import { Learned } from "./pages/learned";
 import { Sessions } from "./pages/sessions";
 import { Why } from "./pages/why";
 import { connect, key, read, type Schemas } from "./service";
-import { address, allowed, here, names, SharedState, usePlace, type Scope, type Shared } from "./state";
+import { address, allowed, CHOSEN, here, names, SharedState, usePlace, type Scope, type Shared } from "./state";
 
 interface Page {
   name: IconName;
@@ -40,7 +40,6 @@ const PAGES: readonly Page[] = [
   { name: "keys", title: "Keys", needs: "admin", everywhere: true, shows: Keys },
 ];
 
-const CHOSEN = "engram.collection";
 const THEME = "engram.theme";
 
 export function App() {

@@ -8,6 +8,9 @@ import type { Engram } from "engram-client";
 
 export type Scope = "query" | "read" | "ingest" | "judge" | "judge-as" | "audit" | "moderate" | "vouch" | "llm" | "act-as" | "admin";
 
+/** Where the browser keeps the collection that was looked at last. */
+export const CHOSEN = "engram.collection";
+
 export interface Shared {
   engram: Engram;
   me: Schemas["WhoOut"];

@@ -1,6 +1,8 @@
 """Login at an identity provider, by the cookie that the pages then ask with."""
 
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,9 +12,12 @@ from pydantic import SecretStr
 
 from engram.api.login_cookies import PAGE_HEADER
 from engram.composition.container import Application
+from engram.context.errors import ConfigurationError
 from engram.runtime.api_process import create_app
+from engram.services.auth.failed_attempts import BURST
+from engram.services.auth.login import LEAST_SECONDS
 from tests.api.conftest import Variant
-from tests.support.identity_provider import IdentityProvider
+from tests.support.identity_provider import AUDIENCE, IdentityProvider
 from tests.support.strict_client import TestClient
 
 PAGE = {PAGE_HEADER: "1"}
@@ -30,8 +35,8 @@ def provider() -> Iterator[IdentityProvider]:
 def guarded(lasting: Variant, provider: IdentityProvider) -> Application:
     """A service that takes keys and logins."""
     built = lasting(access="keys", jwt_issuer=provider.url, login_client=SecretStr("pages secret"))
-    assert built.models.tokens is not None
-    assert built.models.tokens.keys.wait(30)
+    assert built.models.provider_keys is not None
+    assert built.models.provider_keys.wait(30)
     return built
 
 
@@ -80,9 +85,12 @@ def test_the_provider_is_asked_for_a_code_with_pkce(browser: TestClient) -> None
 
 @pytest.mark.parametrize(
     "claims",
-    [{"nonce": "of-another"}, {"aud": "another"}, {"exp": 1}, {"iss": "https://evil.example"}, {"engram": {}}],
+    [
+        {"nonce": "of-another"}, {"aud": "another"}, {"aud": ["pages", "another"]}, {"azp": "another"}, {"exp": 1},
+        {"iss": "https://evil.example"}, {"engram": {}},
+    ],
     ids=str,
-)
+)  # fmt: skip
 def test_other_tokens_are_refused(
     browser: TestClient, provider: IdentityProvider, claims: Mapping[str, Any]
 ) -> None:
@@ -99,6 +107,34 @@ def test_other_answers_are_refused(browser: TestClient, answer: str) -> None:
     filled = answer.format(state=query["state"][0], code=query["code"][0])
     assert browser.get(f"{CALLBACK}?{filled}").status_code == 401
     assert "engram-session" not in browser.cookies
+
+
+def test_a_token_of_a_login_counts_in_the_cookie_alone(browser: TestClient, provider: IdentityProvider) -> None:
+    provider.claims = {"aud": ["pages", "another"], "azp": "pages"}
+    browser.get(ask_provider(browser))
+    token = browser.cookies["engram-session"]
+    assert browser.get("/access/me", headers=PAGE).status_code == 200
+    assert browser.get("/access/me", headers={"authorization": f"Bearer {token}"}).status_code == 401
+
+
+def test_a_bearer_token_is_no_login(lasting: Variant, provider: IdentityProvider) -> None:
+    both = lasting(
+        access="keys", jwt_issuer=provider.url, jwt_audience=AUDIENCE, login_client=SecretStr("pages secret")
+    )
+    assert both.models.provider_keys is not None
+    assert both.models.provider_keys.wait(30)
+    client, token = TestClient(create_app(both)), provider.sign("ana", [])
+    assert client.get("/access/me", headers={"authorization": f"Bearer {token}"}).status_code == 200
+    client.cookies["engram-session"] = token
+    assert client.get("/access/me", headers=PAGE).status_code == 401
+
+
+def test_failed_answers_are_bounded(browser: TestClient, provider: IdentityProvider) -> None:
+    """Whoever makes up attempts has the provider asked about each."""
+    browser.cookies["engram-login"] = "state=s&nonce=n&verifier=v"
+    answers = [browser.get(f"{CALLBACK}?state=other") for _ in range(int(BURST) + 10)]
+    assert {answer.status_code for answer in answers[:40]} == {401}
+    assert answers[-1].status_code == 429
 
 
 def test_a_login_counts_in_its_browser_and_once(browser: TestClient, guarded: Application) -> None:
@@ -123,6 +159,13 @@ def test_a_login_leads_back_to_both_pages(browser: TestClient, to: str) -> None:
     assert browser.get(ask_provider(browser, to)).headers["location"] == to
 
 
+def test_a_token_that_ends_at_once_is_refused(browser: TestClient, provider: IdentityProvider) -> None:
+    provider.claims = {"exp": time.time() + LEAST_SECONDS - 1}
+    answer = browser.get(ask_provider(browser))
+    assert answer.status_code == 401
+    assert "has to hold for 60 seconds" in answer.text
+
+
 def test_a_token_that_no_cookie_holds_is_refused(browser: TestClient, provider: IdentityProvider) -> None:
     provider.claims = {"groups": [f"group-{at}" for at in range(400)]}
     answer = browser.get(ask_provider(browser))
@@ -135,16 +178,32 @@ def test_cookies_of_an_https_address_are_its_own(lasting: Variant, provider: Ide
         access="keys",
         jwt_issuer=provider.url,
         login_client=SecretStr("pages"),
-        url="https://engram.example.org/docs",
+        url="HTTPS://engram.example.org/docs",
     )
-    assert https.models.tokens is not None
-    assert https.models.tokens.keys.wait(30)
+    assert https.models.provider_keys is not None
+    assert https.models.provider_keys.wait(30)
     begun = TestClient(create_app(https), follow_redirects=False).get("/login")
     cookie = begun.headers["set-cookie"]
     assert cookie.startswith("__Host-engram-login=")
     assert "; Secure" in cookie
     asked = parse_qs(urlsplit(begun.headers["location"]).query)
-    assert asked["redirect_uri"] == ["https://engram.example.org/docs/login/callback"]
+    assert asked["redirect_uri"] == ["HTTPS://engram.example.org/docs/login/callback"]
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "is_refused"),
+    [
+        ("0.0.0.0", "http://engram.example.org", True),
+        ("0.0.0.0", None, True),
+        ("0.0.0.0", "HTTPS://engram.example.org", False),
+        ("0.0.0.0", "http://localhost:8000", False),
+        ("127.0.0.1", None, False),
+    ],
+)
+def test_logins_off_loopback_take_https(variant: Variant, host: str, url: str | None, is_refused: bool) -> None:
+    startup = variant(host=host, url=url, login_client=SecretStr("pages")).startup
+    with pytest.raises(ConfigurationError, match="https address as ENGRAM_URL") if is_refused else nullcontext():
+        startup.check_settings()
 
 
 def test_a_provider_that_is_away_is_said_so(variant: Variant) -> None:
@@ -152,6 +211,20 @@ def test_a_provider_that_is_away_is_said_so(variant: Variant) -> None:
     answer = TestClient(create_app(away), follow_redirects=False).get("/login")
     assert answer.status_code == 503
     assert "out of reach" in answer.text
+
+
+@pytest.mark.parametrize("kind", ["authorization", "token"])
+@pytest.mark.parametrize("address", [None, 7, "http://id.example.org/authorize"])
+def test_a_provider_without_an_address_to_log_in_at_is_said_so(
+    browser: TestClient, guarded: Application, monkeypatch: pytest.MonkeyPatch, kind: str, address: object
+) -> None:
+    come_back = ask_provider(browser)
+    keys = guarded.models.provider_keys
+    assert keys is not None
+    monkeypatch.setattr(keys, "metadata", {**keys.metadata, f"{kind}_endpoint": address})
+    for answer in (browser.get("/login"), browser.get(come_back)):
+        assert answer.status_code == 503
+        assert "no https addresses" in answer.text
 
 
 def test_pages_say_whether_people_can_log_in(browser: TestClient, http: TestClient) -> None:

@@ -65,6 +65,12 @@ def test_a_setting_names_addresses(setting: str) -> None:
         PersonHeader.from_setting(setting)
 
 
+def test_addresses_that_everybody_may_claim_are_no_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
+    with pytest.raises(ConfigurationError, match="FORWARDED_ALLOW_IPS"):
+        PersonHeader.from_setting(f"{NAME} 10.0.0.7")
+
+
 @pytest.fixture(scope="module")
 def named(lasting: Variant) -> Application:
     return lasting(access="keys", person_header=f"{NAME} 10.0.0.7")

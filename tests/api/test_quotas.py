@@ -138,6 +138,17 @@ def test_the_last_token_ends_the_budget(guarded: Application, collection: str) -
         meter.check()
 
 
+def test_people_that_a_key_names_share_its_budget(guarded: Application, collection: str) -> None:
+    guarded.auth.access_keys.set_tenant(collection, Quotas())
+    frontend = Principal("frontend", collection, llm_tokens=5)
+    spent, fresh = (guarded.auth.quotas.meter(frontend.name_person(f"user:{name}")) for name in ("ana", "bo"))
+    assert spent is not None
+    assert fresh is not None
+    spent.add(5)
+    with pytest.raises(LlmBudgetError, match="key of 'frontend' has used up its 5 tokens"):
+        fresh.check()
+
+
 @pytest.mark.wing("facts", "sessions")
 def test_sessions_and_facts(guarded: Application, collection: str) -> None:
     guarded.auth.access_keys.set_tenant(collection, Quotas(sessions=1, facts=2))

@@ -31,6 +31,12 @@ def test_every_setting_is_read() -> None:
     assert set(Settings.model_fields) - {"url", "access_key"} <= list_read_attributes(APP)
 
 
+def test_variables_that_nothing_reads_are_listed() -> None:
+    read = ["ENGRAM_URL", "ENGRAM_SESSIONS_STOP_WEIGHTS", "ENGRAM_AS", "ENGRAM_EVALUATION_DATA", "PATH"]
+    removed = ["ENGRAM_KEEP_JOBS_DAYS", "ENGRAM_JWT_KEYS_URL"]
+    assert Settings.list_unknown_variables([*removed, *read]) == sorted(removed)
+
+
 def test_settings_are_few() -> None:
     assert len(Settings.model_fields) <= MOST_SETTINGS, "a constant beside its user does until somebody asks for it"
 

@@ -46,8 +46,8 @@ def guarded(settings: Settings, own: Servers, heavy: Heavy, provider: IdentityPr
     services = Application(settings.model_copy(update=given), own, consumer="search")
     services.models.embedder, services.models.language = heavy
     with LiveServer(create_app(services)) as served:
-        assert services.models.tokens is not None
-        assert services.models.tokens.keys.wait(30)
+        assert services.models.provider_keys is not None
+        assert services.models.provider_keys.wait(30)
         key = services.auth.access_keys.make(LOCAL, AccessKeyRequest(name="boss", scopes={"*": ["admin"]})).key
         with Engram(served.url, collection="wages", key=key) as boss:
             boss.ingest(PASSAGES)

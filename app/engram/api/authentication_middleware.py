@@ -39,6 +39,8 @@ class AuthenticationMiddleware:
         self,
         app: ASGIApp,
         authentication: Authentication | None,
+        login_authentication: Authentication | None,
+        failed_attempts: FailedAttempts,
         refusals: Refusals,
         login_cookies: LoginCookies,
         person_header: PersonHeader | None,
@@ -48,7 +50,8 @@ class AuthenticationMiddleware:
         self._authentication = authentication
         self._login_cookies = login_cookies
         self._person_header = person_header
-        self._failed = FailedAttempts()
+        self._login_authentication = login_authentication
+        self._failed = failed_attempts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -79,8 +82,9 @@ class AuthenticationMiddleware:
         """
         headers = Headers(scope=scope)
         authorizations = headers.getlist("authorization")
-        if not authorizations and (token := self._login_cookies.read_session(headers)) is not None:
-            authorizations = [f"Bearer {token}"]
+        logged_in = self._login_authentication
+        if not authorizations and logged_in and (token := self._login_cookies.read_session(headers)) is not None:
+            authentication, authorizations = logged_in, [f"Bearer {token}"]
         address = client_address(scope) or "unknown"
         try:
             cached_principal = self._find_known_principal(authentication, authorizations, address)

@@ -3,6 +3,8 @@
 No script reads them. A session counts only beside a header that no page of another site can send.
 """
 
+from urllib.parse import urlsplit
+
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.responses import Response
@@ -18,7 +20,7 @@ class LoginCookies:
 
     def __init__(self, url: str | None) -> None:
         """``url``: the setting ENGRAM_URL."""
-        self._is_secure = (url or "").startswith("https://")
+        self._is_secure = urlsplit(url or "").scheme == "https"
         prefix = "__Host-" if self._is_secure else ""
         self.session, self.attempt = f"{prefix}engram-session", f"{prefix}engram-login"
 

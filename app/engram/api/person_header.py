@@ -1,5 +1,6 @@
 """A header in which a frontend names the person that it asks for (``ENGRAM_PERSON_HEADER``)."""
 
+import os
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
@@ -22,7 +23,7 @@ class PersonHeader:
         """Read the setting; None if it is unset.
 
         Raises:
-            ConfigurationError: it names no address, or what is none.
+            ConfigurationError: it names no address, or what is none, or everybody may forge the address.
         """
         if text is None:
             return None
@@ -33,6 +34,10 @@ class PersonHeader:
             raise ConfigurationError(f"ENGRAM_PERSON_HEADER: {error}.") from error
         if not networks:
             raise ConfigurationError("ENGRAM_PERSON_HEADER has to name addresses after the header.")
+        if "*" in os.environ.get("FORWARDED_ALLOW_IPS", ""):
+            raise ConfigurationError(
+                "FORWARDED_ALLOW_IPS=* lets everybody claim an address of ENGRAM_PERSON_HEADER: name your proxies."
+            )
         return cls(name, networks)
 
     def choose_principal(self, scope: Scope, principal: Principal) -> Principal:

@@ -17,5 +17,4 @@ def asker(scope: Scope) -> Principal:
 def holder(scope: Scope) -> Holder:
     """Return whose share of the process the request takes: a key's, or an address's where nobody is known."""
     principal = asker(scope)
-    name = principal.caller or principal.name
-    return Holder(principal.tenant, name if principal != LOCAL else f"at {client_address(scope)}")
+    return Holder(principal.tenant, principal.holder if principal != LOCAL else f"at {client_address(scope)}")

@@ -19,6 +19,7 @@ from engram.providers.embedder.prefixes import (
     find_known_prefixes,
     find_packaged_prefixes,
 )
+from engram.providers.jwt_keys import ProviderKeys
 from engram.providers.jwt_tokens import Tokens
 from engram.providers.language import Language, load_language
 from engram.providers.llm import Llm
@@ -164,22 +165,26 @@ class Models:
         return load_language(self.settings.spacy_model)
 
     @locked_property
-    def tokens(self) -> Tokens | None:
-        """Check of the configured identity provider's tokens, or None."""
-        settings = self.settings
-        client = self.login_client
-        audiences = [name for name in (settings.jwt_audience, client and client.id) if name]
-        if settings.jwt_issuer is None and not audiences:
+    def provider_keys(self) -> ProviderKeys | None:
+        """Metadata and keys of the configured identity provider, or None."""
+        issuer, has_use = self.settings.jwt_issuer, bool(self.settings.jwt_audience or self.login_client)
+        if not issuer and not has_use:
             return None
-        if settings.jwt_issuer is None or not audiences:
+        if not issuer or not has_use:
             raise ConfigurationError("ENGRAM_JWT_ISSUER goes with ENGRAM_JWT_AUDIENCE or ENGRAM_LOGIN_CLIENT.")
-        return Tokens(settings.jwt_issuer, *audiences)
+        return ProviderKeys(issuer)
+
+    @locked_property
+    def tokens(self) -> Tokens | None:
+        """Check of the provider's bearer tokens, or None if none are taken. Those of logins are not among them."""
+        keys, audience = self.provider_keys, self.settings.jwt_audience
+        return Tokens(keys, audience) if keys is not None and audience else None
 
     @locked_property
     def login_client(self) -> LoginClient | None:
         """The service as the identity provider knows it, or None if nobody can log in."""
         setting = self.settings.login_client
-        return None if setting is None else LoginClient.from_setting(setting.get_secret_value())
+        return LoginClient.from_setting(setting.get_secret_value()) if setting else None
 
     @locked_property
     def llm(self) -> Llm | None:

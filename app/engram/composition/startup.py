@@ -1,6 +1,7 @@
 """Start of a process: models are loaded and the configuration is checked."""
 
 import gc
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ import structlog
 
 from engram.composition.models import Models
 from engram.composition.parts.maintenance_services import MaintenanceServices
+from engram.config.safe_urls import is_safe_url
 from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError
@@ -45,8 +47,10 @@ class Startup:
     def warm_up(self) -> None:
         """Load models and check the configuration before the first request."""
         models = self.models
+        if unknown := self.settings.list_unknown_variables(os.environ):
+            log.warning("not settings: they change nothing (docs/settings.md)", variables=unknown)
         self.check_settings()
-        tokens = models.tokens  # whose keys are fetched meanwhile
+        provider_keys = models.provider_keys  # they are fetched meanwhile
         self.check_encoders()
         self.maintenance.wing_clearing.check()
         if self.database.replica is not None:
@@ -60,8 +64,8 @@ class Startup:
         for embedder in (models.embedder, models.embedder_also, *models.named_embedders):
             if embedder is not None and not isinstance(embedder, EndpointEmbedder):
                 choose_question_embed(embedder)(["warm-up"])
-        if tokens is not None:
-            tokens.keys.wait(FIRST_KEYS_SECONDS)
+        if provider_keys is not None:
+            provider_keys.wait(FIRST_KEYS_SECONDS)
         # Loaded objects live as long as the process: the garbage collector need not scan them.
         gc.collect()
         gc.freeze()
@@ -80,11 +84,17 @@ class Startup:
             )
 
     def check_settings(self) -> None:
-        """Check what needs no server: the priors.
+        """Check what needs no server: the priors, and the address of logins.
 
         Raises:
             ConfigurationError: settings contradict each other, or a file of weights cannot be used.
         """
+        settings = self.settings
+        if settings.login_client and not settings.on_loopback and not is_safe_url(settings.url or ""):
+            raise ConfigurationError(
+                "ENGRAM_LOGIN_CLIENT needs an https address as ENGRAM_URL where others can reach the service: else "
+                "the token of a login, which is its cookie, is sent in clear text."
+            )
         _ = self.models.priors
 
     def check_encoders(self) -> None:

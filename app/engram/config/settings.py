@@ -4,7 +4,7 @@ Values come from the environment (prefix ``ENGRAM_``; ``DATABASE_URL`` and ``RED
 from a ``.env`` file in the working directory.
 """
 
-from ipaddress import ip_address
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,11 @@ from pydantic_settings import SettingsConfigDict
 from engram.config.data_folder import DATA_FOLDER
 from engram.config.operation_settings import OperationSettings
 from engram.config.retrieval_settings import RetrievalSettings
+from engram.config.safe_urls import is_loopback
 from engram.config.url_hosts import format_host
+
+VARIABLES_ELSEWHERE = {"ENGRAM_AS", "ENGRAM_COLLECTION"}
+"""Variables that ``engram_mcp`` reads."""
 
 
 class Settings(RetrievalSettings, OperationSettings):
@@ -131,16 +135,21 @@ class Settings(RetrievalSettings, OperationSettings):
     jwt_issuer: str | None = Field(
         default=None,
         description=(
-            "Identity provider (`iss`) whose JWT bearer tokens are taken beside access keys, an https address: its "
-            "metadata are at `/.well-known/openid-configuration` below it. Goes with one of the two that follow."
+            "Identity provider (`iss`) whose JWT are taken beside access keys, an https address (http on loopback "
+            "only): its metadata are at `/.well-known/openid-configuration` below it. Goes with one or both of the "
+            "two that follow."
         ),
     )
-    jwt_audience: str | None = Field(default=None, description="Whom its tokens must be for (`aud`).")
+    jwt_audience: str | None = Field(
+        default=None,
+        description="Whom its bearer tokens must be for (`aud`). Unset: none are taken, and people only log in.",
+    )
     login_client: SecretStr | None = Field(
         default=None,
         description=(
             "Client id under which the identity provider knows Engram, and after a space the client's secret, if "
-            "it has one. People then log in there to use the search page and the console."
+            "it has one. People then log in there to use the search page and the console. Off loopback it takes an "
+            "https address as ENGRAM_URL."
         ),
     )
     jwt_groups_claim: str = Field(
@@ -295,6 +304,13 @@ class Settings(RetrievalSettings, OperationSettings):
         default="INFO", description="Least severe level that is logged."
     )
 
+    @classmethod
+    def list_unknown_variables(cls, names: Iterable[str]) -> list[str]:
+        """List the variables among ``names`` that look like settings, and that nothing of Engram reads."""
+        known = {f"ENGRAM_{name.upper()}" for name in cls.model_fields} | VARIABLES_ELSEWHERE
+        ours = {name for name in names if name.startswith("ENGRAM_")}
+        return sorted(name for name in ours - known if not name.startswith("ENGRAM_EVALUATION_"))
+
     @property
     def on_loopback(self) -> bool:
         """Whether only this machine reaches the API."""
@@ -304,11 +320,3 @@ class Settings(RetrievalSettings, OperationSettings):
     def base_url(self) -> str:
         """Address at which the command line finds the service."""
         return (self.url or f"http://{format_host(self.host)}:{self.port}").rstrip("/")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens on ``host``."""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

@@ -11,7 +11,8 @@ import jwt
 import structlog
 from jwt import PyJWK, PyJWKSet
 
-from engram.context.errors import UnauthorizedError, UnavailableError
+from engram.config.safe_urls import is_safe_url
+from engram.context.errors import ConfigurationError, UnauthorizedError, UnavailableError
 
 log = structlog.get_logger(__name__)
 
@@ -39,10 +40,16 @@ class ProviderKeys:
     """An issuer's metadata and keys, as they were last fetched."""
 
     def __init__(self, issuer: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin to fetch the keys."""
+        """Begin to fetch the keys in the background.
+
+        Raises:
+            ConfigurationError: the issuer is neither an https address nor one of this machine.
+        """
+        if not is_safe_url(issuer):
+            raise ConfigurationError("ENGRAM_JWT_ISSUER must be an https address, or an http one of this machine.")
         self.metadata: Mapping[str, Any] = {}
         """Empty until they were fetched."""
-        self._issuer = issuer
+        self.issuer = issuer
         self._clock = clock
         self._lock = threading.Lock()
         self._keys: Mapping[str, PyJWK] = {}
@@ -96,8 +103,8 @@ class ProviderKeys:
     def _fetch(self) -> None:
         try:
             ends = time.monotonic() + WHOLE_TIMEOUT_SECONDS
-            metadata = _fetch_document(f"{self._issuer.rstrip('/')}{METADATA_PATH}", ends)
-            _check_issuer(metadata, self._issuer)
+            metadata = _fetch_document(f"{self.issuer.rstrip('/')}{METADATA_PATH}", ends)
+            _check_issuer(metadata, self.issuer)
             self._keys = _read_signing_keys(_fetch_document(str(metadata.get("jwks_uri")), ends))
             self.metadata = metadata
             self._fetched_at, self._failures = self._clock(), 0
@@ -122,19 +129,21 @@ def _fetch_document(url: str, ends: float) -> dict[str, Any]:
         ends: when the time is over, by ``time.monotonic``.
 
     Raises:
-        ValueError: the document is too large, takes too long, or is no JSON.
+        ValueError: the document is too large, takes too long, is no JSON, or an address on the way is not safe.
         httpx.HTTPError: the provider cannot be reached or refuses.
     """
     body = bytearray()
 
-    def bound_step(request: httpx.Request) -> None:
+    def check_step(request: httpx.Request) -> None:
+        if not is_safe_url(str(request.url)):
+            raise ValueError(f"{request.url} is no https address")
         remaining = ends - time.monotonic()
         if remaining <= 0.0:
             raise ValueError("the document arrives too slowly")
         request.extensions["timeout"] = httpx.Timeout(min(TIMEOUT_SECONDS, remaining)).as_dict()
 
     with (
-        httpx.Client(follow_redirects=True, event_hooks={"request": [bound_step]}) as client,
+        httpx.Client(follow_redirects=True, event_hooks={"request": [check_step]}) as client,
         client.stream("GET", url) as response,
     ):
         response.raise_for_status()

@@ -5,7 +5,7 @@ from typing import Any
 
 import jwt
 
-from engram.context.errors import ConfigurationError, UnauthorizedError
+from engram.context.errors import UnauthorizedError
 from engram.providers.jwt_keys import ProviderKeys
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -14,15 +14,13 @@ LEEWAY_SECONDS = 30
 
 
 class Tokens:
-    """Checks tokens of one issuer by the keys that it publishes."""
+    """Checks tokens of one issuer for one audience by the keys that the issuer publishes."""
 
-    def __init__(self, issuer: str, *audiences: str) -> None:
-        """Begin to fetch the issuer's keys in the background. A token has to be for one of ``audiences``."""
-        if not issuer.startswith(("https://", "http://")):
-            raise ConfigurationError("ENGRAM_JWT_ISSUER must begin with https:// (or http://).")
-        self._issuer = issuer
-        self._audiences = audiences
-        self.keys = ProviderKeys(issuer)
+    def __init__(self, keys: ProviderKeys, audience: str, *, is_client: bool = False) -> None:
+        """``is_client``: whether the audience is a client of the issuer, and takes only what was issued to it."""
+        self.keys = keys
+        self._audience = audience
+        self._is_client = is_client
 
     def claims(self, token: str) -> Mapping[str, Any]:
         """Verify a token without network access and return its claims, subject and expiry among them.
@@ -37,8 +35,8 @@ class Tokens:
                 token,
                 key.key,
                 algorithms=list(ALGORITHMS),
-                audience=self._audiences,
-                issuer=self._issuer,
+                audience=self._audience,
+                issuer=self.keys.issuer,
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud", "sub"]},
             )
@@ -46,4 +44,7 @@ class Tokens:
             raise UnauthorizedError(f"The token does not hold: {error}.") from error
         except (OverflowError, RecursionError, TypeError, ValueError) as error:  # as of `exp: 1e400`
             raise UnauthorizedError("The token does not hold: a claim is no value that it may have.") from error
+        # OpenID Connect Core 1.0, section 3.1.3.7, steps 3 to 5.
+        if self._is_client and payload.get("azp", payload["aud"]) not in (self._audience, [self._audience]):
+            raise UnauthorizedError("The token does not hold: it was issued to another client.")
         return payload

@@ -47,7 +47,7 @@ def build_address(
     metadata: Mapping[str, Any], client: LoginClient, attempt: LoginAttempt, redirect_uri: str
 ) -> str:
     """Build the address at the provider where a person logs in."""
-    scopes = ["openid", *({"groups"} & set(metadata.get("scopes_supported", ())))]
+    scopes = ["openid", *(["groups"] if "groups" in (metadata.get("scopes_supported") or ()) else [])]
     with _open_client(metadata, client, redirect_uri) as http:
         address, _ = http.create_authorization_url(
             metadata["authorization_endpoint"],
@@ -87,7 +87,7 @@ def exchange_code(
 def _open_client(metadata: Mapping[str, Any], client: LoginClient, redirect_uri: str) -> Any:
     from authlib.integrations.httpx_client import OAuth2Client
 
-    taken = metadata.get("token_endpoint_auth_methods_supported", ("client_secret_basic",))
+    taken = metadata.get("token_endpoint_auth_methods_supported") or ("client_secret_basic",)
     method = "client_secret_basic" if "client_secret_basic" in taken else "client_secret_post"
     return OAuth2Client(
         client.id,

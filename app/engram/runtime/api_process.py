@@ -44,6 +44,7 @@ from engram.api.work_threads import WorkThreads
 from engram.composition.container import Application
 from engram.composition.wings import Wing, list_installed_wings
 from engram.config.settings import Settings
+from engram.services.auth.failed_attempts import FailedAttempts
 from engram.services.auth.rate_limits import Rates
 
 SCHEME = "accessKey"
@@ -111,9 +112,13 @@ def create_app(application: Application | None) -> FastAPI:
     app.add_middleware(BodyLimit, unlimited=LARGE_BODIES)
     refusals = Refusals(settings.max_connections // CONNECTIONS_BY_REFUSAL)
     _throttle(app, settings, None if application is None else application.auth.rates, refusals)
+    app.state.failed_attempts = FailedAttempts()
+    login = None if application is None else application.auth.login
     app.add_middleware(
         AuthenticationMiddleware,
         authentication=None if application is None else application.auth.authentication,
+        login_authentication=None if login is None else login.authentication,
+        failed_attempts=app.state.failed_attempts,
         refusals=refusals,
         login_cookies=LoginCookies(settings.url),
         person_header=PersonHeader.from_setting(settings.person_header),

@@ -4,13 +4,12 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 
 import { AccessForm, personOf, useAccess } from "../parts/access";
 import { connect, EngramError, key, type Schemas } from "../service";
-import { allowed, names } from "../state";
+import { allowed, CHOSEN, names } from "../state";
 import { addressOf, type Filter, type Search, searchHere } from "./address";
 import { Facets } from "./facets";
 import { Result } from "./result";
 import { sayFailure, sayLikelihood } from "./words";
 
-const CHOSEN = "engram.collection";
 const TOP_K = 5;
 /** From this time on the page says that an answer takes long. */
 const LONG_MS = 4_000;

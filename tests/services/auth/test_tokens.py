@@ -43,6 +43,8 @@ class Provider:
         self.go.set()
         self.resets = False
         self.redirects_after_seconds: float | None = None
+        self.moved_keys = ""
+        """Address to which that of the keys redirects, if any."""
         self.asked = 0
         """How often its metadata were."""
         provider = self
@@ -62,7 +64,13 @@ class Provider:
                     self.send_header("content-length", "0")
                     self.end_headers()
                     return
-                metadata = {"issuer": provider.issuer, "jwks_uri": f"{provider.url}/keys"}
+                if provider.moved_keys and self.path == "/keys":
+                    self.send_response(302)
+                    self.send_header("location", provider.moved_keys)
+                    self.send_header("content-length", "0")
+                    self.end_headers()
+                    return
+                metadata = {"issuer": provider.issuer, "jwks_uri": provider.keys_url}
                 body = json.dumps(metadata).encode() if self.path == METADATA_PATH else provider.encode_keys()
                 self.send_response(200)
                 self.send_header("content-length", str(len(body)))
@@ -73,7 +81,7 @@ class Provider:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.issuer = self.url
+        self.issuer, self.keys_url = self.url, f"{self.url}/keys"
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def encode_keys(self) -> bytes:
@@ -120,7 +128,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture
 def authentication(application: Application, provider: Provider) -> Authentication:
-    tokens = Tokens(provider.issuer, AUDIENCE)
+    tokens = Tokens(ProviderKeys(provider.issuer), AUDIENCE)
     assert tokens.keys.wait(30)
     return Authentication(application.database, needed=True, remember_seconds=60, tokens=tokens)
 
@@ -191,7 +199,7 @@ def test_only_the_providers_key_signs(authentication: Authentication, provider: 
 
 
 def test_a_provider_that_is_away_is_no_mistake_of_the_caller(application: Application, provider: Provider) -> None:
-    tokens = Tokens("http://127.0.0.1:1", AUDIENCE)
+    tokens = Tokens(ProviderKeys("http://127.0.0.1:1"), AUDIENCE)
     assert tokens.keys.wait(30)
     away = Authentication(application.database, needed=True, remember_seconds=60, tokens=tokens)
     with pytest.raises(UnavailableError, match="out of reach"):
@@ -216,7 +224,7 @@ def test_a_number_without_bounds_is_no_claim(
 
 def test_a_reset_connection_is_an_outage(application: Application, provider: Provider) -> None:
     provider.resets = True
-    tokens = Tokens(provider.issuer, AUDIENCE)
+    tokens = Tokens(ProviderKeys(provider.issuer), AUDIENCE)
     assert tokens.keys.wait(30)
     with pytest.raises(UnavailableError, match="out of reach"):
         tokens.claims(provider.token())
@@ -233,7 +241,7 @@ def test_metadata_of_another_issuer_do_not_count(provider: Provider) -> None:
 def test_hanging_identity_provider_does_not_block_requests(provider: Provider) -> None:
     """Neither for the first keys nor for new ones: the request thread asks no network."""
     provider.go.clear()
-    tokens = Tokens(provider.issuer, AUDIENCE)
+    tokens = Tokens(ProviderKeys(provider.issuer), AUDIENCE)
     with pytest.raises(UnavailableError):
         tokens.claims(provider.token())
     assert not tokens.keys.wait(0.0)
@@ -316,5 +324,18 @@ def test_without_a_provider_a_token_is_no_key(application: Application, provider
         needed.find_principal(f"Bearer {provider.token()}")
     open_to_all = Authentication(application.database, needed=False, remember_seconds=60)
     assert open_to_all.find_principal(f"Bearer {provider.token()}") is LOCAL
-    with pytest.raises(ConfigurationError, match="must begin with"):
-        Tokens("file:///etc/passwd", AUDIENCE)
+
+
+@pytest.mark.parametrize("issuer", ["file:///etc/passwd", "http://id.example.org", "https://", "http://[", ""])
+def test_an_issuer_is_an_https_address(issuer: str) -> None:
+    with pytest.raises(ConfigurationError, match="must be an https address"):
+        ProviderKeys(issuer)
+
+
+@pytest.mark.parametrize("where", ["keys_url", "moved_keys"])
+def test_no_keys_come_in_clear_text_from_elsewhere(provider: Provider, where: str) -> None:
+    setattr(provider, where, provider.url.replace("127.0.0.1", "0.0.0.0") + "/elsewhere")  # which answers as well
+    keys = ProviderKeys(provider.url)
+    assert keys.wait(30)
+    assert keys.metadata == {}
+    assert not can_find(keys, "one")

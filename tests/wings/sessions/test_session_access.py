@@ -67,6 +67,17 @@ def test_llm_calls_of_a_worker_use_the_askers_budget(
     assert "used up its 1 tokens" in str(session["warnings"] or session["rounds"])
 
 
+def test_sessions_of_named_people_share_the_budget_of_the_key(
+    keyed: KeyedClient, guarded: Application, model: OpenAiServer, curie: str
+) -> None:
+    client = keyed("frontend", "query", "llm", "act-as", llm_tokens=1)
+    for name in ("user:ana", "user:bo"):
+        body = {"collection": curie, "question": QUESTION, "planner": "pool", "as": [name]}
+        assert client.post("/sessions", json=body).status_code == 202
+    guarded.jobs.runner.run_ready(collection_id=guarded.auth.access.scope(curie).collection.id)
+    assert len(model.requests) == 1
+
+
 def test_session_without_access_keys_has_no_token_budget(variant: Variant, model: OpenAiServer, curie: str) -> None:
     client = TestClient(create_app(variant(llm_base_url=model.base_url)))
     body = {"collection": curie, "question": QUESTION, "planner": "pool", "wait": True}

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from engram.api.client_address import client_address
 from engram.api.dependencies import App
 from engram.api.login_cookies import MOST_BYTES, LoginCookies
 from engram.api.request_principal import holder
@@ -47,7 +48,9 @@ async def get_login_callback(request: Request, app: App) -> Response:
     cookies = LoginCookies(app.settings.url)
     kept = dict(parse_qsl(request.cookies.get(cookies.attempt, "")))
     to = _check_address(kept.pop("to", START))
+    failed, caller = request.app.state.failed_attempts, client_address(request.scope) or "unknown"
     try:
+        failed.check(caller)
         attempt = LoginAttempt(**kept) if kept.keys() == {"state", "nonce", "verifier"} else None
         finish, answer = _find_login(app).finish, dict(request.query_params)
         login = await _THREADS.do(holder(request.scope), finish, attempt, answer, _redirect_uri(request, app))
@@ -59,6 +62,8 @@ async def get_login_callback(request: Request, app: App) -> Response:
         response: Response = RedirectResponse(to, status_code=303)
         cookies.set(response, cookies.session, login.token, login.seconds)
     except EngramError as error:
+        if isinstance(error, UnauthorizedError):  # each may have cost the provider a request
+            failed.count(caller)
         response = _show_failure(error, app)
     cookies.set(response, cookies.attempt, "", 0)
     return response

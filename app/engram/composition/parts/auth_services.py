@@ -7,6 +7,7 @@ from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.composition.servers import Connections
 from engram.config.settings import Settings
+from engram.providers.jwt_tokens import Tokens
 from engram.services.auth.access_key_service import KeysService
 from engram.services.auth.authentication import Authentication
 from engram.services.auth.login import LoginService
@@ -45,13 +46,16 @@ class AuthServices:
     @locked_property
     def authentication(self) -> Authentication:
         """Authentication of requests."""
+        return self._authenticate_by(self.models.tokens)
+
+    def _authenticate_by(self, tokens: Tokens | None) -> Authentication:
         settings = self.settings
         needed = settings.access == "keys" or (settings.access == "auto" and not settings.on_loopback)
         authentication = Authentication(
             self.connections.database,
             needed=needed,
             remember_seconds=ACCESS_CACHE_SECONDS,
-            tokens=self.models.tokens,
+            tokens=tokens,
             groups_claim=settings.jwt_groups_claim,
         )
         self._caches.append(authentication.forget)
@@ -60,10 +64,11 @@ class AuthServices:
     @locked_property
     def login(self) -> LoginService | None:
         """Login of people at the identity provider, or None."""
-        tokens, client = self.models.tokens, self.models.login_client
-        if tokens is None or client is None:
+        keys, client = self.models.provider_keys, self.models.login_client
+        if keys is None or client is None:
             return None
-        return LoginService(tokens, client, self.authentication)
+        tokens = Tokens(keys, client.id, is_client=True)
+        return LoginService(tokens, client, self._authenticate_by(tokens))
 
     @locked_property
     def access_keys(self) -> KeysService:
@@ -91,13 +96,16 @@ class AuthServices:
 
     def follow_changes(self) -> Callable[[], None]:
         """Drop cached access keys whenever a process announces a change; return the function that ends this."""
-        return self.connections.notices.listen(self.authentication.forget)
+        return self.connections.notices.listen(self._forget)
 
     def announce_change(self) -> None:
         """Drop cached access keys in every process."""
+        self._forget()
+        self.connections.notices.tell()
+
+    def _forget(self) -> None:
         for forget in self._caches:
             forget()
-        self.connections.notices.tell()
 
     def check(self) -> None:
         """Check that access keys and row security protect the API as configured.

@@ -225,7 +225,7 @@ class _Budget:
         who = self.principal
         if LLM not in who.grants.list_all_scopes():
             raise LlmBudgetError(f"The key of {who.name!r} may use no language model: it lacks the scope `llm`.")
-        bounds = ((who.name, who.llm_tokens), (EVERYBODY, self.service.quotas(who).llm_tokens))
+        bounds = ((who.holder, who.llm_tokens), (EVERYBODY, self.service.quotas(who).llm_tokens))
         with tenancy.allow_all_tenants(), self.database.read() as reader:
             for name, most in bounds:
                 if most is not None and tenants.get_spent(reader, who.tenant, name, TOKENS) >= most:
@@ -234,7 +234,7 @@ class _Budget:
 
     def add(self, tokens: int) -> None:
         with tenancy.allow_all_tenants(), self.database.write() as writer:
-            for name in (EVERYBODY, self.principal.name):
+            for name in (EVERYBODY, self.principal.holder):
                 tenants.spend(writer, self.principal.tenant, name, TOKENS, tokens, None)
 
 

@@ -87,6 +87,11 @@ class Principal:
         administered = self.grants.collections(ADMIN)
         return None if administered is None else ReaderNames(self.reads_as, tuple(sorted(administered)))
 
+    @property
+    def holder(self) -> str:
+        """Name under which its limits are counted: its caller's, as a caller may name any number of people."""
+        return self.caller or self.name
+
     def act_as(self, readers: tuple[str, ...]) -> "Principal":
         """The principal that asks for somebody who is these among the readers: it sees what that person may see."""
         digest = hashlib.sha256("\0".join(readers).encode()).hexdigest()[:ACTED_CHARACTERS]

@@ -218,6 +218,7 @@ def _restore_asker(state: SessionState, tenant: str) -> Principal:
         trusted=state.trusted,
         llm_tokens=state.llm_tokens,
         reads_as=state.readers.names,
+        caller=state.caller,
     )
 
 

@@ -108,6 +108,7 @@ class SessionService:
                 session,
                 job=session if runs else None,
                 principal=scope.principal.name,
+                caller=scope.principal.caller,
                 trusted=scope.principal.trusted,
                 llm_tokens=scope.principal.llm_tokens,
                 readers=scope.principal.readers,

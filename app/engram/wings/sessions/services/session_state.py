@@ -78,6 +78,7 @@ class SessionState:
         readers: what the principal is among the readers of passages; None: it sees every passage.
         principal: whose request it was; ``trusted``: whether its judge counts in full; ``llm_tokens``: what
             a day's calls of a language model may cost it, None: any number.
+        caller: name of the principal that asked for it, which pays for it; None: it asked itself.
         rounds: those made, in order.
         pool: the evidence, in the order in which it came, of what there still is.
         notes: the working memory.
@@ -90,6 +91,7 @@ class SessionState:
     collection_id: int
     id: UUID
     principal: str
+    caller: str | None
     trusted: bool
     llm_tokens: int | None
     readers: ReaderNames | None
@@ -152,6 +154,7 @@ def build_state(
         collection_id=collection_id,
         id=stored.id,
         principal=stored.principal,
+        caller=stored.caller,
         trusted=stored.trusted,
         llm_tokens=stored.llm_tokens,
         readers=read_readers(stored),

@@ -34,6 +34,7 @@ session = Table(
     require("id", Uuid, comment="A UUID of version 7."),
     Column("job_id", Uuid, comment="The job that runs it, or ran it last; null before the first."),
     build_principal_column(),
+    Column("caller", Text, comment="The principal that asks for it; null: it asks itself."),
     require("trusted", Boolean, default="true", comment="Whether its judge counts in full."),
     Column("llm_tokens", BigInteger, comment="Tokens that a language model may use for the principal on a day."),
     Column(

@@ -32,6 +32,7 @@ class StoredSession:
     id: UUID
     job_id: UUID | None
     principal: str
+    caller: str | None
     trusted: bool
     llm_tokens: int | None
     readers: Mapping[str, Any] | None
@@ -107,9 +108,9 @@ class RoundUpdate:
 
 
 _COLUMNS = """
-    id, job_id, principal, trusted, llm_tokens, readers, question, planner, asked, budget, status, stop_reason,
-    rounds, cost, ranked, sufficiency, covered, notes, plan_state, conclusion, warnings, created_at, updated_at,
-    finished_at
+    id, job_id, principal, caller, trusted, llm_tokens, readers, question, planner, asked, budget, status,
+    stop_reason, rounds, cost, ranked, sufficiency, covered, notes, plan_state, conclusion, warnings, created_at,
+    updated_at, finished_at
 """
 
 
@@ -120,6 +121,7 @@ def add(
     *,
     job: UUID | None,
     principal: str,
+    caller: str | None,
     trusted: bool,
     llm_tokens: int | None,
     readers: ReaderNames | None,
@@ -132,10 +134,10 @@ def add(
     writer.execute(
         f"""
         INSERT INTO session
-            (collection_id, id, job_id, principal, trusted, llm_tokens, readers, question, planner, asked, budget,
-             status, finished_at)
-        SELECT %(collection)s, %(session)s, %(job)s, %(principal)s, %(trusted)s, %(llm_tokens)s, %(readers)s::jsonb,
-                %(question)s, %(planner)s, %(asked)s, %(budget)s,
+            (collection_id, id, job_id, principal, caller, trusted, llm_tokens, readers, question, planner, asked,
+             budget, status, finished_at)
+        SELECT %(collection)s, %(session)s, %(job)s, %(principal)s, %(caller)s, %(trusted)s, %(llm_tokens)s,
+                %(readers)s::jsonb, %(question)s, %(planner)s, %(asked)s, %(budget)s,
                 CASE WHEN %(job)s::uuid IS NULL THEN 'stopped' ELSE 'running' END,
                 CASE WHEN %(job)s::uuid IS NULL THEN clock.moment END
         FROM {CLOCK}
@@ -145,6 +147,7 @@ def add(
             "session": session,
             "job": job,
             "principal": principal,
+            "caller": caller,
             "trusted": trusted,
             "llm_tokens": llm_tokens,
             "readers": _format_readers(readers),

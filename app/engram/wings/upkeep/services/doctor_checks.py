@@ -44,8 +44,6 @@ RERANKER_PROBE = (
     ("The Vistula flows through Warsaw.", "Bread costs three crowns."),
 )
 """A question and the texts that a reranker is asked about."""
-VARIABLES_ELSEWHERE = {"ENGRAM_COLLECTION", "ENGRAM_EVALUATION_DATA"}
-"""Variables that other packages of this repository read: ``engram_mcp`` and ``engram_evaluation``."""
 COLLECTIONS_PER_PAGE = 200
 LEAST_LANGUAGE_SHARE = 0.01
 """Of a collection's passages: fewer may have been recognised wrongly."""
@@ -111,8 +109,7 @@ class DoctorService:
                 yield CheckResult(thing, "wrong", error.detail, "docs/operations.md")
 
     def _variables(self) -> Iterator[CheckResult]:
-        known_variables = {f"ENGRAM_{name.upper()}" for name in Settings.model_fields} | VARIABLES_ELSEWHERE
-        unknown = sorted(name for name in os.environ if name.startswith("ENGRAM_") and name not in known_variables)
+        unknown = Settings.list_unknown_variables(os.environ)
         if unknown:
             yield CheckResult(
                 "settings", "warning", f"not settings: {', '.join(unknown)}", "docs/settings.md has them"
