@@ -89,16 +89,14 @@ class JointAnswerService:
         return JointAnswer([(at[0], shown[at]) for at in order if at in shown], answers)
 
     def _run(self, work: Iterable[Callable[[], Result]]) -> list[Result]:
-        """Return what each piece of work returns; of a failure, once what has begun has ended."""
+        """Return what each piece of work returns. After a failure wait for what has begun, and begin no more."""
         running = [self._threads.submit(copy_context().run, one) for one in work]
         try:
-            failed = next((one for one in as_completed(running) if one.exception() is not None), None)
-        finally:
-            for one in running:
-                one.cancel()
-        if failed is not None:
-            wait(one for one in running if not one.cancelled())
-            failed.result()
+            for one in as_completed(running):
+                one.result()
+        except BaseException:
+            wait([one for one in running if not one.cancel()])
+            raise
         return [one.result() for one in running]
 
     def _finish(self, retrieved: RetrievalResult, trace: Trace) -> Answer:
