@@ -49,8 +49,6 @@ COUNTED_SECONDS = 10.0
 """How long what a caller sees is not counted again: an import changes the collection each second."""
 MOST_CALLERS = 1_000
 """Callers of collections whose languages are kept."""
-
-
 KNOWN_TERMS = 10_000
 """Terms that are known of a collection to a caller, more or less; then all are forgotten."""
 KNOWN_COLLECTIONS = 100

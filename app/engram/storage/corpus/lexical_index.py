@@ -300,7 +300,8 @@ class CollectionWords:
         rows = self.reader.rows(
             """
             SELECT term FROM lexical_term WHERE collection_id = %(collection)s
-                AND term ~>=~ %(beginning)s AND term ~<~ %(end)s AND length(term) BETWEEN %(shortest)s AND %(longest)s
+                AND term ~>=~ %(beginning)s AND term ~<~ %(end)s
+                AND length(term) BETWEEN %(shortest)s AND %(longest)s
             ORDER BY term USING ~<~ LIMIT %(compared)s
             """,
             {
