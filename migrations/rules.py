@@ -67,16 +67,18 @@ _CLOSED_POLICIES = """
     END $$
 """
 CLOSED_POLICIES = _CLOSED_POLICIES.replace("<closed>", CLOSED)
-# Ids, sets of readers and vectors of all passages and names, whoever may see these: a view reads with the rights of
-# its owner. A caller gets what row security shows of the rows that they lead to. The policy of names tests the sets
-# by itself: through the table it would go by that one's policies as well, which costs more than the test.
+# Ids, sets of readers and vectors of all passages and names, and names themselves, whoever may see these: a view
+# reads with the rights of its owner. A caller gets what row security shows of the rows that they lead to. The
+# policy of names tests the sets by itself: through the table it would go by that one's policies as well, which
+# costs more than the test.
 VIEWS_OF_ALL = """
     CREATE OR REPLACE VIEW entity_reader_set AS SELECT collection_id, entity_id, reader_set_id FROM entity_sentence;
     CREATE OR REPLACE VIEW entity_embedding AS SELECT collection_id, id, embedding FROM entity;
+    CREATE OR REPLACE VIEW entity_name AS SELECT collection_id, id, name FROM entity;
     CREATE OR REPLACE VIEW passage_embedding AS SELECT collection_id, id, embedding, reader_set_id FROM passage;
     CREATE OR REPLACE VIEW passage_key_vector AS SELECT collection_id, passage_id, vector FROM passage_key;
 """
-VIEWS = ("entity_reader_set", "entity_embedding", "passage_embedding", "passage_key_vector")
+VIEWS = ("entity_reader_set", "entity_embedding", "entity_name", "passage_embedding", "passage_key_vector")
 
 # Rows that carry a passage's set of readers are seen by that, others by the passage or sentence
 # that they name, names by a sentence that has them, past questions by a sentence that they taught. Facts are seen

@@ -102,7 +102,7 @@ def test_other_requests_do_not_wait_for_queries(
     with httpx.Client(base_url=base, timeout=10, verify=False) as client:
         assert client.get("/healthz").status_code == 200
         assert client.get(f"/collections/{curie}").status_code == 200
-        assert client.post("/search", json={"query": QUESTION}).status_code == 404
+        assert client.post("/nowhere", json={"query": QUESTION}).status_code == 404
     held.go.set()
     assert {answer.result().status_code for answer in answers} == {200}
 

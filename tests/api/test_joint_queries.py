@@ -1,13 +1,18 @@
 """A question to several collections: one list, an episode in each, and verdicts on each one's passages."""
 
 import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 from engram.composition.container import Application
+from engram.services.answers.joint_answers import MOST_COLLECTIONS, SEARCHES_AT_ONCE
 from engram.services.encoders.encoder import Encoder
+from engram.services.question.pipeline import QuestionPipeline
 from engram.services.question.query import Query
 from tests.conftest import Ingest
 from tests.support.strict_client import TestClient
@@ -78,6 +83,30 @@ def test_the_question_is_embedded_once(application: Application, curie: str, par
     with patch.object(Encoder, "embed_both", autospec=True, side_effect=Encoder.embed_both) as embed:
         application.answers.joint.serve(queries)
     assert embed.call_count == 1
+
+
+def test_all_questions_share_the_searches_at_once_and_none_begins_after_a_failure(
+    application: Application, curie: str
+) -> None:
+    scope = application.auth.access.scope(curie)
+    queries = [Query(text=QUESTION, scope=scope)] * MOST_COLLECTIONS
+    begun: list[int] = []
+    running = 0
+
+    def fail(*_: object) -> None:
+        nonlocal running
+        running += 1
+        begun.append(running)
+        time.sleep(0.05)
+        running -= 1
+        raise LookupError
+
+    with patch.object(QuestionPipeline, "retrieve", side_effect=fail), ThreadPoolExecutor(4) as asking:
+        failed = [asking.submit(copy_context().run, application.answers.joint.serve, queries) for _ in range(4)]
+        assert {type(one.exception()) for one in failed} == {LookupError}
+    assert running == 0
+    assert max(begun) <= SEARCHES_AT_ONCE
+    assert len(begun) < len(failed) * MOST_COLLECTIONS
 
 
 @pytest.mark.parametrize(("collections", "status"), [(["{0}", "{0}"], 422), (["{0}", "never-made"], 404)])

@@ -54,8 +54,10 @@ TEXTS = 1
 SPACE = 1
 FOUND = 1
 LOOK = 1
-# By the first question alone: the terms of the leading passages, by which near-duplicates are looked for; the
-# entities that the candidates name; their names; and the sentences that each hop selects.
+# By the first question alone: whether its words are in the collection; the terms of the leading passages, by which
+# near-duplicates are looked for; the entities that the candidates name; their names; and the sentences that each
+# hop selects.
+WORDS = 1
 COMPARED = 1
 NAMED = 2
 SENTENCES = 1
@@ -96,12 +98,12 @@ def test_a_question_of_three_hops_that_nothing_is_recalled_for_takes_eight(http:
     first = record_query(http, curie, first=True).statements
     later = record_query(http, curie).statements
     assert later == SCOPE + OPENED + 2 * HOP + FOUND + LOOK + TEXTS + 1 == 8
-    assert first == later + COMPARED + NAMED + 3 * SENTENCES
+    assert first == later + WORDS + COMPARED + NAMED + 3 * SENTENCES
 
 
 def test_first_uncollapsed_query_sends_one_statement_less(http: TestClient, curie: str) -> None:
     uncollapsed = record_query(http, curie, first=True, collapse_duplicates=False).statements
-    assert uncollapsed == 8 + NAMED + 3 * SENTENCES
+    assert uncollapsed == 8 + WORDS + NAMED + 3 * SENTENCES
 
 
 def test_a_general_corpus_takes_one_more_to_compare_titles_and_sentences(http: TestClient, curie: str) -> None:
@@ -112,8 +114,9 @@ def test_a_general_corpus_takes_one_more_to_compare_titles_and_sentences(http: T
 def test_a_name_that_no_entity_bears_is_embedded_between_two_connections(http: TestClient, taught: str) -> None:
     body = {"hops": 1, "arm": {"memory": "off"}}
     known = record_query(http, taught, **body)
-    scope, looked, read, written = record_query(http, taught, UNKNOWN, **body).connections
+    scope, words, looked, read, written = record_query(http, taught, UNKNOWN, **body).connections
     assert (len(scope), len(looked), written) == (SCOPE, OPENED, ["INSERT"])
+    assert len(words) == WORDS + 1, "spellings near the name that the collection does not have"
     left = OPENED - ALIGNED - HOP - SPACE
     assert len(read) == len(known.connections[1]) - left + 2, "the two names' nearest entities"
 

@@ -6,7 +6,8 @@ SUGGESTED = {
     "po": {"Poland", "Polonium"},
     "The VIST": {"Vistula"},
     "tokyo b": {"Tokyo Bay"},
-    "x": set(),  # past questions are none of it
+    "p": set(),
+    "x-": set(),  # past questions are none of it
     "%": set(),
     "": set(),
 }

@@ -158,10 +158,11 @@ class TestABatchOfVerdicts:
 PLANNED = 1 + 1 + 3 + 2 + 1
 """A claim, the documents of the job, the lines of the first batch, what is stored of them, the next lines: none."""
 INGEST_STATEMENTS = 27
-MEASURED = 5
-"""The sample of titles and the latest queries, which tell the kind of the corpus; two locks, and its record."""
-FIRST_MEASURED = 5
-"""The collection and a sample of the waiting titles, once for a new collection; two locks, and its record."""
+MEASURED = 6
+"""The sample of titles and the latest queries, which tell the kind of the corpus; two locks, whether it has learned
+weights, and its record."""
+FIRST_MEASURED = 6
+"""The collection and a sample of the waiting titles, once for a new collection; the same four."""
 END_STATEMENTS = 4
 """One looks for documents whose dates and versions are to be read."""
 NAMING_STATEMENTS = 1 + 2 + 1

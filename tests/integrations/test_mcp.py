@@ -225,6 +225,27 @@ def test_agent_sees_a_refusal(
     assert words in result.content[0].text
 
 
+@pytest.mark.parametrize(
+    ("tool", "named"),
+    [
+        ("ask", {"question": "Who?", "collections": ["secret"]}),
+        ("judge", {"query_id": "x", "helped": [], "collection": "secret"}),
+    ],
+)
+def test_an_agent_names_only_collections_that_the_server_was_started_with(tool: str, named: dict[str, Any]) -> None:
+    async def call_both() -> list[str]:
+        async with AsyncEngram(UNREACHABLE_URL, collection="own", retries=0) as engram:
+            told = []
+            for others in ((), ("secret",)):
+                async with Client(server(engram, others=others)) as agent:
+                    told.append((await agent.call_tool(tool, named)).content[0].text)
+            return told
+
+    refused, allowed = asyncio.run(call_both())
+    assert "This server asks own alone." in refused
+    assert "alone" not in allowed
+
+
 def test_agent_sees_an_unreachable_service(collection: str) -> None:
     async def run_story(agent: Client) -> Any:
         return await agent.call_tool("ask", {"question": "Who?"})

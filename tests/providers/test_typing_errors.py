@@ -1,12 +1,14 @@
 """Typing errors of questions, corrected by the words of a collection."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import pytest
 
 from engram.providers.language import correct_question, terms
-from engram.providers.language.typing_errors import measure_distance
+from engram.providers.language.language_detection import detect_language
+from engram.providers.language.typing_errors import MOST_LETTERS, MOST_SPELLINGS, measure_distance
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,9 @@ class Words:
     def count_passages(self, wanted: Sequence[str]) -> dict[str, int]:
         return {term: len(found) for term, found in self.sample_texts(wanted).items() if found}
 
-    def list_terms(self, beginning: str) -> list[str]:
-        return [term for text in self.texts for term in terms(text, self.language) if term.startswith(beginning)]
+    def list_terms(self, beginning: str, shortest: int, longest: int) -> list[str]:
+        held = {term for text in self.texts for term in terms(text, self.language)}
+        return [term for term in held if term.startswith(beginning) and shortest <= len(term) <= longest]
 
     def sample_texts(self, wanted: Sequence[str]) -> dict[str, list[str]]:
         return {term: [text for text in self.texts if term in terms(text, self.language)] for term in wanted}
@@ -28,7 +31,9 @@ class Words:
 
 def correct(question: str, language: str, *texts: str) -> tuple[str, list[tuple[str, str]]]:
     words = Words(texts, language)
-    corrected, corrections = correct_question(question, {language: len(texts)}, words, {"walking"}.__contains__)
+    corrected, corrections = correct_question(
+        question, {language: len(texts)}, lambda: nullcontext(words), {}, {"walking"}.__contains__
+    )
     return corrected, [(one.typed, one.corrected) for one in corrections]
 
 
@@ -105,3 +110,42 @@ def test_what_stands_beside_the_other_words_is_meant_or_else_what_most_passages_
 ) -> None:
     corpus = ["A brand of a motor.", "Rye bread.", "White bread."]
     assert correct(question, "en", *corpus) == (question.replace("brend", meant), [("brend", meant)])
+
+
+HOSTILE = {
+    "Latin": "ạ" + "a" * 29,
+    "all accents": "aạàæǟ" * 6,
+    "Greek": "ᾇ" + "α" * 29,
+    "Cyrillic": "ѐ" * 30,
+    "Arabic": "آ" * 30,
+    "Devanagari": "क़ा" * 10,
+    "many rows": "ሀለቀበተነከዘደገጠፈⶀꬁ",
+}
+
+
+@pytest.mark.parametrize("word", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize("language", ["en", "vi"])
+def test_no_word_has_more_spellings_than_a_bound(word: str, language: str) -> None:
+    asked: list[int] = []
+
+    class Counted(Words):
+        def count_passages(self, wanted: Sequence[str]) -> dict[str, int]:
+            asked.append(len(wanted))
+            return {}
+
+    languages = {language: 1, detect_language(word) or language: 1}
+    correct_question(word[:30], languages, lambda: nullcontext(Counted([], language)), {}, lambda _: False)
+    assert 1 <= max(asked) <= 2 * len(languages) * (MOST_SPELLINGS + MOST_LETTERS)
+
+
+def test_words_that_are_known_or_whole_are_not_looked_up() -> None:
+    known: dict[str, int] = {}
+    opened: list[Words] = []
+
+    def open_words() -> nullcontext[Words]:
+        opened.append(Words([RIVER], "en"))
+        return nullcontext(opened[-1])
+
+    for question in ("walking along", "Is Warsaw walking?", "Warsaw walking", "Warsaw", "Warsaw vistla"):
+        correct_question(question, {"en": 1}, open_words, known, {"walking", "along"}.__contains__)
+    assert (len(opened), known) == (2, {"warsaw": 1})

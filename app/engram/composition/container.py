@@ -100,7 +100,9 @@ class Application:
             self._closing,
         )
         self.revocation = RevocationServices(database, models, self.learning, self.hooks)
-        self.answers = AnswerServices(settings, database, models, self.auth, self.retrieval, self.hooks)
+        self.answers = AnswerServices(
+            settings, database, models, self.auth, self.retrieval, self.hooks, self._closing
+        )
         self.jobs = JobServices(
             settings, database, self.corpus, self.learning, self.revocation, self._list_job_handlers
         )

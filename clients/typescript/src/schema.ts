@@ -14108,7 +14108,7 @@ export interface operations {
     get_suggestions: {
         parameters: {
             query?: {
-                /** @description What was typed so far; of nothing, nothing. */
+                /** @description What was typed so far, two letters at least. */
                 prefix?: string;
                 limit?: number;
             };

@@ -20,6 +20,7 @@ from engram.services.erasure.erasure_service import ErasureRequest, read_receipt
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import Database
+from tests.conftest import ingest_passages
 from tests.support import state, undo
 
 PERSON = "zelda.quux@example.org"
@@ -61,6 +62,21 @@ def person(application: Application, curie: str) -> Scope:
     )
     application.learning.verdicts.accept(verdict, f"key-{PERSON}", wait=True)
     return scope
+
+
+def test_a_person_is_erased_from_each_collection_that_a_joint_question_was_kept_in(
+    application: Application, curie: str
+) -> None:
+    names = (curie, f"{curie}-paris")
+    ingest_passages(application, names[1], {"id": "louvre", "text": "The Louvre is in Paris."})
+    asker = replace(LOCAL, name=PERSON)
+    scopes = [application.auth.access.scope(name, asker) for name in names]
+    joint = application.answers.joint.serve([Query(text=QUESTION, scope=scope) for scope in scopes])
+    erase(application, curie, kind="query", queries=(joint.answers[0].query_id,))
+    assert [len(state.rows(application, name, "episode")) for name in names] == [0, 1]
+    for name in names:
+        erase(application, name, kind="principal", name=PERSON)
+    assert find_anywhere(application.database, WORDS) == find_anywhere(application.database, PERSON) == {}
 
 
 def judge_as_another(application: Application, curie: str) -> None:

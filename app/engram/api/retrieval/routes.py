@@ -187,7 +187,7 @@ def get_suggestions(
     app: App,
     scope: PathScope,
     prefix: Annotated[
-        Storable, Query(max_length=200, description="What was typed so far; of nothing, nothing.")
+        Storable, Query(max_length=200, description="What was typed so far, two letters at least.")
     ] = "",
     limit: Annotated[int, Query(ge=1, le=20)] = 10,
 ) -> SuggestionsOut:

@@ -1,5 +1,6 @@
 """Answers to queries: as collections are set, and in words."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from engram.composition.hooks import Hooks
@@ -19,7 +20,11 @@ from engram.storage.database import Database
 
 @dataclass(frozen=True, eq=False)
 class AnswerServices:
-    """Services that answer queries. Each is made when first used."""
+    """Services that answer queries. Each is made when first used.
+
+    Attributes:
+        closing: ends what services of this part have opened.
+    """
 
     settings: Settings
     database: Database
@@ -27,6 +32,7 @@ class AnswerServices:
     auth: AuthServices
     retrieval: RetrievalServices
     hooks: Hooks
+    closing: ExitStack
 
     @locked_property
     def question(self) -> QuestionPipeline:
@@ -53,7 +59,9 @@ class AnswerServices:
     @locked_property
     def joint(self) -> JointAnswerService:
         """Answers of several collections."""
-        return JointAnswerService(self.question, self.context)
+        joint = JointAnswerService(self.question, self.context)
+        self.closing.callback(joint.close)
+        return joint
 
     @locked_property
     def suggestions(self) -> SuggestionService:

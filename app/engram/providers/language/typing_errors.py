@@ -10,9 +10,10 @@ neither known nor meant: what counts is what the caller sees.
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from typing import Protocol
 
 from engram.providers.language.characters import normalise_characters
@@ -32,6 +33,8 @@ SAME_BEGINNING = 3
 """Letters that a longer word has to share with what was meant by two changes."""
 ACCENTS = 3
 """Accents of a word that may be missing or wrong together."""
+MOST_SPELLINGS = 3_000
+"""Spellings that are made of a word in a language: so many by accents, those of fewest changes, and by letters."""
 ROW = 128
 """Code points of which one script's letters lie together in Unicode."""
 _LETTERS = ("Ll", "Lo", "Mn", "Mc")
@@ -44,8 +47,8 @@ class OwnWords(Protocol):
         """Count the passages that have each term; terms that none has are absent."""
         ...
 
-    def list_terms(self, beginning: str) -> Sequence[str]:
-        """List terms that begin so, some if they are many, whoever may see them."""
+    def list_terms(self, beginning: str, shortest: int, longest: int) -> Sequence[str]:
+        """List terms of so many letters that begin so, some if they are many, whoever may see them."""
         ...
 
     def sample_texts(self, terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -71,7 +74,11 @@ class _Word:
 
 
 def correct_question(
-    text: str, languages: Mapping[str, int], own: OwnWords, is_whole: Callable[[str], bool]
+    text: str,
+    languages: Mapping[str, int],
+    open_words: Callable[[], AbstractContextManager[OwnWords]],
+    known: dict[str, int],
+    is_whole: Callable[[str], bool],
 ) -> tuple[str, list[Correction]]:
     """Return a question with words that the collection has in place of mistyped ones, and what was corrected.
 
@@ -80,6 +87,8 @@ def correct_question(
 
     Args:
         languages: of the passages -> passages of it.
+        open_words: gives the words of the collection; it is not called where no word can be mistyped.
+        known: term -> passages of the collection that had it when they were counted; what is counted is added.
         is_whole: tells whether an encoder reads a word as one token. It does so with the words of a language that
             are frequent, which hardly any typing error gives: then the collection just does not have the word.
     """
@@ -88,9 +97,25 @@ def correct_question(
     if detected is not None and detected not in languages:
         return text, []
     words = list(_list_words(text, readings))
-    known = own.count_passages(sorted({term for word in words for term in word.terms})) if words else {}
-    unknown = [word for word in words if known.keys().isdisjoint(word.terms) and not is_whole(word.text)]
-    if not unknown or len(unknown) > MOST_WORDS:
+    doubtful = [word for word in words if known.keys().isdisjoint(word.terms) and not is_whole(word.text)]
+    if not doubtful:
+        return text, []
+    with open_words() as own:
+        known |= own.count_passages(sorted({term for word in words for term in word.terms}))
+        unknown = [word for word in doubtful if known.keys().isdisjoint(word.terms)]
+        return _correct_words(text, words, unknown, readings, own, known)
+
+
+def _correct_words(
+    text: str,
+    words: Sequence[_Word],
+    unknown: Sequence[_Word],
+    readings: Collection[str],
+    own: OwnWords,
+    known: Mapping[str, int],
+) -> tuple[str, list[Correction]]:
+    """Correct the unknown ones of a question's words, unless they are too many."""
+    if len(unknown) > MOST_WORDS:
         return text, []
     context = {
         word.text.casefold(): 1 / max(known[term] for term in word.terms & known.keys())
@@ -121,10 +146,12 @@ def _find_meant(word: str, readings: Collection[str], own: OwnWords, context: Ma
     near = {
         term
         for stemmed in {stem([folded], language)[0] for language in readings}
-        for term in own.list_terms(stemmed[:SAME_BEGINNING])
+        for term in own.list_terms(
+            stemmed[:SAME_BEGINNING], len(stemmed) - MOST_CHANGES, len(stemmed) + MOST_CHANGES
+        )
         if _is_two_changes_away(stemmed, term)
     }
-    counts = own.count_passages(sorted(near))
+    counts = own.count_passages(sorted(near)) if near else {}
     return _choose_word(counts, own, context, lambda _, written: _is_two_changes_away(folded, written))
 
 
@@ -140,7 +167,7 @@ def _choose_word(
         counts: term -> passages that have it; of equals the more frequent term is meant.
     """
     frequent = sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
-    texts = own.sample_texts(frequent)
+    texts = own.sample_texts(frequent) if frequent else {}
     candidates: list[tuple[float, int, str]] = []
     for term in frequent:
         written: Counter[str] = Counter()
@@ -195,14 +222,16 @@ def _list_variants(word: str, readings: Collection[str]) -> dict[str, set[str]]:
     variants: dict[str, set[str]] = {}
     for language in readings:
         alphabet = _find_alphabet(language, frozenset(ord(letter) // ROW for letter in word))
-        spellings = [*_list_accented(word, alphabet), *_list_edits(word, alphabet)]
+        # An alphabet lists its letters by code point: what a long word in a large one loses is rare.
+        letters = alphabet[: MOST_SPELLINGS // (2 * len(word) + 1)]
+        spellings = [*islice(_list_accented(word, alphabet), MOST_SPELLINGS), *_list_edits(word, letters)]
         for spelling, term in zip(spellings, stem(spellings, language), strict=True):
             variants.setdefault(term, set()).add(spelling)
     return variants
 
 
 def _list_accented(word: str, alphabet: str) -> Iterator[str]:
-    """List spellings of a word that differ in accents alone."""
+    """List spellings of a word that differ in accents alone, those of fewest changes first."""
     alike = [_group_accents(alphabet).get(fold_accents(letter), "").replace(letter, "") for letter in word]
     places = [at for at, letters in enumerate(alike) if letters]
     for count in range(1, ACCENTS + 1):

@@ -1,10 +1,12 @@
 """Questions asked of several collections at once: one list of passages, and an episode in each collection."""
 
 import math
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextvars import copy_context
 from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TypeVar
 
 from engram.services.answers.passage_context import PassageContextService
 from engram.services.question.answer import Answer, PassageAnswer, Timings
@@ -14,11 +16,13 @@ from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import Trace
 
+Result = TypeVar("Result")
+
 MOST_COLLECTIONS = 10
 LEAST_PROBABILITY = 1e-6
 """From which on, and to 1 less it, a sufficiency counts: odds are finite."""
 SEARCHES_AT_ONCE = 4
-"""Collections that one question searches side by side: more would leave other questions no connections."""
+"""Collections that all such questions search side by side: more would leave other questions no connections."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +60,17 @@ class JointAnswerService:
     def __init__(self, pipeline: QuestionPipeline, context: PassageContextService) -> None:
         self._pipeline = pipeline
         self._context = context
+        self._threads = ThreadPoolExecutor(SEARCHES_AT_ONCE, "engram-joint")
+
+    def close(self) -> None:
+        """Begin no more searches, and wait for those that run."""
+        self._threads.shutdown(cancel_futures=True)
 
     def serve(self, queries: Sequence[Query]) -> JointAnswer:
         """Answer queries that differ in their collections alone, and merge their passages.
 
-        The question is embedded once for all collections of one encoder. Searches run side by side.
+        The question is embedded once for all collections of one encoder. Searches run side by side. After the first
+        that fails no other of the question begins.
 
         Raises:
             NotFoundError, InvalidRequestError, LlmNotConfiguredError, LlmError: as ``QuestionPipeline.answer``.
@@ -69,17 +79,25 @@ class JointAnswerService:
         plans: list[QueryPlan] = []
         for query in queries:
             plans.append(self._pipeline.plan(replace(query, id=query_id), plans[0] if plans else None))
-        with ThreadPoolExecutor(min(len(plans), SEARCHES_AT_ONCE)) as threads:
-            searches = [threads.submit(copy_context().run, self._pipeline.retrieve, plan) for plan in plans]
-            found = [search.result() for search in searches]
-            order = merge([retrieved for retrieved, _ in found])[: queries[0].top_k]
-            kept = [
-                threads.submit(copy_context().run, self._finish, _show(retrieved, place, order), trace)
-                for place, (retrieved, trace) in enumerate(found)
-            ]
-            answers = [one.result() for one in kept]
+        found = self._run(partial(self._pipeline.retrieve, plan) for plan in plans)
+        order = merge([retrieved for retrieved, _ in found])[: queries[0].top_k]
+        answers = self._run(
+            partial(self._finish, _show(retrieved, place, order), trace)
+            for place, (retrieved, trace) in enumerate(found)
+        )
         shown = {(place, hit.id): hit for place, answer in enumerate(answers) for hit in answer.passages}
         return JointAnswer([(at[0], shown[at]) for at in order if at in shown], answers)
+
+    def _run(self, work: Iterable[Callable[[], Result]]) -> list[Result]:
+        """Return what each piece of work returns. After a failure wait for what has begun, and begin no more."""
+        running = [self._threads.submit(copy_context().run, one) for one in work]
+        try:
+            for one in as_completed(running):
+                one.result()
+        except BaseException:
+            wait([one for one in running if not one.cancel()])
+            raise
+        return [one.result() for one in running]
 
     def _finish(self, retrieved: RetrievalResult, trace: Trace) -> Answer:
         return self._context.add(retrieved.plan.query, self._pipeline.finish(retrieved, trace))

@@ -7,6 +7,9 @@ from engram.services.auth.scope import Scope
 from engram.storage.database import Database
 from engram.storage.retrieval import entity_lookup
 
+LEAST_LETTERS = 2
+"""Letters from which on a prefix is completed: of one begin too many names."""
+
 
 @dataclass(frozen=True, slots=True)
 class SuggestionService:
@@ -15,9 +18,12 @@ class SuggestionService:
     database: Database
 
     def suggest(self, scope: Scope, prefix: str, most: int) -> list[str]:
-        """Return at most so many names and titles that begin with a prefix, those of most sentences first."""
+        """Return at most so many names and titles that begin with a prefix, those of most sentences first.
+
+        A prefix of fewer than ``LEAST_LETTERS`` letters has none.
+        """
         normalised = normalise_entity(prefix)
-        if not normalised:
+        if len(normalised) < LEAST_LETTERS:
             return []
         with self.database.read() as reader:
             return entity_lookup.find_names_with_prefix(reader, scope.collection, normalised, most)

@@ -49,6 +49,10 @@ COUNTED_SECONDS = 10.0
 """How long what a caller sees is not counted again: an import changes the collection each second."""
 MOST_CALLERS = 1_000
 """Callers of collections whose languages are kept."""
+KNOWN_TERMS = 10_000
+"""Terms that are known of a collection to a caller, more or less; then all are forgotten."""
+KNOWN_COLLECTIONS = 100
+"""Collections, each as a caller sees it, of which terms are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,3 +317,25 @@ class VisibleLanguages:
             if len(self._counts) > MOST_CALLERS:
                 self._counts.popitem(last=False)
         return replace(collection, languages=known.languages, passage_count=sum(known.languages.values()))
+
+
+class KnownTerms:
+    """Terms that collections were found to have, as callers see them. Safe to share between threads.
+
+    So words that are asked again and again are not looked up again. A word that left the collection since is just
+    not corrected.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[Hashable, dict[str, int]] = OrderedDict()
+
+    def open(self, collection_id: int) -> dict[str, int]:
+        """Return term -> passages that had it; what the caller adds is kept."""
+        caller = collection_id, tenancy.get_visibility().readers
+        with self._lock:
+            known = self._known.pop(caller, {})
+            self._known[caller] = known = known if len(known) < KNOWN_TERMS else {}
+            if len(self._known) > KNOWN_COLLECTIONS:
+                self._known.popitem(last=False)
+        return known

@@ -2,8 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
@@ -32,7 +32,7 @@ from engram.providers.language import (
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.encoders.encoder import Encoder
-from engram.services.question.caches import CachedGraph, NearestLookup, VisibleLanguages
+from engram.services.question.caches import CachedGraph, KnownTerms, NearestLookup, VisibleLanguages
 from engram.services.question.query import Fallback, HopStopRule, Query, Strategy
 from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
@@ -239,6 +239,7 @@ class QueryPlanner:
     collapse_duplicates: bool = True
     question_encoder: QuestionEncoder | None = None
     retrievers: Retrievers = field(default_factory=Retrievers)
+    known_terms: KnownTerms = field(default_factory=KnownTerms)
 
     def plan(
         self,
@@ -367,9 +368,14 @@ class QueryPlanner:
         if not profile.by_features:
             return query.text, ()
         collection = query.scope.collection
-        with self.database.read() as reader:
-            words = lexical_index.CollectionWords(reader, collection.id)
-            return correct_question(query.text, collection.languages, words, self._is_whole)
+
+        @contextmanager
+        def open_words() -> Iterator[lexical_index.CollectionWords]:
+            with self.database.read() as reader:
+                yield lexical_index.CollectionWords(reader, collection.id)
+
+        known = self.known_terms.open(collection.id)
+        return correct_question(query.text, collection.languages, open_words, known, self._is_whole)
 
     def _is_whole(self, word: str) -> bool:
         return self.encoder.count_tokens([word]) == [1]

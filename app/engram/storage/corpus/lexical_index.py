@@ -276,38 +276,40 @@ class CollectionWords:
     collection_id: int
 
     def count_passages(self, terms: Sequence[str]) -> dict[str, int]:
-        """Count the passages that have each term by its base key, to ``COUNTED`` where the caller does not see all.
+        """Count the passages that have each term by its base key; terms that none has are absent.
 
-        Terms that no visible passage has are absent.
+        To a caller who does not see all, the counts are as in ``question``.
         """
         holding = "term.passage_count"
         if self.reader.reader_sets is not None:
-            holding = f"""(
-                SELECT count(*) FROM (
-                    SELECT FROM lexical_posting posting
-                    WHERE posting.collection_id = %(collection)s AND posting.term_id = term.id LIMIT {COUNTED}
-                ) AS seen
-            )"""
+            holding = _count_visible(holding)
         rows = self.reader.rows(
             f"""
-            SELECT term.term, {holding} AS holding
+            SELECT term.term, ({holding})::bigint AS holding
             FROM {id_rows("terms", "text")} {join_by_index("lexical_term term", "term.term = wanted.id")}
             """,
             {"collection": self.collection_id, "terms": list(terms)},
         )
         return {row.term: row.holding for row in rows if row.holding}
 
-    def list_terms(self, beginning: str) -> list[str]:
-        """List the first ``COMPARED_TERMS`` terms that begin so, also those that only hidden passages have."""
+    def list_terms(self, beginning: str, shortest: int, longest: int) -> list[str]:
+        """List the first ``COMPARED_TERMS`` terms of so many letters that begin so.
+
+        Those that only hidden passages have are among them.
+        """
         rows = self.reader.rows(
             """
             SELECT term FROM lexical_term WHERE collection_id = %(collection)s
-                AND term ~>=~ %(beginning)s AND term ~<~ %(end)s ORDER BY term USING ~<~ LIMIT %(compared)s
+                AND term ~>=~ %(beginning)s AND term ~<~ %(end)s
+                AND length(term) BETWEEN %(shortest)s AND %(longest)s
+            ORDER BY term USING ~<~ LIMIT %(compared)s
             """,
             {
                 "collection": self.collection_id,
                 "beginning": beginning,
                 "end": beginning + LAST_CHARACTER,
+                "shortest": shortest,
+                "longest": longest,
                 "compared": COMPARED_TERMS,
             },
         )

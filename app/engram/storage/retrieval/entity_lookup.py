@@ -15,8 +15,8 @@ from engram.storage.written_names import WRITTEN_NAME
 
 SENTENCES_PER_PASSAGE = 20
 """Sentences per passage that are read to count the passages that name an entity; titles are named in each."""
-PREFIXED_NAMES = 200
-"""Names with a prefix that are compared, in their order: a prefix of a letter or two has too many."""
+PREFIXED_NAMES = 500
+"""Names with a prefix that are looked at, in their order, hidden ones too: a prefix of two letters has too many."""
 COUNTED_SENTENCES = 100
 NEAR_ENTITIES = 10
 """Entities that an index gives for nearest, of which one is: it gives them in no strict order."""
@@ -72,13 +72,16 @@ def find_rare_entities(reader: Reader, collection: Collection, names: Sequence[s
 
 
 def find_names_with_prefix(reader: Reader, collection: Collection, prefix: str, most: int) -> list[str]:
-    """Find names and titles that begin with a normalised prefix, those that most sentences have first."""
+    """Find names and titles that begin with a normalised prefix, those that most sentences have first.
+
+    Whether a caller sees a name is tested of the first ``PREFIXED_NAMES`` alone, however many are hidden.
+    """
     rows = reader.rows(
         f"""
         SELECT {WRITTEN_NAME} AS name FROM (
-            SELECT * FROM entity WHERE collection_id = %(collection)s
+            SELECT id FROM entity_name WHERE collection_id = %(collection)s
                 AND name ~>=~ %(prefix)s AND name ~<~ %(end)s ORDER BY name USING ~<~ LIMIT %(compared)s
-        ) AS e CROSS JOIN LATERAL (
+        ) AS named {join_by_index("entity e", "e.id = named.id")} CROSS JOIN LATERAL (
             SELECT count(*) AS sentences FROM (
                 SELECT FROM entity_sentence l
                 WHERE l.collection_id = %(collection)s AND l.entity_id = e.id LIMIT %(counted)s

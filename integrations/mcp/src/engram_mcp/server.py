@@ -115,7 +115,10 @@ class StoredText(TypedDict):
 
 
 def server(
-    engram: AsyncEngram, on_behalf_of: Sequence[str] | None = None, login: Login | None = None
+    engram: AsyncEngram,
+    on_behalf_of: Sequence[str] | None = None,
+    login: Login | None = None,
+    others: Sequence[str] = (),
 ) -> MCPServer[None]:
     """The tools over a client, which stays the caller's to close: over HTTP it outlives one agent's session.
 
@@ -123,6 +126,7 @@ def server(
         on_behalf_of: whom they ask for, as ``user:ana`` and ``group:hr``; None: for the client's key. For somebody
             there is no ``why``, which does not go by the readers of passages.
         login: over HTTP, where callers log in; ``engram`` is of ``connect_callers`` then.
+        others: collections beside the client's that the agent may ask and judge.
     """
     mcp_server = MCPServer[None](
         "engram",
@@ -131,7 +135,7 @@ def server(
         auth=None if login is None else login.build_settings(),
         token_verifier=None if login is None else ServiceTokenVerifier(engram.url),
     )
-    tools = AgentTools(engram, on_behalf_of, asks_as_caller=login is not None)
+    tools = AgentTools(engram, on_behalf_of, others, asks_as_caller=login is not None)
     for tool in (tools.ask, tools.judge, tools.remember, tools.search, tools.fetch):
         mcp_server.tool()(_report_errors(tool))
     if on_behalf_of is None:
@@ -156,12 +160,18 @@ class AgentTools:
     """Tools of an agent; their descriptions and types are what it sees."""
 
     def __init__(
-        self, engram: AsyncEngram, on_behalf_of: Sequence[str] | None = None, *, asks_as_caller: bool = False
+        self,
+        engram: AsyncEngram,
+        on_behalf_of: Sequence[str] | None = None,
+        others: Sequence[str] = (),
+        *,
+        asks_as_caller: bool = False,
     ) -> None:
         """``asks_as_caller``: whether ``engram`` asks for the logged-in caller of each tool."""
         self._engram = engram
         self._on_behalf_of = None if on_behalf_of is None else sorted(on_behalf_of)
         self._asks_as_caller = asks_as_caller
+        self._collections = {engram.collection, *others}
 
     async def ask(
         self,
@@ -177,6 +187,7 @@ class AgentTools:
         ] = None,
     ) -> SearchResult:
         """Find passages that answer a question, also over several hops from one to the next."""
+        self._check_collections(collections or [])
         options: JointQueryIn = {
             "collections": collections or [],
             "top_k": passages,
@@ -219,6 +230,7 @@ class AgentTools:
         """Say which sentences of an answer helped, so that the memory learns. Judge only what you have checked."""
         verdict: FeedbackIn = {"rejected": [*(misled or [])], "wait": True, "as": self._on_behalf_of}
         if collection is not None:
+            self._check_collections([collection])
             verdict["collection"] = collection
         if complete and not helped:
             verdict["none_helped"] = True
@@ -298,6 +310,11 @@ class AgentTools:
             | {"passage_id": passage.id, "sentences": sentences}
             | ({} if query_id is None else {"query_id": query_id}),
         }
+
+    def _check_collections(self, named: Sequence[str]) -> None:
+        """Raise ToolError if one is named that the server was not started with."""
+        if not self._collections.issuperset(named):
+            raise ToolError(f"This server asks {', '.join(sorted(self._collections))} alone.")
 
     def _address(self, passage_id: str, source: PassageSourceOut, metadata: dict[str, Any]) -> str:
         """The passage's link, or the address that its metadata name, or else where the service shows it."""
