@@ -11,13 +11,14 @@ from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
 from engram.storage import replica
+from engram.storage.schema_revision import migrate
 from engram.wings.local.servers import EmbeddedPostgres
 from engram.wings.upkeep.parts import upkeep_of
 from tests.conftest import Heavy
 from tests.readers.leaks import REQUESTS, SEED, Caller, World, explore, tokens_of
 from tests.support import standby
 from tests.support.constants import READ_LAG, set_constants
-from tests.support.databases import open_migrated
+from tests.support.databases import new_database
 from tests.support.processes import eventually
 from tests.support.strict_client import TestClient
 
@@ -92,7 +93,9 @@ def restored(
     """An application on what a backup holds, and nothing before."""
     folder = tmp_path_factory.mktemp("backup") / "one"
     upkeep_of(keyed).backup.backup(folder)
-    with open_migrated(own) as servers:
+    with new_database(own.database_url) as url:
+        migrate(url)
+        servers = Servers(url, own.redis_url)
         services = Application(settings.model_copy(update={"access": "keys"}), servers, consumer="restored")
         services.models.embedder, services.models.language = keyed.models.embedder, keyed.models.language
         upkeep_of(services).backup.restore(folder)

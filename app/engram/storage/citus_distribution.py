@@ -130,14 +130,16 @@ def open_policies(writer: Writer) -> None:
     """Have row security show on all shards what it shows of tables that are not distributed.
 
     Until then, and on a shard that came to its node since, it shows nothing to connections that it binds. Nodes
-    open connections of each role to each other.
+    open connections of each role to each other. They lock the shards of ``tenant``, to which ``collection`` refers,
+    and neither role has rights on these: Citus would demand the right to write them.
 
     Raises:
         ConfigurationError: a node did not do it.
     """
     for role in (TENANT_ROLE, READER_ROLE):
-        if writer.scalar("SELECT NOT rolcanlogin FROM pg_roles WHERE rolname = %(role)s", {"role": role}):
+        if writer.scalar("SELECT 1 FROM pg_roles WHERE rolname = %(role)s", {"role": role}):
             writer.execute(f"ALTER ROLE {role} LOGIN")
+            writer.execute(f"ALTER ROLE {role} SET citus.skip_advisory_lock_permission_checks = on")
     failed = writer.rows(
         "SELECT nodeid, result FROM run_command_on_all_nodes(%(command)s) WHERE NOT success",
         {"command": rules.OPEN_POLICIES_OF_SHARDS},

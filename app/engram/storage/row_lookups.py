@@ -20,7 +20,8 @@ NOT_DELETED = "deleted_at IS NULL"
 
 
 _EQUAL = re.compile(r"\b((?:\w+\.)?collection_id) = (\w+\.collection_id)\b")
-_COPIED = re.compile(r"\s*INSERT INTO (?!.*\b(?:RETURNING|ON CONFLICT)\b).*\bSELECT\b", re.DOTALL)
+_INSERT = re.compile(r"\bINSERT INTO\b")
+_COPIED = re.compile(r"(?!.*\b(?:RETURNING|ON CONFLICT)\b).*\bSELECT\b", re.DOTALL)
 
 
 def id_rows(parameter: str, kind: str = "bigint", *, collection: str = "%(collection)s") -> str:
@@ -57,9 +58,23 @@ def insert_by_statement(statement: str) -> str:
     """The statement as Citus can send it to a node where row security binds it.
 
     What a SELECT gives Citus sends by COPY, unless the insertion returns rows or says what a conflict does. A COPY
-    is refused where a policy holds.
+    is refused where a policy holds. What returns rows must be visible to who inserts them.
     """
-    return f"{statement} RETURNING collection_id" if _COPIED.match(statement) else statement
+    for start in reversed([found.start() for found in _INSERT.finditer(statement)]):
+        end = _find_end(statement, start)
+        if _COPIED.match(statement, start, end):
+            statement = f"{statement[:end]} RETURNING collection_id {statement[end:]}"
+    return statement
+
+
+def _find_end(statement: str, start: int) -> int:
+    """Find where the part ends that begins at ``start``: at a parenthesis that was opened before, or with all."""
+    depth = 0
+    for at in range(start, len(statement)):
+        depth += (statement[at] == "(") - (statement[at] == ")")
+        if depth < 0:
+            return at
+    return len(statement)
 
 
 def alias_rows(rows: str, *, collection: str = "%(collection)s") -> str:

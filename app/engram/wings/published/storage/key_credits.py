@@ -286,7 +286,7 @@ def refresh_memory(
         ), evicted AS (
             DELETE FROM expansion_memory held USING {id_rows("passages")}
             WHERE held.collection_id = wanted.collection_id AND held.passage_id = wanted.id
-              AND (held.passage_id, held.unit_id) NOT IN (SELECT passage_id, unit_id FROM best)
+              AND held.passage_id || ' ' || held.unit_id NOT IN (SELECT passage_id || ' ' || unit_id FROM best)
         )
         INSERT INTO expansion_memory AS held (collection_id, passage_id, unit_id, score)
         SELECT %(collection)s, best.* FROM best ORDER BY passage_id, unit_id
