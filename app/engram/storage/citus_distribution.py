@@ -158,7 +158,7 @@ def count_closed_shards(reader: Reader) -> int:
             "command": """
                 SELECT count(DISTINCT s.shardid) FROM pg_dist_shard s
                 JOIN pg_dist_placement p ON p.shardid = s.shardid
-                JOIN pg_policy closed ON closed.polrelid = shard_name(s.logicalrelid, s.shardid)::regclass
+                JOIN pg_policy closed ON closed.polrelid = to_regclass(shard_name(s.logicalrelid, s.shardid))
                 JOIN pg_policy told ON told.polrelid = s.logicalrelid AND told.polname = closed.polname
                 WHERE p.groupid = (SELECT groupid FROM pg_dist_local_group)
                   AND pg_get_expr(closed.polqual, closed.polrelid) = pg_get_expr(told.polqual, told.polrelid)
