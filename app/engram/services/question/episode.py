@@ -62,8 +62,11 @@ def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> E
         }
         | _format_duplicates(ranking),
         trace={
-            "time_constraint": trace.time_constraint,
-            "entities": [drop_fields(_json(entity), "name") for entity in trace.entities],
+            "time_constraint": trace.time_constraint and trace.write_as_typed(trace.time_constraint),
+            "entities": [
+                drop_fields(_json(entity), "name") | {"mention": trace.write_as_typed(entity.mention)}
+                for entity in trace.entities
+            ],
             "recalled": [
                 drop_fields(_json(recalled), "past_question") | {"question_id": past.question_id}
                 for recalled, past in zip(trace.recalled, retrieved.walk.recalled, strict=True)

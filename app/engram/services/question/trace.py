@@ -293,6 +293,12 @@ class Trace:
     rejected: list[RejectionTrace] | None = None
     corrections: list[Correction] = field(default_factory=list)
 
+    def write_as_typed(self, part: str) -> str:
+        """Write a part of the corrected question as it was typed: what is kept has no words of passages."""
+        for one in self.corrections:
+            part = part.replace(one.corrected, one.typed)
+        return part
+
     def hide_questions(self) -> "Trace":
         """Return the trace without what others asked."""
         return replace(self, recalled=[replace(past, past_question=None) for past in self.recalled])
