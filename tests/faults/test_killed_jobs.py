@@ -28,6 +28,7 @@ from tests.support.jobs import make_due
 from tests.support.openai_server import OpenAiServer
 from tests.support.orphans import orphans
 from tests.support.processes import eventually
+from tests.support.simple_facts import asks_for_facts, reply_with_facts
 
 SMALL_BATCHES = {INGEST_BATCH: "2"}
 INCIDENTAL = ("collection_id", "id", "passage_id", "time_expression_id", "created_at", "updated_at", "text_since")
@@ -262,8 +263,11 @@ def test_killed_between_the_turns_of_an_agent(
     users: list[str] = []
 
     def agent(request: dict[str, Any]) -> str:
-        users.append(str(request["messages"][1]["content"]))
-        document = users[-1].partition("<document_obs>\n")[2].partition("\n</document_obs>")[0].partition("\n")[2]
+        system, user = (str(message["content"]) for message in request["messages"][:2])
+        if asks_for_facts(system):
+            return reply_with_facts(user)
+        users.append(user)
+        document = user.partition("<document_obs>\n")[2].partition("\n</document_obs>")[0].partition("\n")[2]
         act = AgentTurn("insert", document) if document else AgentTurn("answer", "the Baltic Sea")
         return format_turn(act)
 

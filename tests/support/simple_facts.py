@@ -1,5 +1,6 @@
 """Facts of sentences such as "Ada was born in Rome.", for tests that need some."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 
@@ -31,3 +32,25 @@ def read_triples(title: str | None, texts: Iterable[str]) -> list[Triple]:
 def extract_triples(title: str | None, sentences: Sequence[SentenceAnalysis]) -> list[Triple]:
     """Read facts of analysed sentences."""
     return read_triples(title, [sentence.text for sentence in sentences])
+
+
+def read_part(prompt: str, tag: str) -> str:
+    """Read what stands between the lines of a tag; nothing if there is none."""
+    found = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", prompt, re.DOTALL)
+    return "" if found is None else found[1]
+
+
+def asks_for_facts(system: str) -> bool:
+    """Whether these instructions ask a model for the names or the facts of a text."""
+    return '"entities"' in system or '"sentence"' in system
+
+
+def reply_with_facts(prompt: str) -> str:
+    """Reply to a request for the names and the facts of a text."""
+    sentences = re.findall(r"^\[\d+\] (.*)$", read_part(prompt, "evidence"), re.MULTILINE)
+    triples = read_triples(read_part(prompt, "title"), sentences)
+    facts = [
+        {"subject": one.subject, "relation": one.predicate, "object": one.object, "sentence": one.sentence + 1}
+        for one in triples
+    ]
+    return json.dumps({"entities": [end for one in triples for end in (one.subject, one.object)], "facts": facts})

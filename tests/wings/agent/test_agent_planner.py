@@ -28,27 +28,11 @@ from tests.support import undo
 from tests.support.doubts import list_doubted_facts
 from tests.support.modelled import ModelApplications
 from tests.support.openai_server import Handler, Reply
-from tests.support.simple_facts import read_triples
+from tests.support.simple_facts import asks_for_facts, read_part, reply_with_facts
 
 QUESTION = "Into which sea does the river that the birthplace of Marie Curie lies on flow?"
 IN_ORDER = [str(passage["id"]) for passage in CURIE]
 BUDGET = Budget(rounds=24)
-
-
-def part(user: str, tag: str) -> str:
-    found = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", user, re.DOTALL)
-    return "" if found is None else found[1]
-
-
-def extract(user: str) -> str:
-    """Reply to the requests for names and for facts."""
-    sentences = re.findall(r"^\[\d+\] (.*)$", part(user, "evidence"), re.MULTILINE)
-    triples = read_triples(part(user, "title"), sentences)
-    facts = [
-        {"subject": one.subject, "relation": one.predicate, "object": one.object, "sentence": one.sentence + 1}
-        for one in triples
-    ]
-    return json.dumps({"entities": [end for one in triples for end in (one.subject, one.object)], "facts": facts})
 
 
 class Agent:
@@ -60,15 +44,15 @@ class Agent:
 
     def __call__(self, request: dict[str, Any]) -> str | Reply:
         system, user = (str(request["messages"][at]["content"]) for at in (0, 1))
-        if '"entities"' in system or '"sentence"' in system:
-            return extract(user)
+        if asks_for_facts(system):
+            return reply_with_facts(user)
         if '"remove"' in system:
             return json.dumps({"remove": [int(one) for one in re.findall(r"\[(\d+)\] .*Paris", user)], "add": []})
         self.users.append(user)
         assert "response_format" not in request
         if self.first:
             return self.first.pop(0)
-        document, memory = part(user, "document_obs"), part(user, "memory_obs")
+        document, memory = read_part(user, "document_obs"), read_part(user, "memory_obs")
         if document:
             kept = document.partition("\n")[2] if re.search("Curie|Warsaw|Vistula", document) else "None"
             return format_turn(AgentTurn("insert", kept, "What does it say of rivers?"))
@@ -120,7 +104,10 @@ def test_documents_go_by_and_what_was_kept_answers(asking: Asking) -> None:
     assert {note.text for note in session.notes} >= {"Vistula | flows into: Baltic Sea"}
     assert all(set(note.cites) <= set(texts(session)) for note in session.notes)
     # Documents come in the order given, the memory is empty at first, and the last turn shows what was found.
-    assert [part(user, "document_obs").partition("\n")[0] for user in agent.users[:2]] == ["Marie Curie", "Warsaw"]
+    assert [read_part(user, "document_obs").partition("\n")[0] for user in agent.users[:2]] == [
+        "Marie Curie",
+        "Warsaw",
+    ]
     assert "Memory:\n(empty)" in agent.users[0]
     assert re.search(r"place of birth: Warsaw [^,]*\[1\]", agent.users[1]), agent.users[1]
     assert "Search results:\nVistula | flows into: Baltic Sea" in agent.users[-1]
@@ -303,7 +290,7 @@ def test_facts_can_be_read_and_corrected_by_the_model(asking: Asking, ingest: An
             if '"entities"' in system:
                 return json.dumps({"entities": ["Marie Curie", "Warsaw", "Paris"]})
             if '"sentence"' in system:
-                (number, name) = (1, "Paris" if "Paris." in part(user, "evidence") else "Warsaw")
+                (number, name) = (1, "Paris" if "Paris." in read_part(user, "evidence") else "Warsaw")
                 fact = {"subject": "Marie Curie", "relation": "native of", "object": name, "sentence": number}
                 return json.dumps({"facts": [fact]})
             if '"remove"' in system:
