@@ -194,7 +194,7 @@ GRANTS = """
             EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA %I TO %I', current_schema(), granted.role);
         END LOOP;
         IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_reader') THEN
-            GRANT SELECT ON entity_embedding, passage_embedding, passage_key_vector TO engram_reader;
+            GRANT SELECT ON entity_embedding, entity_name, passage_embedding, passage_key_vector TO engram_reader;
             GRANT SELECT ON entity_reader_set TO engram_reader;
         END IF;
         IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'engram_tenant') THEN

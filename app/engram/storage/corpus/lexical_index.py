@@ -316,7 +316,12 @@ class CollectionWords:
         return [row.term for row in rows]
 
     def sample_texts(self, terms: Sequence[str]) -> dict[str, list[str]]:
-        """Return titles and texts of the first passages that have each term."""
+        """Return titles and texts of the first passages that have each term.
+
+        Where the caller does not see all, none of terms that more than ``COUNTED`` passages have: the time of a
+        search among these would tell how many are hidden.
+        """
+        rare = "" if self.reader.reader_sets is None else f"WHERE term.passage_count <= {COUNTED}"
         rows = self.reader.rows(
             f"""
             SELECT term.term, concat_ws(' ', p.title, left(p.text, {SAMPLED_CHARACTERS})) AS text
@@ -327,6 +332,7 @@ class CollectionWords:
                 ORDER BY posting.passage_id LIMIT {SAMPLED_PASSAGES}
             ) AS holding
             {join_by_index("passage p", "p.id = holding.passage_id")}
+            {rare}
             """,
             {"collection": self.collection_id, "terms": list(terms)},
         )
