@@ -215,6 +215,7 @@ class TestEvolvedKeys:
         assert words == 0
 
     def test_a_collection_without_any_is_asked_the_same(self, application: Application, curie: str) -> None:
+        ask(application, curie, "dense")  # from now on its words are known to be there
         for strategy in (*PLAIN_STRATEGIES, "graph"):
             sent = {}
             for memory in ("off", "read"):
