@@ -31,7 +31,7 @@ CLAIMS = {
         r'"passage_id":"enceladus"',
         r'"status":"applied"',
         r'"status":"revoked"|revoked',
-        r"handbook|travel\.md",
+        r"^ *\d+\. sample/",
         r"session [0-9a-f-]{36}: evidence found",
         r"fact \d+",
         r"^ *dense +20 .*\n(?:.*\n)*^ *default +20 +0\.\d+ +0\.9",
