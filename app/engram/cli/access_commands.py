@@ -179,7 +179,7 @@ def show_person(
     as_json: JsonOption = False,
 ) -> None:
     """Show which documents, and which passages without one, somebody may read, and why. Takes a key with admin."""
-    asked = [_name_reader("user", name), *(_name_reader("group", group) for group in groups or ())]
+    person_names = [_name_reader("user", name), *(_name_reader("group", group) for group in groups or ())]
     with open_client(url) as client:
         documents = list(_list_pages(client, "/documents", "documents", {"collection": collection}))
         held = client.send("GET", build_path("collections", collection))["passage_count"]
@@ -190,8 +190,8 @@ def show_person(
     if any(one["readers"] is None for one in (*documents, *alone)):
         raise ClientError("This key may not see who reads documents: use one with admin.")
     explained = {
-        "documents": [{"document": one["source"], **_explain(one["readers"], asked)} for one in documents],
-        "passages": [{"passage": one["id"], **_explain(one["readers"], asked)} for one in alone],
+        "documents": [{"document": one["source"], **_explain(one["readers"], person_names)} for one in documents],
+        "passages": [{"passage": one["id"], **_explain(one["readers"], person_names)} for one in alone],
     }
     rows = [
         (kind, one[kind], one["seen"], one["why"])
@@ -199,7 +199,7 @@ def show_person(
         for one in explained[f"{kind}s"]
     ]
     if as_json:
-        say_json({"collection": collection, "asked": asked, **explained})
+        say_json({"collection": collection, "asked": person_names, **explained})
     elif not rows:
         say(f"{collection}: no documents")
     else:

@@ -72,14 +72,14 @@ def exchange_code(
 
     try:
         with _open_client(metadata, client, redirect_uri) as http:
-            given = http.fetch_token(metadata["token_endpoint"], code=code, code_verifier=attempt.verifier)
+            tokens = http.fetch_token(metadata["token_endpoint"], code=code, code_verifier=attempt.verifier)
     except httpx.HTTPStatusError as error:
         raise UnavailableError(f"The identity provider failed: {error.response.status_code}.") from error
     except httpx.HTTPError as error:
         raise UnavailableError("The identity provider is out of reach.") from error
     except (AuthlibBaseError, ValueError) as error:
         raise UnauthorizedError("The identity provider refuses the login.") from error
-    if not isinstance(token := given.get("id_token"), str):
+    if not isinstance(token := tokens.get("id_token"), str):
         raise UnauthorizedError("The identity provider gives no ID token.")
     return token
 
@@ -87,8 +87,8 @@ def exchange_code(
 def _open_client(metadata: Mapping[str, Any], client: LoginClient, redirect_uri: str) -> Any:
     from authlib.integrations.httpx_client import OAuth2Client
 
-    taken = metadata.get("token_endpoint_auth_methods_supported") or ("client_secret_basic",)
-    method = "client_secret_basic" if "client_secret_basic" in taken else "client_secret_post"
+    methods = metadata.get("token_endpoint_auth_methods_supported") or ("client_secret_basic",)
+    method = "client_secret_basic" if "client_secret_basic" in methods else "client_secret_post"
     return OAuth2Client(
         client.id,
         client.secret,

@@ -465,12 +465,12 @@ def _serve_by_nodes(driver: Any, caller: Mapping[str, Any]) -> tuple[str, bool]:
         cursor.execute("SET ROLE none")  # as a caller's role it would find no set on a shard that shows it nothing
         ids = sorted({number for (number,) in cursor.execute(_FIND_SETS_ON_NODES, caller).fetchall()})
         is_bound = bool(ids) or cursor.execute(_HAS_SETS_ON_NODES, caller).fetchone() is not None
-        found = "{" + ",".join(map(str, ids)) + "}"
+        set_ids = "{" + ",".join(map(str, ids)) + "}"
         if is_bound:
-            cursor.execute(_SERVE_FOUND_SETS, (caller["tenant"], found))
+            cursor.execute(_SERVE_FOUND_SETS, (caller["tenant"], set_ids))
         else:
             cursor.execute(_SERVE, (caller["tenant"], caller["role"]))
-    return found, is_bound
+    return set_ids, is_bound
 
 
 def _set_on_nodes(connection: SqlConnection) -> None:

@@ -36,9 +36,14 @@ async def get_login(request: Request, app: App, to: str = START) -> Response:
     except EngramError as error:
         return _show_failure(error, app)
     response = RedirectResponse(address, status_code=303)
-    kept = {"state": attempt.state, "nonce": attempt.nonce, "verifier": attempt.verifier, "to": _check_address(to)}
+    attempt_fields = {
+        "state": attempt.state,
+        "nonce": attempt.nonce,
+        "verifier": attempt.verifier,
+        "to": _check_address(to),
+    }
     cookies = LoginCookies(app.settings.url)
-    cookies.set(response, cookies.attempt, urlencode(kept), ATTEMPT_SECONDS)
+    cookies.set(response, cookies.attempt, urlencode(attempt_fields), ATTEMPT_SECONDS)
     return response
 
 
@@ -46,12 +51,14 @@ async def get_login(request: Request, app: App, to: str = START) -> Response:
 async def get_login_callback(request: Request, app: App) -> Response:
     """Take the answer of the identity provider, and lead back to the page."""
     cookies = LoginCookies(app.settings.url)
-    kept = dict(parse_qsl(request.cookies.get(cookies.attempt, "")))
-    to = _check_address(kept.pop("to", START))
+    attempt_fields = dict(parse_qsl(request.cookies.get(cookies.attempt, "")))
+    to = _check_address(attempt_fields.pop("to", START))
     failed, caller = request.app.state.failed_attempts, client_address(request.scope) or "unknown"
     try:
         failed.check(caller)
-        attempt = LoginAttempt(**kept) if kept.keys() == {"state", "nonce", "verifier"} else None
+        attempt = (
+            LoginAttempt(**attempt_fields) if attempt_fields.keys() == {"state", "nonce", "verifier"} else None
+        )
         finish, answer = _find_login(app).finish, dict(request.query_params)
         login = await _THREADS.do(holder(request.scope), finish, attempt, answer, _redirect_uri(request, app))
         if len(login.token) > MOST_BYTES:

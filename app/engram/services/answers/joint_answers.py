@@ -46,8 +46,8 @@ class JointAnswer:
     @property
     def timings(self) -> Timings:
         """The longest of each."""
-        each = [one.timings for one in self.answers]
-        return Timings(*(max(getattr(one, name.name) for one in each) for name in fields(Timings)))
+        timings = [one.timings for one in self.answers]
+        return Timings(*(max(getattr(one, name.name) for one in timings) for name in fields(Timings)))
 
 
 class JointAnswerService:
@@ -79,14 +79,14 @@ class JointAnswerService:
         plans: list[QueryPlan] = []
         for query in queries:
             plans.append(self._pipeline.plan(replace(query, id=query_id), plans[0] if plans else None))
-        found = self._run(partial(self._pipeline.retrieve, plan) for plan in plans)
-        order = merge([retrieved for retrieved, _ in found])[: queries[0].top_k]
+        results = self._run(partial(self._pipeline.retrieve, plan) for plan in plans)
+        order = merge([retrieved for retrieved, _ in results])[: queries[0].top_k]
         answers = self._run(
             partial(self._finish, _show(retrieved, place, order), trace)
-            for place, (retrieved, trace) in enumerate(found)
+            for place, (retrieved, trace) in enumerate(results)
         )
-        shown = {(place, hit.id): hit for place, answer in enumerate(answers) for hit in answer.passages}
-        return JointAnswer([(at[0], shown[at]) for at in order if at in shown], answers)
+        hits = {(place, hit.id): hit for place, answer in enumerate(answers) for hit in answer.passages}
+        return JointAnswer([(at[0], hits[at]) for at in order if at in hits], answers)
 
     def _run(self, work: Iterable[Callable[[], Result]]) -> list[Result]:
         """Return what each piece of work returns. After a failure wait for what has begun, and begin no more."""
@@ -128,5 +128,5 @@ def _compute_log_odds(probability: float) -> float:
 def _show(retrieved: RetrievalResult, place: int, order: Iterable[tuple[int, int]]) -> RetrievalResult:
     """Return a result that shows only its passages of a joint list."""
     listed = {passage for of, passage in order if of == place}
-    shown = replace(retrieved.shown, best=[one for one in retrieved.shown.best if one[0] in listed])
-    return replace(retrieved, shown=shown)
+    shown_passages = replace(retrieved.shown, best=[one for one in retrieved.shown.best if one[0] in listed])
+    return replace(retrieved, shown=shown_passages)

@@ -58,14 +58,14 @@ class PassageContextService:
         numbers. A passage that the caller does not see, or for which no room is left, ends its side as the
         document's end does.
         """
-        wanted = query.part(ContextPart)
-        if wanted is None:
+        context = query.part(ContextPart)
+        if context is None:
             return answer
         collection_id = query.scope.collection.id
-        sides = [list_neighbour_ids(hit.passage_id, *wanted.reach) for hit in answer.passages]
+        sides = [list_neighbour_ids(hit.passage_id, *context.reach) for hit in answer.passages]
         ids = {one for before, after in sides for one in (*before, *after)}
-        around = self._reads.on_replica(collection_id, lambda: self._load(query, ids, wanted.characters))
-        contexts = [_choose(hit, side, around, wanted) for hit, side in zip(answer.passages, sides, strict=True)]
+        around = self._reads.on_replica(collection_id, lambda: self._load(query, ids, context.characters))
+        contexts = [_choose(hit, side, around, context) for hit, side in zip(answer.passages, sides, strict=True)]
         hits = [replace(hit, context=one) for hit, one in zip(answer.passages, contexts, strict=True)]
         return replace(answer, passages=hits)
 

@@ -220,15 +220,15 @@ def _match_sentences(
         StaleBatchError: a sentence that was stored when the batch was planned is gone.
     """
     matched = _MatchedSentences()
-    left = _group_by_text(stored)
+    stored_by_text = _group_by_text(stored)
     for draft in plan.drafts:
         passage = placed[draft.external_id]
         returned = returning.get(draft.external_id)
         for position, sentence in enumerate(draft.sentences):
-            if equal_sentences := left.get((passage, sentence.text)):
-                kept = equal_sentences.pop(0)
-                matched.moved[kept] = (position, sentence.time_expression)
-                matched.links[kept] = normalise_names(sentence.entities)
+            if equal_sentences := stored_by_text.get((passage, sentence.text)):
+                equal_sentence = equal_sentences.pop(0)
+                matched.moved[equal_sentence] = (position, sentence.time_expression)
+                matched.links[equal_sentence] = normalise_names(sentence.entities)
                 continue
             vector = plan.texts.get(sentence.text)
             if vector is None:
@@ -236,8 +236,8 @@ def _match_sentences(
             known = None if returned is None else returned.sentences[position]
             row = SentenceRow(passage, position, sentence.text, sentence.time_expression, vector, known)
             matched.fresh.append(_FreshSentence(row, sentence.entities))
-    matched.removed = [sentence for ids in left.values() for sentence in ids]
-    matched.shrunk = sorted({passage for (passage, _), ids in left.items() if ids})
+    matched.removed = [sentence for ids in stored_by_text.values() for sentence in ids]
+    matched.shrunk = sorted({passage for (passage, _), ids in stored_by_text.items() if ids})
     return matched
 
 

@@ -42,8 +42,8 @@ def take_returning(
         texts = [sentence.text for sentence in draft.sentences]
         name = draft.document or draft.external_id
         wanted.setdefault(_digest(name, draft.content_hash, texts), draft.external_id)
-    found = removed_passages.take(writer, collection_id, wanted)
-    return {wanted[digest]: passage for digest, passage in found.items()}
+    removed = removed_passages.take(writer, collection_id, wanted)
+    return {wanted[digest]: passage for digest, passage in removed.items()}
 
 
 def _digest(name: str, content_hash: bytes, sentences: Sequence[str]) -> bytes:

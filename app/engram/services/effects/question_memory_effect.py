@@ -70,12 +70,12 @@ class _MovedSupports(BatchEffect):
             label_event(event, batch.questions[event.id], batch.constants[event.id], self._revisions)
             for event in batch.events
         ]
-        moved = self._rule(labelled, self._sentences, self._supports)
-        batch.contested = moved.observed.contested
-        batch.leave(moved.observed)
-        self._audit = moved.audit
-        question_supports.store_supports(writer, batch.collection.id, moved.supports)
-        audit_rows.record(writer, batch.collection.id, moved.audit)
+        changes = self._rule(labelled, self._sentences, self._supports)
+        batch.contested = changes.observed.contested
+        batch.leave(changes.observed)
+        self._audit = changes.audit
+        question_supports.store_supports(writer, batch.collection.id, changes.supports)
+        audit_rows.record(writer, batch.collection.id, changes.audit)
 
     def finish(self, batch: VerdictBatch) -> None:
         """Count the moves in the metrics, and log the events."""

@@ -109,10 +109,10 @@ class PassageKeyCache:
             cached = None if now is None or not self._serves(focus) else self._load_cached_keys(reader, focus, now)
             if cached is None or cached.keys is None:
                 return None
-            kept = cached.keys
+            cached_keys = cached.keys
             vector = focus.vector if focus.key_vector is None else focus.key_vector
-            found = exact_search.find_nearest(kept.keys, vector, count, kept.list_visible(reader))
-            nearest_ids: list[int] = kept.ids[found].tolist()
+            nearest = exact_search.find_nearest(cached_keys.keys, vector, count, cached_keys.list_visible(reader))
+            nearest_ids: list[int] = cached_keys.ids[nearest].tolist()
             return nearest_ids
 
         return find_nearest

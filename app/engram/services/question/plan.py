@@ -267,7 +267,7 @@ class QueryPlanner:
         self.encoder.check(query.scope.collection)
         self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
         query_id, retriever = query.id or create_query_id(), self.retrievers.find(query.profile)
-        profile = profile or (DEFAULT if retriever is None else retriever.profile)
+        profile = profile or self.retrievers.find_profile(query.profile)
         stop_rule = self._stop_rule(query, profile)
         began = time.perf_counter()
         with stage("analyse"):

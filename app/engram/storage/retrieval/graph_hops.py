@@ -105,8 +105,12 @@ def build_hop_parameters(
     focus: Focus, activation: Mapping[int, float], recalled: Sequence[int], near: Sequence[int] | None
 ) -> dict[str, Any]:
     """The parameters of a statement with a ``build_link_query`` of ``GIVEN_ENTITIES`` in it."""
-    given = {"entities": integers(activation), "scores": floats(activation.values()), "near": integers(near or ())}
-    return build_link_parameters(focus, recalled, **given)
+    parameters = {
+        "entities": integers(activation),
+        "scores": floats(activation.values()),
+        "near": integers(near or ()),
+    }
+    return build_link_parameters(focus, recalled, **parameters)
 
 
 def build_link_parameters(focus: Focus, recalled: Sequence[int], **more: Any) -> dict[str, Any]:

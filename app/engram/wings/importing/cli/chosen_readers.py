@@ -51,7 +51,7 @@ class ReadersOptions:
         if self.readers is None:
             return None, None
         try:
-            given = parse_readers(self.readers)
+            chosen = parse_readers(self.readers)
         except ValueError as error:
             if not Path(self.readers).is_file():
                 raise InvalidRequestError(f"--readers: {error}.") from error
@@ -62,7 +62,7 @@ class ReadersOptions:
             return None, read_manifest(Path(self.readers))
         if self.default is not None:
             raise InvalidRequestError("--default-readers is for a manifest or rules; --readers names them here.")
-        return given, None
+        return chosen, None
 
 
 @dataclass(frozen=True)

@@ -181,9 +181,9 @@ class _ImportedFolders:
 
     def settle(self, client: Client, absent: Collection[str]) -> dict[str, list[str]]:
         """Settle the absent documents, and return what became of them."""
-        left = self.find_absent(client) if absent else {}
-        orphans = sorted(source for source, digest in left.items() if digest is None)
-        return {"renamed": sorted(set(absent) - left.keys()), "orphans": orphans}
+        absent_documents = self.find_absent(client) if absent else {}
+        orphans = sorted(source for source, digest in absent_documents.items() if digest is None)
+        return {"renamed": sorted(set(absent) - absent_documents.keys()), "orphans": orphans}
 
 
 def _say_report(report: Mapping[str, list[str]]) -> None:

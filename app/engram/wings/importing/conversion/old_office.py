@@ -75,19 +75,19 @@ def modernise(
         (folder / "profile/user").mkdir(parents=True)
         (folder / "profile/user/registrymodifications.xcu").write_text(_PROFILE, encoding="utf-8")
         (folder / f"file{kind}").write_bytes(data)
-        made = folder / f"made/file{PRESENT_KINDS[kind]}"
+        converted = folder / f"made/file{PRESENT_KINDS[kind]}"
         command = [
             program,
             f"-env:UserInstallation={(folder / 'profile').as_uri()}",
-            *("--headless", "--norestore", "--nolockcheck", "--convert-to", made.suffix.lstrip(".")),
-            *("--outdir", str(made.parent), str(folder / f"file{kind}")),
+            *("--headless", "--norestore", "--nolockcheck", "--convert-to", converted.suffix.lstrip(".")),
+            *("--outdir", str(converted.parent), str(folder / f"file{kind}")),
         ]
         _run(source, command, folder, limits, is_abandoned)
-        if not made.exists():
+        if not converted.exists():
             raise UnreadableError(f"{source} cannot be read by LibreOffice: it may be damaged or need a password.")
-        if made.stat().st_size > limits.unpacked_bytes:
-            raise UnreadableError(f"{source} is too large as a file of {made.suffix.lstrip('.').upper()}.")
-        return made.suffix, made.read_bytes()
+        if converted.stat().st_size > limits.unpacked_bytes:
+            raise UnreadableError(f"{source} is too large as a file of {converted.suffix.lstrip('.').upper()}.")
+        return converted.suffix, converted.read_bytes()
 
 
 def _run(

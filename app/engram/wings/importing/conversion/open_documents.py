@@ -334,5 +334,5 @@ def _find_place(shape: Any) -> _Place:
 
 
 def _find_length(text: str | None) -> float | None:
-    found = _LENGTH.fullmatch(text or "")
-    return float(found[1]) * _POINTS[found[2]] if found else None
+    match = _LENGTH.fullmatch(text or "")
+    return float(match[1]) * _POINTS[match[2]] if match else None

@@ -64,8 +64,8 @@ def _read_row(file: OpenFile, row: Any, number: int, marks: SheetMarks, limits: 
         if read is not None:
             columns, rows = (int(cell.get(f"{TABLE}number-{name}-spanned") or 1) for name in ("columns", "rows"))
             if columns > 1 or rows > 1:
-                left = len(cells) + 1
-                marks.merged.append((number, left, number + rows - 1, left + columns - 1))
+                first_column = len(cells) + 1
+                marks.merged.append((number, first_column, number + rows - 1, first_column + columns - 1))
         cells += [read] * min(repeated, MOST_COLUMNS - len(cells), limits.cells)
     while cells and cells[-1] is None:
         cells.pop()

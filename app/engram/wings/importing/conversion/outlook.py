@@ -76,7 +76,7 @@ def _list_headers(message: Any) -> Iterator[tuple[str, str]]:
     """Yield headers: those that the message came with, else what its properties tell."""
     properties = message.properties
     came: Mapping[str, str] = {name.lower(): value for name, value in message.message_headers.items()}
-    found = {
+    headers = {
         "Subject": message.subject,
         "From": _write_address(properties, _SENDER_NAME, _SENDER_SMTP, _SENDER_ADDRESS),
         "Message-ID": properties.str_prop_value(_INTERNET_ID) or "",
@@ -85,15 +85,15 @@ def _list_headers(message: Any) -> Iterator[tuple[str, str]]:
     }
     for number, name in _RECEIVERS.items():
         receivers = (one for one in message.recipients if one.properties.int_prop_value(_RECIPIENT_TYPE) == number)
-        found[name] = ", ".join(formataddr((one.name, one.email_address)) for one in receivers)
-    for name, value in found.items():
+        headers[name] = ", ".join(formataddr((one.name, one.email_address)) for one in receivers)
+    for name, value in headers.items():
         yield name, value if name == "Subject" else came.get(name.lower()) or value
 
 
 def _write_address(properties: Any, name: int, *addresses: int) -> str:
     """A sender as a header has it; names of Exchange are no addresses."""
-    found = (properties.str_prop_value(address) or "" for address in addresses)
-    shown, address = properties.str_prop_value(name) or "", next((one for one in found if "@" in one), "")
+    texts = (properties.str_prop_value(address) or "" for address in addresses)
+    shown, address = properties.str_prop_value(name) or "", next((one for one in texts if "@" in one), "")
     return formataddr((shown, address)) if shown or address else ""
 
 

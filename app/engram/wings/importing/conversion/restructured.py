@@ -97,5 +97,5 @@ def _make_directive(name: str) -> type:
 def _read_role(name: str, raw: str, text: str, *_: Any, **__: Any) -> tuple[list[Any], list[Any]]:
     """Show the text of a role, or the title before an address."""
     titled = _TITLED.fullmatch(text)
-    shown = (titled[1] if titled else text).lstrip("~!").replace("\0", "")
-    return [library("docutils.nodes").inline(raw, shown)], []
+    label = (titled[1] if titled else text).lstrip("~!").replace("\0", "")
+    return [library("docutils.nodes").inline(raw, label)], []

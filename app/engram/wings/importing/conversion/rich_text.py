@@ -267,7 +267,7 @@ def _join_surrogates(text: str) -> str:
 
 def _find_level(style: str) -> int:
     """The level of the headings of a style; 0 if it is none of headings."""
-    found = _LEVEL.search(style)
-    if found is None:
+    match = _LEVEL.search(style)
+    if match is None:
         return 0
-    return int(found[1]) + 1 if found[1] else int(found[2] or 1)
+    return int(match[1]) + 1 if match[1] else int(match[2] or 1)

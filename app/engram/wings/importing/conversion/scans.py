@@ -128,8 +128,8 @@ def _recognise_page(source: str, page: Any, limits: ConversionLimits) -> Recogni
 def _find_resolution(page: Any) -> float:
     """The resolution of the finest picture of a page: to draw a scan finer than it is makes noise of its grain."""
     pictures = page.get_objects(filter=[library("pypdfium2.raw").FPDF_PAGEOBJ_IMAGE])
-    found = [picture.get_metadata().horizontal_dpi for picture in pictures]
-    return min(max(found, default=RESOLUTION), RESOLUTION) or RESOLUTION
+    resolutions = [picture.get_metadata().horizontal_dpi for picture in pictures]
+    return min(max(resolutions, default=RESOLUTION), RESOLUTION) or RESOLUTION
 
 
 def note_recognised(source: str, pages: dict[int, RecognisedPage]) -> tuple[str, ...]:
@@ -137,9 +137,9 @@ def note_recognised(source: str, pages: dict[int, RecognisedPage]) -> tuple[str,
     read = {number: page for number, page in pages.items() if page.text}
     if not read:
         return ()
-    shown = [f"{number} (confidence {page.confidence:.2f})" for number, page in read.items()]
+    labels = [f"{number} (confidence {page.confidence:.2f})" for number, page in read.items()]
     low = [number for number, page in read.items() if page.confidence < LOW_CONFIDENCE]
-    notes = [f"{source}: read by OCR: page {list_some(shown)}"]
+    notes = [f"{source}: read by OCR: page {list_some(labels)}"]
     notes += [f"{source}: OCR is unsure of page {list_some(low)}"] if low else []
     return tuple(notes)
 
@@ -156,8 +156,8 @@ def _list_languages(program: str) -> tuple[str, ...]:
 
 
 def _environment() -> dict[str, str]:
-    kept = {name: os.environ[name] for name in ("PATH", "TESSDATA_PREFIX") if name in os.environ}
-    return kept | {"OMP_THREAD_LIMIT": "1"}
+    variables = {name: os.environ[name] for name in ("PATH", "TESSDATA_PREFIX") if name in os.environ}
+    return variables | {"OMP_THREAD_LIMIT": "1"}
 
 
 def _read_table(table: str) -> list[RecognisedPage]:

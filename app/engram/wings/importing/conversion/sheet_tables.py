@@ -106,10 +106,10 @@ class SheetTables:
         Raises:
             UnreadableError: there is neither.
         """
-        found = Conversion(tuple(self._passages), (*self.notes, *notes))
+        conversion = Conversion(tuple(self._passages), (*self.notes, *notes))
         if not self._outline.blocks and self._passages:
-            return found, None
-        return found, self._outline.document(self._source, self._kind)
+            return conversion, None
+        return conversion, self._outline.document(self._source, self._kind)
 
 
 def _spread_merged(source: str, rows: dict[int, Row], marks: SheetMarks) -> None:

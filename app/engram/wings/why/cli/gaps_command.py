@@ -22,11 +22,11 @@ def gaps(
 ) -> Iterator[Any]:
     """Show what could not be answered: how often and since when it was asked, and what happened later."""
     path = build_path("collections", collection, "gaps")
-    found = client.send("GET", path, params={"days": days, "limit": limit})
-    yield found
-    since = found["since"][:DATE_CHARACTERS]
-    say(f"{found['queries']} queries since {since}; not answered below a sufficiency of {found['level']:.2f}")
-    for gap in found["gaps"]:
+    listing = client.send("GET", path, params={"days": days, "limit": limit})
+    yield listing
+    since = listing["since"][:DATE_CHARACTERS]
+    say(f"{listing['queries']} queries since {since}; not answered below a sufficiency of {listing['level']:.2f}")
+    for gap in listing["gaps"]:
         _say_gap(gap)
 
 

@@ -154,9 +154,9 @@ class GapService:
             others = np.flatnonzero(free)
             nearest = np.argsort(-(vectors[others] @ vectors[place]), kind="stable")[:NEAREST_WORDINGS]
             others = others[nearest]
-            same = others[compared.estimate_same_need(place, others) >= SAME_NEED]
-            free[same] = False
-            groups.append([asked[one] for wording in same.tolist() for one in by_wording[wordings[wording]]])
+            members = others[compared.estimate_same_need(place, others) >= SAME_NEED]
+            free[members] = False
+            groups.append([asked[one] for wording in members.tolist() for one in by_wording[wordings[wording]]])
         return groups
 
 
@@ -194,12 +194,12 @@ def _find_later(
         key=lambda one: one.created_at,
         default=None,
     )
-    said = [one.supporting_event for one in group if one.supporting_event is not None]
-    events = [event for event, at in said if at > last.created_at]
-    shown = () if answered is None else answered.nearest
+    supporting_events = [one.supporting_event for one in group if one.supporting_event is not None]
+    events = [event for event, at in supporting_events if at > last.created_at]
+    nearest = () if answered is None else answered.nearest
     new = [
         origins[passage].document
-        for passage in shown
+        for passage in nearest
         if passage in origins and origins[passage].text_since > last.created_at
     ]
     return Later(

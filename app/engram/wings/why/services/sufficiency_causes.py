@@ -60,9 +60,9 @@ def _explain_judgements(
     """
     if all(one.judgement.enough for one in every):
         return []
-    rest = probability / _compute_undenied(every)
+    remaining = probability / _compute_undenied(every)
     changes = {
-        event: probability - rest * _compute_undenied([one for one in every if one.event_id != event])
+        event: probability - remaining * _compute_undenied([one for one in every if one.event_id != event])
         for event in {one.judge: one.event_id for one in every}.values()
     }
     listed = sorted(changes, key=lambda event: (-abs(changes[event]), -event))[:most]
