@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from engram.core.filter.judge_standing import NEWCOMERS
@@ -14,6 +15,10 @@ from engram.core.filter.steps import LabelledEvent
 from engram.wings.published.core.memory_replay import MemoryStep
 from tests.support.row_engine import RowEngine, apply_by_rows
 
+some = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+sizes = st.sampled_from([3, 1, 4_000])
+"""Steps that are moved together: a state's way may go on in the next batch."""
 DIMENSION = 6
 SENTENCES = range(1, 6)
 DATED = (1, 3, 5)

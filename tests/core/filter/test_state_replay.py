@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from engram.core.filter import state_replay
 from engram.core.filter.states import RECALL, Audit
@@ -13,14 +12,11 @@ from tests.support.logs import (
     bits,
     logs,
     replay_by_rows,
+    sizes,
+    some,
     support_steps,
     words,
 )
-
-some = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-sizes = st.sampled_from([3, 1, 4_000])
-"""Steps that are moved together: a state's way may go on in the next batch."""
 
 
 class TestWithAllEvents:

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from engram.core.filter import state_replay
 from engram.core.filter.states import RECALL, TASK, Audit
@@ -17,13 +16,10 @@ from tests.support.logs import (
     logs,
     memory_steps,
     replay_by_rows,
+    sizes,
+    some,
     unit,
 )
-
-some = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-sizes = st.sampled_from([3, 1, 4_000])
-"""Steps that are moved together: a state's way may go on in the next batch."""
 
 
 class TestWithAllEvents:
