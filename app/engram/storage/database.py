@@ -460,7 +460,7 @@ def _serve_readers(driver: Any, caller: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def _serve_by_nodes(driver: Any, caller: Mapping[str, Any]) -> tuple[str, bool]:
-    """As ``_serve_readers``, on the coordinator of a cluster."""
+    """Serve readers as ``_serve_readers`` does, on the coordinator of a cluster."""
     with ClientCursor(driver) as cursor:
         cursor.execute("SET ROLE none")  # as a caller's role it would find no set on a shard that shows it nothing
         ids = sorted({number for (number,) in cursor.execute(_FIND_SETS_ON_NODES, caller).fetchall()})

@@ -6300,7 +6300,7 @@ export interface components {
         };
         /**
          * LaterOut
-         * @description What happened after a need was last not met.
+         * @description Events after a need was last not met.
          */
         LaterOut: {
             /**
@@ -7041,7 +7041,7 @@ export interface components {
         };
         /**
          * PassageCountIn
-         * @description Which passages to count, and by what.
+         * @description Passages to count, and the fields to count them by.
          * @example {
          *       "by": "topic"
          *     }
@@ -7078,7 +7078,7 @@ export interface components {
         };
         /**
          * PassageCountOut
-         * @description How many passages you see, by the values of a field.
+         * @description Numbers of visible passages by the values of a field.
          */
         PassageCountOut: {
             /** Collection */

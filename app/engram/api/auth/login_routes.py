@@ -98,7 +98,7 @@ def _redirect_uri(request: Request, app: Application) -> str:
 
 
 def _check_address(to: str) -> str:
-    """Where the login leads back to: to one of the pages, whatever was asked for."""
+    """Path that the login leads back to: one of the pages, whatever was asked for."""
     is_page = len(to) <= MOST_ADDRESS_CHARACTERS and RETURN_ADDRESS.fullmatch(to)
     return to if is_page else START
 

@@ -307,7 +307,7 @@ class ListedPassageOut(ResponseModel):
 
 
 class PassageCountIn(Model):
-    """Which passages to count, and by what."""
+    """Passages to count, and the fields to count them by."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"by": "topic"}, {"by": "topic", "filter": {"year": {"$gte": 2024}}}]}
@@ -329,7 +329,7 @@ class PassageGroupOut(ResponseModel):
 
 
 class PassageCountOut(ResponseModel):
-    """How many passages you see, by the values of a field."""
+    """Numbers of visible passages by the values of a field."""
 
     collection: str
     passages: int = Field(description="That you see and the filter lets through.")

@@ -53,7 +53,7 @@ class AnswerServices:
 
     @locked_property
     def context(self) -> PassageContextService:
-        """What stands around the passages of answers."""
+        """Contexts of the passages of answers."""
         return PassageContextService(self.database, self.auth.reads)
 
     @locked_property

@@ -41,7 +41,7 @@ _LETTERS = ("Ll", "Lo", "Mn", "Mc")
 
 
 class OwnWords(Protocol):
-    """What a collection has of some terms, as far as the caller sees it."""
+    """Occurrences of some terms in a collection, as far as the caller sees it."""
 
     def count_passages(self, terms: Sequence[str]) -> Mapping[str, int]:
         """Count the passages that have each term; terms that none has are absent."""

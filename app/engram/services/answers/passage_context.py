@@ -1,4 +1,4 @@
-"""What stands around the passages of an answer in their documents: passages before and after, or the section."""
+"""Context of an answer's passages in their documents: passages before and after, or the section."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class ContextPart:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """How many passages before and after another one are looked at."""
+        """Most passages before and after another one that are looked at."""
         return (SECTION_REACH, SECTION_REACH) if self.section else (self.before, self.after)
 
 

@@ -1,4 +1,4 @@
-"""What a search page offers to complete a question with."""
+"""Words that a search page offers to complete a question with."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How many passages have which value, as callers see them."""
+"""Counts of passages by the values of a field, as callers see them."""
 
 from collections.abc import Mapping
 from typing import Any

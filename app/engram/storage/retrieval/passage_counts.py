@@ -1,4 +1,4 @@
-"""How many passages have which value of a metadata field."""
+"""Counts of passages by the values of a metadata field."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

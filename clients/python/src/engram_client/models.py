@@ -1149,7 +1149,7 @@ class KnowledgeOut(Struct):
 
 class LaterOut(Struct):
     """
-    What happened after a need was last not met.
+    Events after a need was last not met.
     """
 
     answered_at: str | None
@@ -3406,7 +3406,7 @@ class PassageContextOut(Struct):
 
 class PassageCountOut(Struct):
     """
-    How many passages you see, by the values of a field.
+    Numbers of visible passages by the values of a field.
     """
 
     collection: str

@@ -20,7 +20,7 @@ PRINCIPALS = "principals"
 
 @dataclass(frozen=True)
 class Login:
-    """Where callers log in, and the server's own address as they reach it."""
+    """Addresses of the login and of the server itself, as callers reach them."""
 
     issuer: str
     address: str

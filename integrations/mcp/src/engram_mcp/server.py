@@ -38,7 +38,7 @@ class Sentence(TypedDict):
     text: str
 
 
-class PassageSource(TypedDict):
+class Source(TypedDict):
     """The source of a passage: its document, the headings above it, its page, and where people read it."""
 
     document: str
@@ -58,7 +58,7 @@ class RetrievedPassage(TypedDict):
     passage_id: str
     collection: str | None
     title: str | None
-    source: PassageSource
+    source: Source
     text: str
     sentences: list[Sentence]
     before: list[str]
@@ -98,7 +98,7 @@ class FetchedDocument(TypedDict):
     metadata: dict[str, Any]
 
 
-class VerdictEffect(TypedDict):
+class VerdictOutcome(TypedDict):
     """Effects of a verdict; the gain is the share of the way that a memory moved towards it."""
 
     feedback_id: int
@@ -226,7 +226,7 @@ class AgentTools:
         collection: Annotated[
             str | None, Field(description="Of the sentences, if several were asked: judge each by itself.")
         ] = None,
-    ) -> VerdictEffect:
+    ) -> VerdictOutcome:
         """Say which sentences of an answer helped, so that the memory learns. Judge only what you have checked."""
         verdict: FeedbackIn = {"rejected": [*(misled or [])], "wait": True, "as": self._on_behalf_of}
         if collection is not None:
@@ -325,8 +325,8 @@ class AgentTools:
         return f"{self._engram.url}/passages/{quote(passage_id, safe='')}?{where}"
 
 
-def _source(source: PassageSourceOut) -> PassageSource:
-    shown: PassageSource = msgspec.to_builtins(source)
+def _source(source: PassageSourceOut) -> Source:
+    shown: Source = msgspec.to_builtins(source)
     return shown
 
 

@@ -20,7 +20,7 @@ Field = dict[str, list[str] | None]
 
 
 class DefaultReaders(StrEnum):
-    """Who reads a document that no rule names."""
+    """Readers of a document that no rule names."""
 
     NOBODY = "nobody"
     EVERYONE = "everyone"

@@ -61,7 +61,7 @@ _BODY_LEVEL = 9
 
 @dataclass(frozen=True)
 class _State:
-    """What a group of the file has set.
+    """State that a group of the file has set.
 
     Attributes:
         skipped: whether its content is no text.

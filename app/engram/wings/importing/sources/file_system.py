@@ -188,7 +188,7 @@ def _translate(call: Callable[[], Result]) -> Result:
 
 
 def _find_version(below: str, entry: Mapping[str, Any]) -> str | None:
-    """What changes with a file; without an ETag it is no other file's version either."""
+    """Version of a file; without an ETag it differs from those of other files as well."""
     for name in ETAGS:
         if entry.get(name):
             return f"etag {entry[name]} {entry.get('size')}"

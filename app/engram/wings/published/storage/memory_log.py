@@ -1,4 +1,4 @@
-"""What the log says of sentence memories: which verdicts moved them, and which did not yet."""
+"""Verdicts of the log that moved sentence memories, and those that did not yet."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a collection could not answer."""
+"""Routes of the questions that a collection could not answer."""
 
 from typing import Annotated
 

@@ -9,7 +9,7 @@ from engram.api.schemas import ResponseModel
 
 
 class LaterOut(ResponseModel):
-    """What happened after a need was last not met."""
+    """Events after a need was last not met."""
 
     answered_at: datetime | None = Field(description="When it was asked again and answered; null: it was not.")
     query_id: UUID | None = Field(description="Of the query that was answered.")

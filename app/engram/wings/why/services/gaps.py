@@ -34,7 +34,7 @@ SAME_NEED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """What happened after a need was last not met.
+    """Events after a need was last not met.
 
     Attributes:
         answered_at: when it was asked again and answered; ``query_id`` by which query. None: it was not.
