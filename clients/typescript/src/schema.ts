@@ -5260,6 +5260,8 @@ export interface components {
              * @description Share of their first five passages that unjudged questions keep; null: there are none.
              */
             overlap: number | null;
+            /** @description Questions that share evidence with another judged one: gain in the share of those whose evidence their nearest judged questions vote for. */
+            recall: components["schemas"]["GainOut"];
             /** @description Questions that share one. */
             sharing: components["schemas"]["GainOut"];
         };
@@ -5380,7 +5382,7 @@ export interface components {
         };
         /**
          * GainOut
-         * @description Mean gain of a group of held-out questions: nDCG@10 with the adapter less nDCG@10 without.
+         * @description Mean gain of a group of held-out questions: with the adapter less without, in nDCG@10 if nothing else is said.
          */
         GainOut: {
             /**

@@ -854,7 +854,7 @@ class FoundFileOut(Struct):
 
 class GainOut(Struct):
     """
-    Mean gain of a group of held-out questions: nDCG@10 with the adapter less nDCG@10 without.
+    Mean gain of a group of held-out questions: with the adapter less without, in nDCG@10 if nothing else is said.
     """
 
     error: float | None
@@ -2991,6 +2991,10 @@ class FiguresOut(Struct):
     overlap: float | None
     """
     Share of their first five passages that unjudged questions keep; null: there are none.
+    """
+    recall: GainOut
+    """
+    Questions that share evidence with another judged one: gain in the share of those whose evidence their nearest judged questions vote for.
     """
     sharing: GainOut
     """

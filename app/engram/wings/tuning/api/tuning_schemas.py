@@ -9,7 +9,7 @@ from engram.wings.tuning.services.tuning_service import TuningStanding
 
 
 class GainOut(ResponseModel):
-    """Mean gain of a group of held-out questions: nDCG@10 with the adapter less nDCG@10 without."""
+    """Mean gain of a group of held-out questions: with the adapter less without, in nDCG@10 if nothing else is said."""
 
     mean: float
     error: float | None = Field(description="Its standard error, over needs; null: unknown.")
@@ -23,6 +23,10 @@ class FiguresOut(ResponseModel):
     all: GainOut
     others: GainOut = Field(description="Questions that share no passage with those learned from.")
     sharing: GainOut = Field(description="Questions that share one.")
+    recall: GainOut = Field(
+        description="Questions that share evidence with another judged one: gain in the share of those whose evidence "
+        "their nearest judged questions vote for."
+    )
     overlap: float | None = Field(
         description="Share of their first five passages that unjudged questions keep; null: there are none."
     )

@@ -153,6 +153,7 @@ def describe_figures(found: Acceptance) -> dict[str, Any]:
         "all": _describe_gain(found.all),
         "others": _describe_gain(found.others),
         "sharing": _describe_gain(found.sharing),
+        "recall": _describe_gain(found.recall),
         "overlap": found.overlap,
     }
 
