@@ -5382,7 +5382,7 @@ export interface components {
         };
         /**
          * GainOut
-         * @description Mean gain of a group of held-out questions: with the adapter less without, in nDCG@10 if nothing else is said.
+         * @description Mean gain of a group of held-out questions: nDCG@10 with the adapter less nDCG@10 without.
          */
         GainOut: {
             /**
@@ -9932,12 +9932,22 @@ export interface components {
             /** Accepted */
             accepted: boolean;
             /**
+             * Borrowed
+             * @description Whether another collection's verdicts taught it.
+             */
+            borrowed: boolean;
+            /**
              * Created At
              * Format: date-time
              */
             created_at: string;
             /** @description Null: nothing was learned. */
             figures: components["schemas"]["FiguresOut"] | null;
+            /**
+             * Lender
+             * @description That collection; null if there is none, or you may not read it.
+             */
+            lender: string | null;
             /** Number */
             number: number;
             /**
@@ -14189,7 +14199,10 @@ export interface operations {
     };
     post_tune: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Learn nothing, and try what this collection learned. It takes `moderate` there, too. */
+                begin_with?: string | null;
+            };
             header?: never;
             path: {
                 name: string;

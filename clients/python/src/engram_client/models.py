@@ -854,7 +854,7 @@ class FoundFileOut(Struct):
 
 class GainOut(Struct):
     """
-    Mean gain of a group of held-out questions: with the adapter less without, in nDCG@10 if nothing else is said.
+    Mean gain of a group of held-out questions: nDCG@10 with the adapter less nDCG@10 without.
     """
 
     error: float | None
@@ -3742,10 +3742,18 @@ class TuningGenerationOut(Struct):
     """
 
     accepted: bool
+    borrowed: bool
+    """
+    Whether another collection's verdicts taught it.
+    """
     created_at: str
     figures: FiguresOut | None
     """
     Null: nothing was learned.
+    """
+    lender: str | None
+    """
+    That collection; null if there is none, or you may not read it.
     """
     number: int
     question_count: int

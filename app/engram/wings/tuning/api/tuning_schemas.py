@@ -9,7 +9,7 @@ from engram.wings.tuning.services.tuning_service import TuningStanding
 
 
 class GainOut(ResponseModel):
-    """Mean gain of a group of held-out questions: with the adapter less without, in nDCG@10 if nothing else is said."""
+    """Mean gain of a group of held-out questions: nDCG@10 with the adapter less nDCG@10 without."""
 
     mean: float
     error: float | None = Field(description="Its standard error, over needs; null: unknown.")
@@ -24,8 +24,8 @@ class FiguresOut(ResponseModel):
     others: GainOut = Field(description="Questions that share no passage with those learned from.")
     sharing: GainOut = Field(description="Questions that share one.")
     recall: GainOut = Field(
-        description="Questions that share evidence with another judged one: gain in the share of those whose evidence "
-        "their nearest judged questions vote for."
+        description="Questions that share evidence with another judged one: gain in the share of those whose "
+        "evidence their nearest judged questions vote for."
     )
     overlap: float | None = Field(
         description="Share of their first five passages that unjudged questions keep; null: there are none."
@@ -42,6 +42,8 @@ class TuningGenerationOut(ResponseModel):
     usable: bool = Field(description="Whether it can serve: it was accepted, and not withdrawn since.")
     question_count: int = Field(description="Judged questions that it was learned from.")
     verdict_count: int = Field(description="Verdicts behind these.")
+    borrowed: bool = Field(description="Whether another collection's verdicts taught it.")
+    lender: str | None = Field(description="That collection; null if there is none, or you may not read it.")
     created_at: datetime
     withdrawn_at: datetime | None = Field(
         description="When its adapter was removed: on request, with a verdict, or for readers. Null: it was not."
@@ -82,6 +84,8 @@ class TuningOut(ResponseModel):
                     usable=one.usable,
                     question_count=one.question_count,
                     verdict_count=one.verdict_count,
+                    borrowed=one.loan is not None,
+                    lender=standing.lenders.get(one.number),
                     created_at=one.created_at,
                     withdrawn_at=one.withdrawn_at,
                 )

@@ -16,7 +16,7 @@ wrong in a way that can be learned gains on his own held-out questions.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -106,8 +106,8 @@ class Acceptance:
         all: gain of all held-out questions in nDCG@10.
         others: the same of those that share no passage with the questions learned from.
         sharing: the same of those that share one.
-        recall: gain in the share of questions whose evidence their neighbours vote for, of those that share evidence
-            with another question.
+        recall: gain in the share of questions whose evidence their neighbours vote for, of those that share
+            evidence with another question.
         overlap: mean share of the first five passages that unjudged questions keep; None without such questions.
     """
 
@@ -143,8 +143,7 @@ def try_tuning(
         probes: token ids of stored questions that nobody judged.
         check: called before each step of learning. It may raise to stop, or wait.
     """
-    samples = samples.sort()
-    samples = replace(samples, weights=cap_judges(samples.weights, samples.judges, rule.judge_share))
+    samples = _sort_and_cap(samples, rule)
     prepared = prepare_questions(weights, samples.questions, options)
     folds, needs = divide_samples(samples.supported, rule.folds, seed)
     everything = np.arange(len(folds))
@@ -155,22 +154,58 @@ def try_tuning(
         if len(held) == 0 or len(rest) == 0:
             continue
         learned = learn_prepared(weights, samples, prepared, options, seed, check, rest.tolist())
-        tuned = prepared.embed(weights, everything, learned.widen())
-        relevant = [samples.supported[row] for row in held.tolist()]
-        gains[held] = rank_quality(tuned[held], samples.passages, relevant) - rank_quality(
-            prepared.base[held], samples.passages, relevant
-        )
-        recalls[held] = recall_evidence(tuned, samples.supported, held) - recall_evidence(
-            prepared.base, samples.supported, held
+        gains[held], recalls[held] = _compare(
+            prepared, samples, prepared.embed(weights, everything, learned.widen()), held
         )
         seen = {passage for row in rest.tolist() for passage in samples.supported[row]}
-        shares[held] = [not seen.isdisjoint(passages) for passages in relevant]
+        shares[held] = [not seen.isdisjoint(samples.supported[row]) for row in held.tolist()]
     adapter = learn_prepared(weights, samples, prepared, options, seed, check)
-    overlap = None
-    if probes:
-        unjudged = prepare_questions(weights, probes, options)
-        overlap = measure_overlap(weights, unjudged, adapter, samples.passages)
+    overlap = _measure_overlap(weights, probes, adapter, samples.passages, options)
     return Trial(adapter, decide(gains, recalls, shares, needs, samples.weights, samples.judges, overlap, rule))
+
+
+def try_adapter(
+    weights: BertWeights,
+    samples: TuningSamples,
+    probes: Sequence[Ids],
+    adapter: Adapter,
+    known: Set[str],
+    options: TuningOptions = DEFAULT_OPTIONS,
+    rule: AcceptanceRule = DEFAULT_RULE,
+) -> Trial:
+    """Decide on an adapter that another collection's verdicts taught: all samples are held out.
+
+    Args:
+        probes: see ``try_tuning``.
+        known: keys of the samples whose question or evidence the other collection has as well. They may be among
+            those that the adapter was learned from, so their needs do not count as ``others``.
+    """
+    samples = _sort_and_cap(samples, rule)
+    prepared = prepare_questions(weights, samples.questions, options)
+    everything = np.arange(len(samples.keys))
+    gains, recalls = _compare(prepared, samples, prepared.embed(weights, everything, adapter.widen()), everything)
+    needs = find_needs(samples.supported)
+    shares = np.isin(needs, needs[[key in known for key in samples.keys]])
+    overlap = _measure_overlap(weights, probes, adapter, samples.passages, options)
+    return Trial(adapter, decide(gains, recalls, shares, needs, samples.weights, samples.judges, overlap, rule))
+
+
+def _sort_and_cap(samples: TuningSamples, rule: AcceptanceRule) -> TuningSamples:
+    """The samples in the order of their keys, with the weight of each judge capped."""
+    samples = samples.sort()
+    return replace(samples, weights=cap_judges(samples.weights, samples.judges, rule.judge_share))
+
+
+def _compare(
+    prepared: PreparedQuestions, samples: TuningSamples, tuned: Matrix, rows: Ids
+) -> tuple[Floats, Floats]:
+    """Gains of questions ``rows`` in nDCG@10 and in recalled evidence, (r,), by tuned vectors (n, d) of all."""
+    relevant = [samples.supported[row] for row in rows.tolist()]
+    (quality, recall), (base_quality, base_recall) = (
+        (rank_quality(vectors[rows], samples.passages, relevant), recall_evidence(vectors, samples.supported, rows))
+        for vectors in (tuned, prepared.base)
+    )
+    return quality - base_quality, recall - base_recall
 
 
 def divide_samples(supported: Sequence[Sequence[int]], folds: int, seed: int) -> tuple[Ids, Ids]:
@@ -262,10 +297,15 @@ def recall_evidence(vectors: Matrix, supported: Sequence[Sequence[int]], rows: I
     return recalled
 
 
-def measure_overlap(weights: BertWeights, probes: PreparedQuestions, adapter: Adapter, passages: Matrix) -> float:
-    """Mean share of the first five passages that questions keep with an adapter."""
-    tuned = probes.embed(weights, np.arange(len(probes.base)), adapter.widen())
-    before, after = (rank_first(vectors, passages, FIRST_PLACES) for vectors in (probes.base, tuned))
+def _measure_overlap(
+    weights: BertWeights, probes: Sequence[Ids], adapter: Adapter, passages: Matrix, options: TuningOptions
+) -> float | None:
+    """Mean share of the first five passages that questions keep with an adapter; None without questions."""
+    if not probes:
+        return None
+    prepared = prepare_questions(weights, probes, options)
+    tuned = prepared.embed(weights, np.arange(len(probes)), adapter.widen())
+    before, after = (rank_first(vectors, passages, FIRST_PLACES) for vectors in (prepared.base, tuned))
     return float(np.mean([np.isin(one, two).mean() for one, two in zip(before, after, strict=True)]))
 
 
@@ -320,7 +360,7 @@ def decide(
         needs: (n,), as ``find_needs`` numbers them.
         counts: (n,), weights of the questions.
         judges: of each question; None: not known.
-        overlap: as ``measure_overlap`` gives it.
+        overlap: mean share of the first five passages that unjudged questions keep; None: not measured.
     """
 
     def measure(values: Floats, which: NDArray[np.bool_]) -> Gain:
@@ -337,7 +377,9 @@ def decide(
     return Acceptance(refusal is None, reason, everything, others, sharing, recall, overlap)
 
 
-def _find_refusal(others: Gain, sharing: Gain, recall: Gain, overlap: float | None, rule: AcceptanceRule) -> str | None:
+def _find_refusal(
+    others: Gain, sharing: Gain, recall: Gain, overlap: float | None, rule: AcceptanceRule
+) -> str | None:
     """Why an adapter is not used, or None."""
     if others.needs < rule.least_needs:
         return f"not used: held-out verdicts on {others.needs} needs, of {rule.least_needs} at least"
