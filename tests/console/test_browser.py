@@ -24,8 +24,8 @@ from tests.support.openai_server import Reply, keyword_handler
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/tuning", "learned/lift",
-         "sessions", "facts", "collections", "health", "keys")  # fmt: skip
+PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/lift",
+         "learned/tuning", "sessions", "facts", "collections", "health", "keys")  # fmt: skip
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "wings/importing/files"
 

@@ -35,7 +35,7 @@ def lender(application: Application, curie: str, judged: list[int], tune: Tune) 
 def borrower(application: Application, collection: str) -> Scope:
     """A collection with two judged questions and no generation."""
     name = f"{collection}-new"
-    state.stage_passages(application, name, *(one | {"text": f"{one['text']} So it is."} for one in CURIE))
+    state.stage_passages(application, name, *(dict(one) | {"text": f"{one['text']} So it is."} for one in CURIE))
     application.jobs.runner.run_ready()
     judge_questions(application, name, OTHERS)
     return application.auth.access.scope(name)
