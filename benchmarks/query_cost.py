@@ -1,7 +1,7 @@
 """What does a query cost in processor time, stage by stage, against the least that any vector search costs?
 
     python benchmarks/query_cost.py DATASET_DIR [--collection NAME] [--questions N] [--profile P] [--memory M]
-        [--readers]
+        [--readers] [--tuned]
 
 DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). Processor time
 hardly grows because others use the machine: of this process by its own clock, of Postgres by what the kernel
@@ -12,7 +12,8 @@ Three passes over the questions: all ways in turn without any instrument, which 
 statement by the function that sends it; then every stage of this process. The instruments themselves cost a few
 tenths of a millisecond, so the parts add up to a little more than the whole.
 
-With ``--readers`` every passage gets a reader, one of ten, and a caller who is all ten asks as well.
+With ``--readers`` every passage gets a reader, one of ten, and a caller who is all ten asks as well. With
+``--tuned`` the collection, which a tuned question encoder serves, is also asked without it, and by "hybrid".
 """
 
 import argparse
@@ -21,6 +22,8 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -32,7 +35,7 @@ from engram.composition.container import Application
 from engram.context import tenancy
 from engram.services.auth.scope import LOCAL
 from engram.services.question import candidates, pipeline, plan, ranking, search
-from engram.services.question.query import Query
+from engram.services.question.query import Query, Strategy
 from engram.storage.connection_pools import PreparedStatement
 from engram.storage.corpus import collections, reader_sets
 from query_latency import Floor, measure_interleaved
@@ -223,6 +226,7 @@ def main() -> None:
     parser.add_argument("--profile", default="default")
     parser.add_argument("--memory", default="read")
     parser.add_argument("--readers", action="store_true", help="Also ask as a caller who is bound to readers.")
+    parser.add_argument("--tuned", action="store_true", help="Also ask without the tuned question encoder.")
     parser.add_argument("--warm", type=int, default=20, help="Questions asked before anything is measured.")
     arguments = parser.parse_args()
     collection = arguments.collection or arguments.dataset.resolve().name
@@ -235,7 +239,7 @@ def main() -> None:
         )
         floor = Floor(app, addresses.database_url, collection, exact=True)
 
-        def service(question: str, asked_of: Application = app) -> object:
+        def service(question: str, asked_of: Application = app, strategy: Strategy = "graph") -> object:
             return asked_of.answers.question.answer(
                 Query(
                     text=question,
@@ -243,6 +247,7 @@ def main() -> None:
                     top_k=TOP_K,
                     memory=arguments.memory,
                     profile=arguments.profile,
+                    strategy=strategy,
                 )
             )
 
@@ -258,6 +263,13 @@ def main() -> None:
         if arguments.readers:
             give_readers(app, collection)
             ways["query of a reader"] = service_of_reader
+        if arguments.tuned:
+            untuned = opened.enter_context(closing(Application(app.settings, addresses)))
+            untuned.models.embedder, untuned.models.language = app.models.embedder, app.models.language
+            untuned.retrieval.planner = replace(untuned.retrieval.planner, question_encoder=None)
+            ways["query, not tuned"] = partial(service, asked_of=untuned)
+            ways["hybrid"] = partial(service, strategy="hybrid")
+            ways["hybrid, not tuned"] = partial(service, asked_of=untuned, strategy="hybrid")
         measure_interleaved(ways, asked[: arguments.warm], 0)  # caches and prepared statements
         costs(ways, asked, Backends(app))
         print()

@@ -1354,11 +1354,15 @@ CREATE TABLE tuning_generation (
     judged_count BIGINT NOT NULL,
     question_count INTEGER NOT NULL,
     verdict_count INTEGER NOT NULL,
+    lender_id BIGINT,
+    lent_number BIGINT,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     withdrawn_at TIMESTAMP WITH TIME ZONE,
     CONSTRAINT tuning_generation_pkey PRIMARY KEY (collection_id, number),
-    CONSTRAINT tuning_generation_number_check CHECK (number > 0)
+    CONSTRAINT tuning_generation_number_check CHECK (number > 0),
+    CONSTRAINT tuning_generation_loan_check CHECK ((lender_id IS NULL) = (lent_number IS NULL))
 );
+CREATE INDEX tuning_generation_loan_idx ON tuning_generation (lender_id, lent_number) WHERE lender_id IS NOT NULL;
 COMMENT ON TABLE tuning_generation IS 'Attempts to tune a collection''s question encoder, accepted or not.';
 COMMENT ON COLUMN tuning_generation.number IS '1 for a collection''s first attempt; a reset begins no new count.';
 COMMENT ON COLUMN tuning_generation.adapter IS 'The adapter''s maps; null if it was refused or withdrawn.';
@@ -1369,6 +1373,8 @@ COMMENT ON COLUMN tuning_generation.figures IS 'What held-out verdicts said; emp
 COMMENT ON COLUMN tuning_generation.judged_count IS 'Judged questions of the collection at the time.';
 COMMENT ON COLUMN tuning_generation.question_count IS 'Judged questions that it was learned from.';
 COMMENT ON COLUMN tuning_generation.verdict_count IS 'Verdicts behind these.';
+COMMENT ON COLUMN tuning_generation.lender_id IS 'Collection whose verdicts taught it; null: its own did.';
+COMMENT ON COLUMN tuning_generation.lent_number IS 'Generation of that collection whose adapter it is.';
 COMMENT ON COLUMN tuning_generation.withdrawn_at IS 'When it was withdrawn; null if it was not.';
 
 CREATE TABLE tuning_verdict (

@@ -25,7 +25,7 @@ from tests.support.openai_server import Reply, keyword_handler
 pytestmark = pytest.mark.browser
 
 PAGES = ("ask", "why", "learned", "learned/verdicts", "learned/judges", "learned/keys", "learned/lift",
-         "sessions", "facts", "collections", "health", "keys")  # fmt: skip
+         "learned/tuning", "sessions", "facts", "collections", "health", "keys")  # fmt: skip
 
 DOCUMENTS = Path(__file__).resolve().parents[1] / "wings/importing/files"
 

@@ -5260,6 +5260,8 @@ export interface components {
              * @description Share of their first five passages that unjudged questions keep; null: there are none.
              */
             overlap: number | null;
+            /** @description Questions that share evidence with another judged one: gain in the share of those whose evidence their nearest judged questions vote for. */
+            recall: components["schemas"]["GainOut"];
             /** @description Questions that share one. */
             sharing: components["schemas"]["GainOut"];
         };
@@ -9930,12 +9932,22 @@ export interface components {
             /** Accepted */
             accepted: boolean;
             /**
+             * Borrowed
+             * @description Whether another collection's verdicts taught it.
+             */
+            borrowed: boolean;
+            /**
              * Created At
              * Format: date-time
              */
             created_at: string;
             /** @description Null: nothing was learned. */
             figures: components["schemas"]["FiguresOut"] | null;
+            /**
+             * Lender
+             * @description That collection; null if there is none, or you may not read it.
+             */
+            lender: string | null;
             /** Number */
             number: number;
             /**
@@ -14187,7 +14199,10 @@ export interface operations {
     };
     post_tune: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Learn nothing, and try what this collection learned. It takes `moderate` there, too. */
+                begin_with?: string | null;
+            };
             header?: never;
             path: {
                 name: string;

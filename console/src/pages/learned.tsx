@@ -6,6 +6,7 @@ import { JudgesPart } from "../parts/judges";
 import { KeysPart } from "../parts/keys";
 import { LiftPart } from "../parts/lift";
 import { MemoriesPart } from "../parts/memories";
+import { TuningPart } from "../parts/tuning";
 import { VerdictsPart } from "../parts/verdicts";
 import { address, usePlace, useShared } from "../state";
 
@@ -17,6 +18,7 @@ const PARTS = [
   ["gaps", "Not answered", GapsPart, "why"],
   ["judges", "Judges", JudgesPart],
   ["keys", "Passage keys", KeysPart],
+  ["tuning", "Question encoder", TuningPart, "tuning"],
   ["lift", "Lift", LiftPart, "experiments"],
 ] as const;
 

@@ -1,9 +1,10 @@
-/** A line over time, with what it says in words beside it. */
+/** A line over time or over numbers, with what it says in words beside it. */
 
 import { moment } from "./basic";
 
 export interface Point {
-  at: string;
+  /** Milliseconds, or a number. */
+  at: number;
   value: number;
 }
 
@@ -15,19 +16,20 @@ interface Props {
   most: number;
   tone: "accent" | "warm";
   format: (value: number) => string;
+  /** What a place is called; a moment by default. */
+  place?: (at: number) => string;
 }
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [560, 150, 44, 22, 8];
 
-export function Line({ points, label, least = 0, most, tone, format }: Props) {
-  const times = points.map((point) => Date.parse(point.at));
-  const [from, to] = [times[0] ?? 0, times.at(-1) ?? 1];
-  const x = (time: number) => LEFT + ((time - from) / (to - from || 1)) * (WIDTH - LEFT - 12);
+export function Line({ points, label, least = 0, most, tone, format, place = (at) => moment(new Date(at).toISOString()) }: Props) {
+  const [from, to] = [points[0]?.at ?? 0, points.at(-1)?.at ?? 1];
+  const x = (at: number) => LEFT + ((at - from) / (to - from || 1)) * (WIDTH - LEFT - 12);
   const y = (value: number) => TOP + (1 - (value - least) / (most - least || 1)) * (HEIGHT - TOP - BOTTOM);
-  const path = points.map((point, at) => `${at === 0 ? "M" : "L"}${x(times[at] ?? 0).toFixed(1)} ${y(point.value).toFixed(1)}`).join("");
+  const path = points.map((point, at) => `${at === 0 ? "M" : "L"}${x(point.at).toFixed(1)} ${y(point.value).toFixed(1)}`).join("");
   const first = points[0];
   const last = points.at(-1);
-  const said = first && last ? `${label}: ${format(first.value)} on ${moment(first.at)}, ${format(last.value)} on ${moment(last.at)}` : label;
+  const said = first && last ? `${label}: ${format(first.value)}, ${place(first.at)}; ${format(last.value)}, ${place(last.at)}` : label;
   return (
     <svg class={`line ${tone}`} viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={said}>
       {[least, (least + most) / 2, most].map((value) => (
@@ -42,17 +44,17 @@ export function Line({ points, label, least = 0, most, tone, format }: Props) {
       <path class="stroke" d={path} />
       {points.length <= 30 &&
         points.map((point, at) => (
-          <circle key={point.at} cx={x(times[at] ?? 0)} cy={y(point.value)} r="3">
-            <title>{`${moment(point.at)}: ${format(point.value)}`}</title>
+          <circle key={at} cx={x(point.at)} cy={y(point.value)} r="3">
+            <title>{`${place(point.at)}: ${format(point.value)}`}</title>
           </circle>
         ))}
       {first && last && (
         <>
           <text x={LEFT} y={HEIGHT - 4}>
-            {moment(first.at)}
+            {place(first.at)}
           </text>
           <text x={WIDTH - 12} y={HEIGHT - 4} text-anchor="end">
-            {moment(last.at)}
+            {place(last.at)}
           </text>
         </>
       )}

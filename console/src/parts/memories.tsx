@@ -96,14 +96,14 @@ export function MemoriesPart() {
 function Course({ learned }: { learned: Schemas["LearnedOut"] }) {
   const { course } = learned;
   const most = Math.max(...course.map((one) => one.states), 1);
-  const sure = course.filter((one) => one.perplexity !== null).map((one) => ({ at: one.at, value: one.perplexity ?? 1 }));
+  const sure = course.filter((one) => one.perplexity !== null).map((one) => ({ at: Date.parse(one.at), value: one.perplexity ?? 1 }));
   return (
     <div class="half">
       <Panel title="How unsure they are" note={learned.perplexity === null ? undefined : <>mean perplexity <strong>{figure(learned.perplexity)}</strong></>}>
         <Line points={sure} label="Mean perplexity of the memories" most={1} tone="warm" format={(value) => figure(value)} />
       </Panel>
       <Panel title="How many there are" note={`${counted(learned.states, "memory", "memories")} by ${counted(learned.verdicts, "verdict")}`}>
-        <Line points={course.map((one) => ({ at: one.at, value: one.states }))} label="Memories that verdicts moved" most={most} tone="accent" format={(value) => String(Math.round(value))} />
+        <Line points={course.map((one) => ({ at: Date.parse(one.at), value: one.states }))} label="Memories that verdicts moved" most={most} tone="accent" format={(value) => String(Math.round(value))} />
       </Panel>
     </div>
   );

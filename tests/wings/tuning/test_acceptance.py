@@ -13,6 +13,7 @@ from engram.wings.tuning.core.acceptance import (
     find_needs,
     measure_gain,
     rank_quality,
+    recall_evidence,
     try_tuning,
 )
 from engram.wings.tuning.core.learn_adapter import TuningOptions, TuningSamples, prepare_questions
@@ -22,11 +23,15 @@ RULE = AcceptanceRule(least_needs=4)
 
 
 def decide_by(
-    gains: list[float], shares: list[bool] | None = None, overlap: float | None = None
+    gains: list[float],
+    shares: list[bool] | None = None,
+    overlap: float | None = None,
+    recalls: list[float] | None = None,
 ) -> tuple[bool, str]:
     count = len(gains)
     shared = np.array(shares or [False] * count)
-    found = decide(np.array(gains), shared, np.arange(count), np.ones(count), None, overlap, RULE)
+    recalled = np.array(recalls or [np.nan] * count)
+    found = decide(np.array(gains), recalled, shared, np.arange(count), np.ones(count), None, overlap, RULE)
     return found.accepted, found.reason
 
 
@@ -74,11 +79,24 @@ def test_decisions() -> None:
     assert decide_by([0.1, 0.2] * 4, overlap=0.9)[0]
     accepted, reason = decide_by([0.1, 0.2] * 4, overlap=0.1)
     assert reason == "not used: unjudged questions keep 10% of their first five passages"
+    assert decide_by([0.1, 0.2] * 4, recalls=[-1.0, 1.0, 0.0, -1.0] * 2)[0]
+    accepted, reason = decide_by([0.1, 0.2] * 4, recalls=[-1.0, 0.0, np.nan, -1.0] * 2)
+    assert reason == "not used: evidence recalled by neighbouring questions -.667 ± .211"
+
+
+def test_neighbours_vote_for_evidence() -> None:
+    of_need = np.array([0, 0, 0, 0, 1, 2])
+    vectors = (np.eye(9)[of_need] + 0.5 * np.eye(9)[3 + np.arange(6)]).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    supported = [[1], [1], [1], [2], [2], [3]]
+    # 3 is near those that another passage answers; 4 is near nobody; 5 has evidence of its own.
+    recalled = recall_evidence(vectors, supported, np.arange(6))
+    np.testing.assert_array_equal(recalled, [1, 1, 1, 0, 0, np.nan])
 
 
 def test_a_gain_of_one_judge_alone_is_refused() -> None:
     gains, honest = np.array([0.4, 0.5] * 10 + [-0.05, -0.03] * 10), [str(row % 4) for row in range(20)]
-    rows = (gains, np.zeros(40, dtype=bool), np.arange(40), np.ones(40))
+    rows = (gains, np.full(40, np.nan), np.zeros(40, dtype=bool), np.arange(40), np.ones(40))
     found = decide(*rows, ["hostile"] * 20 + honest, None, RULE)
     assert (found.accepted, found.reason) == (
         False,

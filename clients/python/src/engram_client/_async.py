@@ -602,9 +602,13 @@ class AsyncEngram:
         path = build_path("collections", self._name(name), "tuning")
         return await self._get(m.TuningOut, path, before=before, limit=limit)
 
-    async def tune(self, name: str | None = None) -> m.AcceptedJob:
-        """Tune the question encoder by the verdicts so far; it serves if held-out ones accept it."""
-        return await self.send(Call(m.AcceptedJob, "POST", build_path("collections", self._name(name), "tune")))
+    async def tune(self, name: str | None = None, *, begin_with: str | None = None) -> m.AcceptedJob:
+        """Tune the question encoder by the verdicts so far, or begin with what another collection learned.
+
+        It serves if held-out verdicts accept it.
+        """
+        path = build_path("collections", self._name(name), "tune")
+        return await self.send(Call(m.AcceptedJob, "POST", path, params={"begin_with": begin_with}))
 
     async def change_tuning(self, name: str | None = None, **change: Unpack[r.TuningIn]) -> m.TuningOut:
         """Switch the tuning of a collection, or have another generation serve."""

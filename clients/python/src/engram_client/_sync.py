@@ -587,9 +587,13 @@ class Engram:
         path = build_path("collections", self._name(name), "tuning")
         return self._get(m.TuningOut, path, before=before, limit=limit)
 
-    def tune(self, name: str | None = None) -> m.AcceptedJob:
-        """Tune the question encoder by the verdicts so far; it serves if held-out ones accept it."""
-        return self.send(Call(m.AcceptedJob, "POST", build_path("collections", self._name(name), "tune")))
+    def tune(self, name: str | None = None, *, begin_with: str | None = None) -> m.AcceptedJob:
+        """Tune the question encoder by the verdicts so far, or begin with what another collection learned.
+
+        It serves if held-out verdicts accept it.
+        """
+        path = build_path("collections", self._name(name), "tune")
+        return self.send(Call(m.AcceptedJob, "POST", path, params={"begin_with": begin_with}))
 
     def change_tuning(self, name: str | None = None, **change: Unpack[r.TuningIn]) -> m.TuningOut:
         """Switch the tuning of a collection, or have another generation serve."""

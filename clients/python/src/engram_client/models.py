@@ -2992,6 +2992,10 @@ class FiguresOut(Struct):
     """
     Share of their first five passages that unjudged questions keep; null: there are none.
     """
+    recall: GainOut
+    """
+    Questions that share evidence with another judged one: gain in the share of those whose evidence their nearest judged questions vote for.
+    """
     sharing: GainOut
     """
     Questions that share one.
@@ -3738,10 +3742,18 @@ class TuningGenerationOut(Struct):
     """
 
     accepted: bool
+    borrowed: bool
+    """
+    Whether another collection's verdicts taught it.
+    """
     created_at: str
     figures: FiguresOut | None
     """
     Null: nothing was learned.
+    """
+    lender: str | None
+    """
+    That collection; null if there is none, or you may not read it.
     """
     number: int
     question_count: int

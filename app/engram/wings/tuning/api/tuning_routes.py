@@ -9,7 +9,7 @@ from engram.api.dependencies import App, Limit, PathScope, needs
 from engram.api.jobs.routes import build_accepted
 from engram.api.jobs.schemas import AcceptedJob
 from engram.api.operations import operation
-from engram.api.schemas import MAX_ID
+from engram.api.schemas import MAX_ID, CollectionName
 from engram.core.auth.access_keys import MODERATE, READ
 from engram.wings.tuning.api.tuning_schemas import TuningIn, TuningOut
 from engram.wings.tuning.parts import tuning_of
@@ -36,9 +36,18 @@ def get_tuning(
     status_code=status.HTTP_202_ACCEPTED,
     **operation("Tune the question encoder now", needs(MODERATE, takes="jobs"), 404, 409),
 )
-def post_tune(response: Response, app: App, scope: PathScope) -> AcceptedJob:
+def post_tune(
+    response: Response,
+    app: App,
+    scope: PathScope,
+    begin_with: Annotated[
+        CollectionName | None,
+        Query(description="Learn nothing, and try what this collection learned. It takes `moderate` there, too."),
+    ] = None,
+) -> AcceptedJob:
     """Start a job that tunes the question encoder by the verdicts so far. It serves if held-out ones accept it."""
-    return build_accepted(tuning_of(app).tuning.request(scope), scope.collection.name, response)
+    lender = None if begin_with is None else app.auth.access.scope(begin_with, scope.principal, MODERATE)
+    return build_accepted(tuning_of(app).tuning.request(scope, lender), scope.collection.name, response)
 
 
 @router.put(

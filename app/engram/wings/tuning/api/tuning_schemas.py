@@ -23,6 +23,10 @@ class FiguresOut(ResponseModel):
     all: GainOut
     others: GainOut = Field(description="Questions that share no passage with those learned from.")
     sharing: GainOut = Field(description="Questions that share one.")
+    recall: GainOut = Field(
+        description="Questions that share evidence with another judged one: gain in the share of those whose "
+        "evidence their nearest judged questions vote for."
+    )
     overlap: float | None = Field(
         description="Share of their first five passages that unjudged questions keep; null: there are none."
     )
@@ -38,6 +42,8 @@ class TuningGenerationOut(ResponseModel):
     usable: bool = Field(description="Whether it can serve: it was accepted, and not withdrawn since.")
     question_count: int = Field(description="Judged questions that it was learned from.")
     verdict_count: int = Field(description="Verdicts behind these.")
+    borrowed: bool = Field(description="Whether another collection's verdicts taught it.")
+    lender: str | None = Field(description="That collection; null if there is none, or you may not read it.")
     created_at: datetime
     withdrawn_at: datetime | None = Field(
         description="When its adapter was removed: on request, with a verdict, or for readers. Null: it was not."
@@ -78,6 +84,8 @@ class TuningOut(ResponseModel):
                     usable=one.usable,
                     question_count=one.question_count,
                     verdict_count=one.verdict_count,
+                    borrowed=one.loan is not None,
+                    lender=standing.lenders.get(one.number),
                     created_at=one.created_at,
                     withdrawn_at=one.withdrawn_at,
                 )

@@ -29,6 +29,10 @@ def tuning(
     enabled: Annotated[
         bool | None, typer.Option("--on/--off", help="Whether the collection is tuned and a generation may serve.")
     ] = None,
+    begin_with: Annotated[
+        str | None,
+        typer.Option(metavar="COLLECTION", help="Try what another collection learned, and wait for the decision."),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Generations shown, the latest first.")] = 20,
 ) -> Iterator[Any]:
     """Show how verdicts tuned the question encoder of a collection, and what held-out verdicts said of it."""
@@ -36,8 +40,9 @@ def tuning(
     change = {"enabled": enabled, "withdraw": withdraw, "serving": rollback}
     if any(value is not None for value in change.values()):
         client.send("PUT", path, json={name: value for name, value in change.items() if value is not None})
-    if now:
-        _wait(client, client.send("POST", build_path("collections", collection, "tune")))
+    if now or begin_with is not None:
+        params = {} if begin_with is None else {"begin_with": begin_with}
+        _wait(client, client.send("POST", build_path("collections", collection, "tune"), params=params))
     standing = client.send("GET", path, params={"limit": limit})
     yield standing
     say(_format_standing(standing))

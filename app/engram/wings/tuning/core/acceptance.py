@@ -6,18 +6,23 @@ shares a supported passage with none of the other folds counts as one of ``other
 Questions that share evidence, directly or by way of others, form a need. Most needs stay in one fold; of those with
 several questions every second one is divided, so that both groups are measured by the same trainings.
 
+The vote of judged questions (``neighbour_vote``) shall find no less with an adapter, so it is repeated by cosine
+alone: a held-out question is left out, and its nearest questions vote for their passages. Does most weight fall on
+its evidence? The difference between tuned and base vectors is a question's ``recall``.
+
 Gains of one need are not independent, so standard errors are those of needs (cluster-robust, Liang and Zeger,
 1986). A judge's weight is capped, in learning too, and the gain must be there without any one judge: a judge who is
 wrong in a way that can be learned gains on his own held-out questions.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.neighbour_vote import NEIGHBOURS, VOTE_WIDTH
 from engram.wings.tuning.core.bert_gradients import BertWeights, Ids, Matrix
 from engram.wings.tuning.core.learn_adapter import (
     DEFAULT_OPTIONS,
@@ -46,7 +51,7 @@ class AcceptanceRule:
         folds: parts that the judged questions are divided into.
         least_needs: needs whose gain is measured, at the least.
         z: the mean gain of ``others`` is so many standard errors above 0 at least: a one-sided level of 2.3% for 2.
-        most_loss: ``sharing`` loses no more than this, after ``loss_z`` standard errors are added to its gain.
+        most_loss: ``sharing`` and ``recall`` lose no more than this, after ``loss_z`` standard errors are added.
         loss_z: see ``most_loss``.
         least_overlap: mean share of the first five passages that unjudged questions keep, at the least.
         without_each_judge: whether the gain must be there without any one judge.
@@ -68,7 +73,7 @@ DEFAULT_RULE = AcceptanceRule()
 
 @dataclass(frozen=True)
 class Gain:
-    """Mean gain of a group of held-out questions: nDCG@10 tuned minus base.
+    """Mean gain of a group of held-out questions: tuned minus base.
 
     Attributes:
         mean: over the questions.
@@ -98,9 +103,11 @@ class Acceptance:
     Attributes:
         accepted: whether the adapter is used.
         reason: one line for people.
-        all: gain of all held-out questions.
-        others: gain of those that share no passage with the questions learned from.
-        sharing: gain of those that share one.
+        all: gain of all held-out questions in nDCG@10.
+        others: the same of those that share no passage with the questions learned from.
+        sharing: the same of those that share one.
+        recall: gain in the share of questions whose evidence their neighbours vote for, of those that share
+            evidence with another question.
         overlap: mean share of the first five passages that unjudged questions keep; None without such questions.
     """
 
@@ -109,6 +116,7 @@ class Acceptance:
     all: Gain
     others: Gain
     sharing: Gain
+    recall: Gain
     overlap: float | None
 
 
@@ -135,30 +143,69 @@ def try_tuning(
         probes: token ids of stored questions that nobody judged.
         check: called before each step of learning. It may raise to stop, or wait.
     """
-    samples = samples.sort()
-    samples = replace(samples, weights=cap_judges(samples.weights, samples.judges, rule.judge_share))
+    samples = _sort_and_cap(samples, rule)
     prepared = prepare_questions(weights, samples.questions, options)
     folds, needs = divide_samples(samples.supported, rule.folds, seed)
-    gains = np.zeros(len(folds))
+    everything = np.arange(len(folds))
+    gains, recalls = np.zeros(len(folds)), np.full(len(folds), np.nan)
     shares = np.zeros(len(folds), dtype=bool)
     for fold in range(rule.folds):
         held, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         if len(held) == 0 or len(rest) == 0:
             continue
         learned = learn_prepared(weights, samples, prepared, options, seed, check, rest.tolist())
-        tuned = prepared.embed(weights, held, learned.widen())
-        relevant = [samples.supported[row] for row in held.tolist()]
-        gains[held] = rank_quality(tuned, samples.passages, relevant) - rank_quality(
-            prepared.base[held], samples.passages, relevant
+        gains[held], recalls[held] = _compare(
+            prepared, samples, prepared.embed(weights, everything, learned.widen()), held
         )
         seen = {passage for row in rest.tolist() for passage in samples.supported[row]}
-        shares[held] = [not seen.isdisjoint(passages) for passages in relevant]
+        shares[held] = [not seen.isdisjoint(samples.supported[row]) for row in held.tolist()]
     adapter = learn_prepared(weights, samples, prepared, options, seed, check)
-    overlap = None
-    if probes:
-        unjudged = prepare_questions(weights, probes, options)
-        overlap = measure_overlap(weights, unjudged, adapter, samples.passages)
-    return Trial(adapter, decide(gains, shares, needs, samples.weights, samples.judges, overlap, rule))
+    overlap = _measure_overlap(weights, probes, adapter, samples.passages, options)
+    return Trial(adapter, decide(gains, recalls, shares, needs, samples.weights, samples.judges, overlap, rule))
+
+
+def try_adapter(
+    weights: BertWeights,
+    samples: TuningSamples,
+    probes: Sequence[Ids],
+    adapter: Adapter,
+    known: Set[str],
+    options: TuningOptions = DEFAULT_OPTIONS,
+    rule: AcceptanceRule = DEFAULT_RULE,
+) -> Trial:
+    """Decide on an adapter that another collection's verdicts taught: all samples are held out.
+
+    Args:
+        probes: see ``try_tuning``.
+        known: keys of the samples whose question or evidence the other collection has as well. They may be among
+            those that the adapter was learned from, so their needs do not count as ``others``.
+    """
+    samples = _sort_and_cap(samples, rule)
+    prepared = prepare_questions(weights, samples.questions, options)
+    everything = np.arange(len(samples.keys))
+    gains, recalls = _compare(prepared, samples, prepared.embed(weights, everything, adapter.widen()), everything)
+    needs = find_needs(samples.supported)
+    shares = np.isin(needs, needs[[key in known for key in samples.keys]])
+    overlap = _measure_overlap(weights, probes, adapter, samples.passages, options)
+    return Trial(adapter, decide(gains, recalls, shares, needs, samples.weights, samples.judges, overlap, rule))
+
+
+def _sort_and_cap(samples: TuningSamples, rule: AcceptanceRule) -> TuningSamples:
+    """The samples in the order of their keys, with the weight of each judge capped."""
+    samples = samples.sort()
+    return replace(samples, weights=cap_judges(samples.weights, samples.judges, rule.judge_share))
+
+
+def _compare(
+    prepared: PreparedQuestions, samples: TuningSamples, tuned: Matrix, rows: Ids
+) -> tuple[Floats, Floats]:
+    """Gains of questions ``rows`` in nDCG@10 and in recalled evidence, (r,), by tuned vectors (n, d) of all."""
+    relevant = [samples.supported[row] for row in rows.tolist()]
+    (quality, recall), (base_quality, base_recall) = (
+        (rank_quality(vectors[rows], samples.passages, relevant), recall_evidence(vectors, samples.supported, rows))
+        for vectors in (tuned, prepared.base)
+    )
+    return quality - base_quality, recall - base_recall
 
 
 def divide_samples(supported: Sequence[Sequence[int]], folds: int, seed: int) -> tuple[Ids, Ids]:
@@ -225,10 +272,40 @@ def rank_first(vectors: Matrix, passages: Matrix, depth: int) -> Ids:
     return ranked
 
 
-def measure_overlap(weights: BertWeights, probes: PreparedQuestions, adapter: Adapter, passages: Matrix) -> float:
-    """Mean share of the first five passages that questions keep with an adapter."""
-    tuned = probes.embed(weights, np.arange(len(probes.base)), adapter.widen())
-    before, after = (rank_first(vectors, passages, FIRST_PLACES) for vectors in (probes.base, tuned))
+def recall_evidence(vectors: Matrix, supported: Sequence[Sequence[int]], rows: Ids) -> Floats:
+    """Whether the nearest other questions vote for evidence of a question, (r,), for questions ``rows`` of (n, d).
+
+    1 if the passage with most weight is evidence, 0 if not, NaN if no other question shares evidence with it. The
+    weight of a vote is that of ``neighbour_vote``, without contrasts; standard units are those of the question's
+    cosines.
+    """
+    counts = Counter(passage for passages in supported for passage in set(passages))
+    recalled = np.full(len(rows), np.nan)
+    for place, row in enumerate(rows.tolist()):
+        evidence = set(supported[row])
+        if all(counts[passage] == 1 for passage in evidence):
+            continue
+        cosines = vectors @ vectors[row]
+        cosines[row] = -np.inf
+        nearest = np.argsort(-cosines, kind="stable")[: min(NEIGHBOURS, len(vectors) - 1)]
+        unit = max(float(np.delete(cosines, row).std()), 1e-6)
+        votes: defaultdict[int, float] = defaultdict(float)
+        for neighbour in nearest.tolist():
+            for passage in supported[neighbour]:
+                votes[passage] += float(np.exp((cosines[neighbour] - cosines[nearest[0]]) / unit / VOTE_WIDTH))
+        recalled[place] = max(votes, key=lambda passage: (votes[passage], -passage)) in evidence
+    return recalled
+
+
+def _measure_overlap(
+    weights: BertWeights, probes: Sequence[Ids], adapter: Adapter, passages: Matrix, options: TuningOptions
+) -> float | None:
+    """Mean share of the first five passages that questions keep with an adapter; None without questions."""
+    if not probes:
+        return None
+    prepared = prepare_questions(weights, probes, options)
+    tuned = prepared.embed(weights, np.arange(len(probes)), adapter.widen())
+    before, after = (rank_first(vectors, passages, FIRST_PLACES) for vectors in (prepared.base, tuned))
     return float(np.mean([np.isin(one, two).mean() for one, two in zip(before, after, strict=True)]))
 
 
@@ -267,6 +344,7 @@ def measure_gain(gains: Floats, needs: Ids, counts: Floats) -> Gain:
 
 def decide(
     gains: Floats,
+    recalls: Floats,
     shares: NDArray[np.bool_],
     needs: Ids,
     counts: Floats,
@@ -277,35 +355,42 @@ def decide(
     """Decide by held-out gains, (n,).
 
     Args:
+        recalls: gains in recalled evidence, (n,); NaN of questions that share no evidence with another.
         shares: whether a question shares a passage with those that were learned from, (n,).
         needs: (n,), as ``find_needs`` numbers them.
         counts: (n,), weights of the questions.
         judges: of each question; None: not known.
-        overlap: as ``measure_overlap`` gives it.
+        overlap: mean share of the first five passages that unjudged questions keep; None: not measured.
     """
-    groups: dict[Literal["all", "others", "sharing"], NDArray[np.bool_]] = {
-        "all": np.ones(len(gains), dtype=bool),
-        "others": ~shares,
-        "sharing": shares,
-    }
-    measured = {name: measure_gain(gains[which], needs[which], counts[which]) for name, which in groups.items()}
-    others, sharing = measured["others"], measured["sharing"]
-    refusal = _find_refusal(others, sharing, overlap, rule)
+
+    def measure(values: Floats, which: NDArray[np.bool_]) -> Gain:
+        return measure_gain(values[which], needs[which], counts[which])
+
+    others, sharing = measure(gains, ~shares), measure(gains, shares)
+    recall = measure(recalls, ~np.isnan(recalls))
+    refusal = _find_refusal(others, sharing, recall, overlap, rule)
     asked = judges if rule.without_each_judge else None
     if refusal is None and asked is not None and not _gain_without_each(gains, ~shares, counts, asked):
         refusal = "not used: held-out questions gain by one judge's verdicts alone"
     reason = refusal or f"used: held-out questions {others}"
-    return Acceptance(refusal is None, reason, measured["all"], measured["others"], measured["sharing"], overlap)
+    everything = measure(gains, np.ones(len(gains), dtype=bool))
+    return Acceptance(refusal is None, reason, everything, others, sharing, recall, overlap)
 
 
-def _find_refusal(others: Gain, sharing: Gain, overlap: float | None, rule: AcceptanceRule) -> str | None:
+def _find_refusal(
+    others: Gain, sharing: Gain, recall: Gain, overlap: float | None, rule: AcceptanceRule
+) -> str | None:
     """Why an adapter is not used, or None."""
     if others.needs < rule.least_needs:
         return f"not used: held-out verdicts on {others.needs} needs, of {rule.least_needs} at least"
     if others.z < rule.z:
         return f"not used: held-out questions {others}"
-    if sharing.needs > 1 and sharing.mean + rule.loss_z * sharing.error < -rule.most_loss:
-        return f"not used: held-out questions that share evidence {sharing}"
+    for what, gain in (
+        ("held-out questions that share evidence", sharing),
+        ("evidence recalled by neighbouring questions", recall),
+    ):
+        if gain.needs > 1 and gain.mean + rule.loss_z * gain.error < -rule.most_loss:
+            return f"not used: {what} {gain}"
     if overlap is not None and overlap < rule.least_overlap:
         return f"not used: unjudged questions keep {overlap:.0%} of their first five passages"
     return None

@@ -8,6 +8,7 @@ from engram.services.revocation.verification_findings import Findings
 from engram.storage.corpus import collections
 from engram.storage.database import Reader, Writer
 from engram.storage.jobs import jobs
+from engram.wings.tuning.services.lending import may_lend
 from engram.wings.tuning.services.tuning_job import TUNE
 from engram.wings.tuning.storage import tuning_generations
 
@@ -18,7 +19,7 @@ class DerivedTuning(DerivedState):
     verified_tables: Sequence[str] = ("tuning_generation",)
 
     def withdraw(self, writer: Writer, collection_id: int, events: Sequence[int]) -> None:
-        """Withdraw the generations that were learned from one of the verdicts, and queue a job that learns anew."""
+        """Withdraw the generations that list one of the verdicts, and queue a job that learns anew."""
         withdraw_generations(
             writer, collection_id, tuning_generations.list_generations_of(writer, collection_id, events)
         )
@@ -48,26 +49,38 @@ class DerivedTuning(DerivedState):
                 findings.differs(
                     "tuning_generation", name, f"lists {listed} verdicts, and was taught by {one.verdict_count}"
                 )
+            if one.loan is not None and not may_lend(reader, one.loan):
+                findings.differs("tuning_generation", name, "was borrowed, and is lent no more")
             if one.number == serving and one.encoder_fingerprint != fingerprint:
                 findings.differs("tuning_generation", name, "serves, and belongs to another encoder")
         if serving and serving not in usable:
             findings.differs("tuning_generation", f"generation {serving}", "serves, and has no adapter")
 
     def clear(self, writer: Writer, collection_id: int) -> Mapping[str, int]:
-        """Remove all generations with the log."""
+        """Remove all generations with the log, and have those that others borrowed withdrawn."""
+        numbers = [one.number for one in tuning_generations.list_all(writer, collection_id) if one.usable]
+        _withdraw_borrowed(writer, collection_id, numbers)
         return {"tuning_generation": tuning_generations.delete_all(writer, collection_id)}
 
 
 def withdraw_generations(writer: Writer, collection_id: int, numbers: Sequence[int]) -> None:
-    """Withdraw these generations, and queue a job that learns anew if the collection may be tuned.
+    """Withdraw these generations with those borrowed of them, and queue a job that learns anew if tuning is on.
 
     Whoever calls it holds ``collections.lock_learning`` exclusively.
     """
     if not numbers:
         return
     tuning_generations.withdraw(writer, collection_id, numbers)
+    _withdraw_borrowed(writer, collection_id, numbers)
     if tuning_generations.load_progress(writer, collection_id).is_on:
         queue_attempt(writer, collection_id)
+
+
+def _withdraw_borrowed(writer: Writer, lender_id: int, numbers: Sequence[int]) -> None:
+    """Withdraw what other collections borrowed of these generations. None of it is lent on."""
+    for borrower, borrowed in tuning_generations.list_borrowed(writer, lender_id, numbers).items():
+        collections.lock_learning(writer, borrower, exclusive=True)
+        withdraw_generations(writer, borrower, borrowed)
 
 
 def queue_attempt(writer: Writer, collection_id: int) -> None:

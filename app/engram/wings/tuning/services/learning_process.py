@@ -17,9 +17,9 @@ from pathlib import Path
 
 import structlog
 
-from engram.wings.tuning.core.acceptance import AcceptanceRule, Trial, try_tuning
+from engram.wings.tuning.core.acceptance import AcceptanceRule, Trial, try_adapter, try_tuning
 from engram.wings.tuning.core.bert_gradients import BertWeights, Ids
-from engram.wings.tuning.core.learn_adapter import TuningOptions, TuningSamples
+from engram.wings.tuning.core.learn_adapter import Adapter, TuningOptions, TuningSamples
 
 log = structlog.get_logger(__name__)
 
@@ -52,13 +52,26 @@ class LearningStoppedError(Exception):
 
 @dataclass(frozen=True)
 class TrainingInput:
-    """The input that learning and its trial are a pure function of; see ``try_tuning``."""
+    """The input that learning and its trial are a pure function of.
+
+    Attributes:
+        lent: an adapter to try, see ``try_adapter``; None: one is learned, see ``try_tuning``.
+        known: see ``try_adapter``.
+    """
 
     weights: BertWeights
     samples: TuningSamples
     probes: list[Ids]
     options: TuningOptions
     rule: AcceptanceRule
+    lent: Adapter | None = None
+    known: frozenset[str] = frozenset()
+
+    def decide(self) -> Trial:
+        """Learn an adapter, or take the one that is lent, and try it."""
+        if self.lent is None:
+            return try_tuning(self.weights, self.samples, self.probes, self.options, self.rule)
+        return try_adapter(self.weights, self.samples, self.probes, self.lent, self.known, self.options, self.rule)
 
 
 def learn_in_subprocess(
@@ -117,8 +130,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     try:
         training: TrainingInput = pickle.load(sys.stdin.buffer)  # noqa: S301 - of the process that started this one
-        trial = try_tuning(training.weights, training.samples, training.probes, training.options, training.rule)
-        sys.stdout.buffer.write(pickle.dumps(trial))
+        sys.stdout.buffer.write(pickle.dumps(training.decide()))
     except MemoryError:
         sys.exit(OUT_OF_MEMORY)
 

@@ -152,7 +152,7 @@ def build_training_input(
     return TrainingInput(
         weights,
         TuningSamples(
-            [f"{one.id:020}" for one in samples.questions],
+            [format_key(one.id) for one in samples.questions],
             questions,
             [_find_rows(row_by_passage, one.supported) for one in samples.questions],
             [_find_rows(row_by_passage, one.rejected) for one in samples.questions],
@@ -164,6 +164,11 @@ def build_training_input(
         options,
         rule,
     )
+
+
+def format_key(question_id: int) -> str:
+    """Key of a judged question among samples: they are sorted by id."""
+    return f"{question_id:020}"
 
 
 def _find_rows(row_by_passage: Mapping[int, int], passages: Sequence[int]) -> list[int]:

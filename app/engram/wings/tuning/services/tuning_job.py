@@ -1,7 +1,7 @@
-"""The job that learns a generation: a snapshot for samples, a process to learn in, one transaction at the end."""
+"""The job that learns or borrows a generation: a snapshot, a process to try it in, one transaction at the end."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,15 @@ from engram.wings.tuning.services.learning_process import (
     LearningStoppedError,
     learn_in_subprocess,
 )
-from engram.wings.tuning.services.training_input import LoggedSamples, build_training_input, load_samples
+from engram.wings.tuning.services.lending import LentAdapter, load_lent, may_lend
+from engram.wings.tuning.services.training_input import (
+    LoggedSamples,
+    build_training_input,
+    format_key,
+    load_samples,
+)
 from engram.wings.tuning.storage import tuning_generations, tuning_samples
+from engram.wings.tuning.storage.tuning_generations import Loan
 
 log = structlog.get_logger(__name__)
 
@@ -55,7 +62,7 @@ class TuningJob:
         self._rule = rule
 
     def run(self, work: Work) -> None:
-        """Learn from the log as it stands, decide, and store the generation; it serves if it was accepted.
+        """Learn from the log as it stands, or borrow, decide, and store the generation; it serves if accepted.
 
         Raises:
             GoneError: the collection was deleted meanwhile.
@@ -64,16 +71,21 @@ class TuningJob:
         """
         if self._finish_if_off(work):
             return
+        loan = Loan(**work.job.payload) if work.job.payload else None
         for _ in range(ROUNDS):
             with self._database.snapshot() as reader:
                 collection = collections.load_by_id(reader, work.job.collection_id)
                 samples = load_samples(reader, collection)
+                lent = None if loan is None else load_lent(reader, loan, samples)
+            if loan is not None and lent is None:
+                self._finish_without_loan(work)
+                return
             try:
-                attempt = self._learn(samples, work.must_stop)
+                attempt = self._learn(samples, lent, work.must_stop)
             except LearningStoppedError:
                 return
             with self._database.write() as writer:
-                if self._store(writer, work, samples, attempt):
+                if self._store(writer, work, samples, attempt, loan):
                     return
             log.info("samples taken back while they were learned from, once more", collection=collection.name)
         raise RuntimeError(f"samples were taken back during each of {ROUNDS} attempts to learn from them")
@@ -87,11 +99,17 @@ class TuningJob:
             work.finish(writer, {"generation": None, "accepted": False, "reason": "not learned: tuning is off"})
             return True
 
+    def _finish_without_loan(self, work: Work) -> None:
+        with self._database.write() as writer:
+            work.lock(writer)
+            reason = "not used: the other collection lends its generation no more"
+            work.finish(writer, {"generation": None, "accepted": False, "reason": reason})
+
     def let_go(self, writer: Writer, job: Job) -> None:
         """Do nothing: a generation is stored by the last transaction alone."""
 
-    def _learn(self, samples: LoggedSamples, should_stop: Callable[[], bool]) -> _Attempt:
-        """Learn and try an adapter, with no transaction open.
+    def _learn(self, samples: LoggedSamples, lent: LentAdapter | None, should_stop: Callable[[], bool]) -> _Attempt:
+        """Learn an adapter, or take the one that is lent, and try it, with no transaction open.
 
         Raises:
             LearningStoppedError: ``should_stop`` said so.
@@ -100,8 +118,11 @@ class TuningJob:
         needs = len(np.unique(find_needs([one.supported for one in samples.questions])))
         least = max(1, self._rule.least_needs)
         if needs < least:
-            return _Attempt(None, False, f"not learned: verdicts on {needs} needs, of {least} at least", {})
+            what = "not learned" if lent is None else "not used"
+            return _Attempt(None, False, f"{what}: verdicts on {needs} needs, of {least} at least", {})
         training = build_training_input(tuning, samples, self._options, self._rule)
+        if lent is not None:
+            training = replace(training, lent=lent.adapter, known=frozenset(map(format_key, lent.known)))
         try:
             trial = learn_in_subprocess(training, should_stop)
         except LearningLimitError as error:
@@ -110,13 +131,20 @@ class TuningJob:
         content = trial.adapter.to_bytes() if found.accepted else None
         return _Attempt(content, found.accepted, found.reason, describe_figures(found))
 
-    def _store(self, writer: Writer, work: Work, samples: LoggedSamples, attempt: _Attempt) -> bool:
+    def _store(
+        self, writer: Writer, work: Work, samples: LoggedSamples, attempt: _Attempt, loan: Loan | None
+    ) -> bool:
         """Store the attempt, and have it serve if it was accepted.
 
         False, and nothing is stored, if meanwhile a verdict was revoked or anonymised, one of its passages got
-        readers, or the encoder was exchanged.
+        readers, the encoder was exchanged, or the other collection lends no more.
         """
         target = samples.collection
+        if loan is not None:
+            # First, as a withdrawal holds the lender's row when it asks for the lock of the borrower's learning.
+            tuning_generations.lock_loan(writer, loan)
+            if not may_lend(writer, loan):
+                return False
         work.lock(writer)
         collections.lock_learning(writer, target.id, exclusive=True)
         questions = [one.id for one in samples.questions]
@@ -138,6 +166,7 @@ class TuningJob:
             judged_count=samples.judged_count,
             question_count=len(samples.questions),
             events=[event.id for event in samples.events],
+            loan=loan,
         )
         serves = attempt.accepted and tuning_generations.load_progress(writer, target.id).is_on
         if serves:
@@ -153,6 +182,7 @@ def describe_figures(found: Acceptance) -> dict[str, Any]:
         "all": _describe_gain(found.all),
         "others": _describe_gain(found.others),
         "sharing": _describe_gain(found.sharing),
+        "recall": _describe_gain(found.recall),
         "overlap": found.overlap,
     }
 

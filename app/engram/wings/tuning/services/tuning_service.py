@@ -1,20 +1,27 @@
 """Tuning as its users see it: what was tried, what serves, a new attempt, and changes of what serves."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from uuid import UUID
 
 import structlog
 
-from engram.context.errors import EmbeddingSpaceMismatchError, EmbeddingUnavailableError, InvalidRequestError
+from engram.context.errors import (
+    EmbeddingSpaceMismatchError,
+    EmbeddingUnavailableError,
+    InvalidRequestError,
+    NotFoundError,
+)
+from engram.core.auth.access_keys import READ
 from engram.services.auth.scope import Scope
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.idempotent_jobs import open_job
 from engram.storage.corpus import collections, current_vectors
 from engram.storage.corpus.collections import Collection
-from engram.storage.database import Database, Writer
+from engram.storage.database import Database, Reader, Writer
 from engram.wings.tuning.services.derived_tuning import queue_attempt, withdraw_generations
+from engram.wings.tuning.services.lending import choose_loan, may_lend
 from engram.wings.tuning.services.tuning_job import TUNE
 from engram.wings.tuning.storage import tuning_generations
 from engram.wings.tuning.storage.tuning_generations import EncoderGeneration, Progress
@@ -42,6 +49,7 @@ class TuningStanding:
         judged_count: judged questions.
         due_count: judged questions at which the next attempt comes by itself; None: it never does.
         generations: attempts, the latest first.
+        lenders: generation -> collection that it was borrowed from, of those that the caller may read.
     """
 
     collection: str
@@ -51,6 +59,7 @@ class TuningStanding:
     judged_count: int
     due_count: int | None
     generations: Sequence[EncoderGeneration]
+    lenders: Mapping[int, str]
 
 
 class TuningService:
@@ -67,6 +76,7 @@ class TuningService:
         can_tune = self._can_tune(target)
         with self._database.snapshot() as reader:
             progress = tuning_generations.load_progress(reader, target.id)
+            generations = tuning_generations.load_page(reader, target.id, before, limit)
             return TuningStanding(
                 target.name,
                 progress.is_on,
@@ -74,24 +84,25 @@ class TuningService:
                 tuning_generations.find_serving(reader, target.id),
                 progress.judged_count,
                 find_due_count(progress) if can_tune and progress.is_on else None,
-                tuning_generations.load_page(reader, target.id, before, limit),
+                generations,
+                _name_lenders(reader, scope, generations),
             )
 
-    def request(self, scope: Scope) -> UUID:
-        """Queue a job that learns a generation now.
+    def request(self, scope: Scope, lender: Scope | None = None) -> UUID:
+        """Queue a job that learns a generation now, or borrows the one that serves another collection.
 
         Raises:
             GoneError: the collection was deleted meanwhile.
             EncoderNotTunableError: its encoder cannot be tuned.
-            InvalidRequestError: its tuning is off.
+            InvalidRequestError: its tuning is off, or nothing can be borrowed.
             ConflictError: such a job is open.
         """
         self._encoder().choose_question_tuning(scope.collection)
         with self._database.read() as reader:
-            progress = tuning_generations.load_progress(reader, scope.collection.id)
-        if not progress.is_on:
-            raise _build_off_error(scope.collection)
-        return open_job(self._database, scope, TUNE, {}, None)
+            if not tuning_generations.load_progress(reader, scope.collection.id).is_on:
+                raise _build_off_error(scope.collection)
+            loan = None if lender is None else choose_loan(reader, lender.collection, scope.collection)
+        return open_job(self._database, scope, TUNE, {} if loan is None else asdict(loan), None)
 
     def change(
         self, scope: Scope, *, is_on: bool | None = None, withdrawn: int | None = None, serving: int | None = None
@@ -135,7 +146,7 @@ class TuningService:
         self.queue_due(should_stop)
 
     def withdraw_exposed(self, should_stop: Callable[[], bool]) -> None:
-        """Withdraw the generations that passages with readers taught, in all collections."""
+        """Withdraw, in all collections, what passages with readers taught and what is lent no more."""
         self._for_each_collection(self._withdraw_exposed, should_stop)
 
     def queue_due(self, should_stop: Callable[[], bool]) -> None:
@@ -164,13 +175,19 @@ class TuningService:
     def _withdraw_exposed(self, collection: Collection) -> None:
         with self._database.read() as reader:
             exposed = tuning_generations.find_exposed(reader, collection.id)
+            exposed += [
+                one.number
+                for one in tuning_generations.list_all(reader, collection.id)
+                if one.usable and one.loan is not None and not may_lend(reader, one.loan)
+            ]
         if not exposed:
             return
         with self._database.write() as writer:
             if collections.lock_against_deletion(writer, collection.id):
                 collections.lock_learning(writer, collection.id, exclusive=True)
                 withdraw_generations(writer, collection.id, exposed)
-        log.info("tuning withdrawn: passages have readers by now", collection=collection.name, generations=exposed)
+        reason = "passages have readers by now, or it is lent no more"
+        log.info("tuning withdrawn", reason=reason, collection=collection.name, generations=exposed)
 
     def _queue_if_due(self, collection: Collection) -> None:
         with self._database.read() as reader:
@@ -188,6 +205,21 @@ class TuningService:
             return self._encoder().find_question_tuning(collection) is not None
         except (EmbeddingSpaceMismatchError, EmbeddingUnavailableError):
             return False
+
+
+def _name_lenders(reader: Reader, scope: Scope, generations: Sequence[EncoderGeneration]) -> dict[int, str]:
+    """Return generation -> collection that it was borrowed from, of those that the caller may read."""
+    names: dict[int, str] = {}
+    for one in generations:
+        if one.loan is None:
+            continue
+        try:
+            lender = collections.load_by_id(reader, one.loan.lender_id)
+        except NotFoundError:
+            continue  # it was deleted
+        if replace(scope, collection=lender).is_allowed(READ):
+            names[one.number] = lender.name
+    return names
 
 
 def _serve(writer: Writer, target: Collection, number: int) -> None:

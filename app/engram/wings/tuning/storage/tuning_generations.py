@@ -14,6 +14,14 @@ from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
 @dataclass(frozen=True, slots=True)
+class Loan:
+    """The generation of another collection whose adapter a generation borrows."""
+
+    lender_id: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class EncoderGeneration:
     """One attempt to tune a collection's question encoder.
 
@@ -23,8 +31,9 @@ class EncoderGeneration:
         reason: the decision in words.
         figures: what held-out verdicts said; empty if nothing was learned.
         judged_count: judged questions of the collection at the time.
-        question_count: judged questions that it was learned from.
+        question_count: judged questions that it was learned from, or if it is borrowed, that accepted it.
         verdict_count: verdicts behind these.
+        loan: where it is from; None: from the collection's own verdicts.
     """
 
     number: int
@@ -38,6 +47,7 @@ class EncoderGeneration:
     verdict_count: int
     created_at: datetime
     withdrawn_at: datetime | None
+    loan: Loan | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +65,8 @@ class Progress:
     Attributes:
         is_on: whether the collection may be tuned.
         judged_count: its judged questions.
-        last_count: the same at the last attempt for its present encoder that was not withdrawn, if there is one.
+        last_count: the same at the last attempt to learn for its present encoder that was not withdrawn, if there
+            is one.
     """
 
     is_on: bool
@@ -65,7 +76,7 @@ class Progress:
 
 _SELECT = """
     SELECT number, adapter IS NOT NULL AS usable, encoder_fingerprint, accepted, reason, figures, judged_count,
-           question_count, verdict_count, created_at, withdrawn_at
+           question_count, verdict_count, created_at, withdrawn_at, lender_id, lent_number
     FROM tuning_generation WHERE collection_id = %(collection)s
 """
 
@@ -76,19 +87,19 @@ def load_page(reader: Reader, collection_id: int, before: int | None, limit: int
         f"{_SELECT} AND (%(before)s::bigint IS NULL OR number < %(before)s) ORDER BY number DESC LIMIT %(limit)s",
         {"collection": collection_id, "before": before, "limit": limit},
     )
-    return [EncoderGeneration(**row._asdict()) for row in rows]
+    return [_build_generation(row) for row in rows]
 
 
 def list_all(reader: Reader, collection_id: int) -> list[EncoderGeneration]:
     """List all generations of a collection, the earliest first."""
     rows = reader.rows(f"{_SELECT} ORDER BY number", {"collection": collection_id})
-    return [EncoderGeneration(**row._asdict()) for row in rows]
+    return [_build_generation(row) for row in rows]
 
 
 def find(reader: Reader, collection_id: int, number: int) -> EncoderGeneration | None:
     """Find a generation; None if there is none of this number."""
     row = reader.row(f"{_SELECT} AND number = %(number)s", {"collection": collection_id, "number": number})
-    return None if row is None else EncoderGeneration(**row._asdict())
+    return None if row is None else _build_generation(row)
 
 
 def find_serving(reader: Reader, collection_id: int) -> int:
@@ -98,6 +109,27 @@ def find_serving(reader: Reader, collection_id: int) -> int:
         {"collection": collection_id},
     )
     return number or 0
+
+
+def lock_loan(writer: Writer, loan: Loan) -> None:
+    """Keep a generation from being withdrawn by its collection until the transaction ends."""
+    writer.execute(
+        "SELECT FROM tuning_generation WHERE collection_id = %(collection)s AND number = %(number)s FOR SHARE",
+        {"collection": loan.lender_id, "number": loan.number},
+    )
+
+
+def list_borrowed(reader: Reader, lender_id: int, numbers: Sequence[int]) -> dict[int, list[int]]:
+    """Return collection -> its generations with an adapter that it borrowed from these, in order."""
+    rows = reader.rows(
+        """
+        SELECT collection_id, array_agg(number ORDER BY number) AS numbers FROM tuning_generation
+        WHERE lender_id = %(lender)s AND lent_number = ANY(%(numbers)s) AND adapter IS NOT NULL
+        GROUP BY collection_id ORDER BY collection_id
+        """,
+        {"lender": lender_id, "numbers": list(numbers)},
+    )
+    return {row.collection_id: row.numbers for row in rows}
 
 
 def load_adapter(reader: Reader, collection_id: int, number: int) -> StoredAdapter | None:
@@ -124,6 +156,7 @@ def add(
     judged_count: int,
     question_count: int,
     events: Sequence[int],
+    loan: Loan | None,
 ) -> int:
     """Store an attempt, with the verdicts of an adapter that is kept; return its number.
 
@@ -144,9 +177,9 @@ def add(
         """
         INSERT INTO tuning_generation
             (collection_id, number, adapter, encoder_fingerprint, accepted, reason, figures, judged_count,
-             question_count, verdict_count)
+             question_count, verdict_count, lender_id, lent_number)
         VALUES (%(collection)s, %(number)s, %(adapter)s, %(fingerprint)s, %(accepted)s, %(reason)s, %(figures)s,
-                %(judged)s, %(questions)s, %(verdicts)s)
+                %(judged)s, %(questions)s, %(verdicts)s, %(lender)s, %(lent)s)
         """,
         {
             "collection": collection_id,
@@ -159,6 +192,8 @@ def add(
             "judged": judged_count,
             "questions": question_count,
             "verdicts": len(events),
+            "lender": None if loan is None else loan.lender_id,
+            "lent": None if loan is None else loan.number,
         },
     )
     if adapter is not None:
@@ -253,7 +288,8 @@ def load_progress(reader: Reader, collection_id: int) -> Progress:
                (SELECT count(*) FROM question WHERE collection_id = %(collection)s) AS judged_count,
                (
                    SELECT judged_count FROM tuning_generation
-                   WHERE collection_id = %(collection)s AND withdrawn_at IS NULL AND encoder_fingerprint = (
+                   WHERE collection_id = %(collection)s AND withdrawn_at IS NULL AND lender_id IS NULL
+                     AND encoder_fingerprint = (
                        SELECT encoder_fingerprint FROM collection WHERE id = %(collection)s
                    )
                    ORDER BY number DESC LIMIT 1
@@ -306,3 +342,9 @@ def count_verdicts(reader: Reader, collection_id: int, number: int) -> int:
         {"collection": collection_id, "number": number},
     )
     return listed
+
+
+def _build_generation(row: Any) -> EncoderGeneration:
+    columns = row._asdict()
+    lender, number = columns.pop("lender_id"), columns.pop("lent_number")
+    return EncoderGeneration(**columns, loan=None if lender is None else Loan(lender, number))

@@ -145,6 +145,30 @@ def list_asked_questions(reader: Reader, collection_id: int, limit: int) -> list
     return list(dict.fromkeys(row.question for row in rows))
 
 
+def load_text_hashes(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[int, int]:
+    """Load passage -> hash of its text."""
+    rows = reader.rows(
+        f"""
+        SELECT p.id, hashtextextended(p.text, 0) AS hash
+        FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": integers(passages)},
+    )
+    return {row.id: row.hash for row in rows}
+
+
+def find_text_hashes(reader: Reader, collection_id: int, hashes: Sequence[int]) -> set[int]:
+    """Find those of the hashes that the text of a passage has."""
+    rows = reader.rows(
+        f"""
+        SELECT wanted.id AS hash
+        FROM {WANTED_IDS} {join_by_index("passage p", "hashtextextended(p.text, 0) = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": integers(hashes)},
+    )
+    return {row.hash for row in rows}
+
+
 def find_judged_hashes(reader: Reader, collection_id: int, hashes: Sequence[bytes]) -> set[bytes]:
     """Find those of the text hashes that judged questions have."""
     judged = join_by_index("question q", "q.text_hash = wanted.id")

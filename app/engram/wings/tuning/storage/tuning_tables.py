@@ -19,6 +19,7 @@ from engram.storage.tables.table_base import (
     build_collection_column,
     build_inherited_collection_column,
     build_parent_key,
+    build_partial_index,
     build_timestamp_column,
     metadata,
     require,
@@ -41,10 +42,14 @@ tuning_generation = Table(
     require("judged_count", BigInteger, comment="Judged questions of the collection at the time."),
     require("question_count", Integer, comment="Judged questions that it was learned from."),
     require("verdict_count", Integer, comment="Verdicts behind these."),
+    Column("lender_id", BigInteger, comment="Collection whose verdicts taught it; null: its own did."),
+    Column("lent_number", BigInteger, comment="Generation of that collection whose adapter it is."),
     build_timestamp_column("created_at"),
     Column("withdrawn_at", TIMESTAMP(timezone=True), comment="When it was withdrawn; null if it was not."),
     PrimaryKeyConstraint("collection_id", "number"),
     CheckConstraint("number > 0", name="number"),
+    CheckConstraint("(lender_id IS NULL) = (lent_number IS NULL)", name="loan"),
+    build_partial_index("tuning_generation_loan_idx", "lender_id", "lent_number", where="lender_id IS NOT NULL"),
     comment="Attempts to tune a collection's question encoder, accepted or not.",
 )
 
