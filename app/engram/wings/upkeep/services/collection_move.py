@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import Table
+
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
 from engram.services.revocation.verification import VerificationReport, VerificationService
 from engram.storage.corpus import collections
@@ -23,7 +25,8 @@ from engram.wings.upkeep.storage.collection_moves import HeldCollection
 MOVING, ARRIVING = "moving", "arriving"
 """Stages of a collection's ``move``, at the source and in the other database, before ``MOVED``."""
 PATIENCE_SECONDS = 600.0
-"""How long a table is asked for that others write to."""
+RETRY_SECONDS = 0.2
+"""How long, and how often, a table is asked for that others write to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +96,9 @@ class CollectionMoveService:
         report = MoveReport({}, 0)
         with exclude_upkeep(self._source.database), exclude_upkeep(self._target.database):
             if held.move["stage"] == MOVING:
-                self._on_each_table(
-                    lambda administrator, table: collection_moves.refuse_writes(administrator, table, held.id),
-                    progress,
-                    "tables closed",
-                )
+                with self._source.database.administer() as administrator:
+                    collection_moves.make_refusal(administrator)
+                self._on_each_table(collection_moves.refuse_writes, held, "tables closed", progress)
                 arrival = self._open_arrival(name, tenant, held)
                 rows = self._copy(held, arrival, progress, should_stop)
                 self._index(held, arrival, progress)
@@ -262,32 +263,33 @@ class CollectionMoveService:
         return report.rows
 
     def _open_tables(self, held: HeldCollection, progress: Progress) -> None:
-        self._on_each_table(
-            lambda administrator, table: collection_moves.allow_writes(administrator, table, held.id),
-            progress,
-            "tables opened",
-        )
+        self._on_each_table(collection_moves.allow_writes, held, "tables opened", progress)
         with self._source.database.administer() as administrator:
             collection_moves.drop_refusal(administrator)
 
     def _on_each_table(
-        self, act: Callable[[Administrator, Any], None], progress: Progress, stage: str
+        self,
+        act: Callable[[Administrator, Table, int], None],
+        held: HeldCollection,
+        stage: str,
+        progress: Progress,
     ) -> None:
         """Act on each table of the source, again while others hold it."""
         with self._source.database.read() as reader:
             tables = collection_moves.list_tables(reader)
-        until = time.monotonic() + PATIENCE_SECONDS
-        for number, table in enumerate(tables, start=1):
-            while True:
-                try:
-                    with self._source.database.administer() as administrator:
-                        act(administrator, table)
-                    break
-                except UnavailableError:
-                    if time.monotonic() > until:
-                        raise
-                    time.sleep(0.2)
-            progress(stage, number, len(tables))
+        done, until = 0, time.monotonic() + PATIENCE_SECONDS
+        while done < len(tables):
+            try:
+                with self._source.database.administer() as administrator:
+                    collection_moves.wait_briefly(administrator)
+                    while done < len(tables):
+                        act(administrator, tables[done], held.id)
+                        done += 1
+                        progress(stage, done, len(tables))
+            except UnavailableError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(RETRY_SECONDS)
 
 
 def _check_clean(report: VerificationReport) -> None:

@@ -24,7 +24,6 @@ SET_SEQUENCE = "reader_set_id_seq"
 _NOT_TAKEN = ("id", "deleted_at", "move", "indexed", "index_recall")
 """Columns of ``collection`` that belong to the database it is in."""
 _LOCK_MS = 500
-"""Wait for a table that others write to: they wait behind whoever waits."""
 _REFUSE = f"""
     CREATE OR REPLACE FUNCTION refuse_moving_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF coalesce(NEW.collection_id, OLD.collection_id) = TG_ARGV[0]::bigint THEN
@@ -104,13 +103,21 @@ def hide(writer: Writer, collection_id: int, move: Mapping[str, Any]) -> None:
     )
 
 
+def wait_briefly(administrator: Administrator) -> None:
+    """Have statements give up soon on a table that others hold: more others wait behind whoever waits."""
+    administrator.scalar("SELECT set_config('lock_timeout', %(wait)s, false)", {"wait": f"{_LOCK_MS}ms"})
+
+
+def make_refusal(administrator: Administrator) -> None:
+    """Make the function of the triggers of ``refuse_writes``."""
+    administrator.execute(_REFUSE)
+
+
 def refuse_writes(administrator: Administrator, table: Table, collection_id: int) -> None:
     """Have a table refuse every change of the collection's rows, whoever asks for it.
 
     Whoever wrote to the table before has ended then.
     """
-    administrator.scalar("SELECT set_config('lock_timeout', %(wait)s, false)", {"wait": f"{_LOCK_MS}ms"})
-    administrator.execute(_REFUSE)
     administrator.execute(
         f"""
         CREATE OR REPLACE TRIGGER moving_{int(collection_id)} BEFORE INSERT OR UPDATE OR DELETE ON {table.name}
@@ -121,12 +128,11 @@ def refuse_writes(administrator: Administrator, table: Table, collection_id: int
 
 def allow_writes(administrator: Administrator, table: Table, collection_id: int) -> None:
     """Undo ``refuse_writes``."""
-    administrator.scalar("SELECT set_config('lock_timeout', %(wait)s, false)", {"wait": f"{_LOCK_MS}ms"})
     administrator.execute(f"DROP TRIGGER IF EXISTS moving_{int(collection_id)} ON {table.name}")
 
 
 def drop_refusal(administrator: Administrator) -> None:
-    """Remove what ``refuse_writes`` made, unless another collection moves as well."""
+    """Remove what ``make_refusal`` made, unless another collection moves as well."""
     administrator.execute(
         """
         DO $$ BEGIN
