@@ -2,10 +2,10 @@
 
     python benchmarks/collection_move.py DATASET_DIR ... [--passages N] [--verdicts N] [--kills N] [--seed N]
 
-The corpora of the folders (in the layout of BEIR) fill a collection of the configured database, with drawn vectors.
-Questions are asked, and each answer is judged by twenty judges. Then `engram collection move` moves the collection to
-a new database on the same server. It is killed at random moments and run again until it ends. At last the numbers of
-rows, a verification and 200 answers are compared.
+The corpora of the folders (in the layout of BEIR) fill a collection of the configured database, with drawn
+vectors. Questions are asked, and each answer is judged by twenty judges. Then `engram collection move` moves the
+collection to a new database on the same server. It is killed at random moments and run again until it ends. At last
+the numbers of rows, a verification and 200 answers are compared.
 """
 
 import argparse
@@ -14,9 +14,11 @@ import subprocess
 import sys
 import time
 import uuid
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
+
+from sqlalchemy.engine import make_url
 
 import common
 from engram.composition.container import Application, Servers
@@ -25,13 +27,13 @@ from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.database import Database
 from engram.storage.schema_revision import migrate
 from engram.storage.tables import metadata
-from sqlalchemy.engine import make_url
 from visible_recall import DrawnVectors
 
 NAME = "moved"
 JUDGES = 20
 BATCH = 100
 COMPARED = 200
+KILL_SECONDS = 5, 60
 
 
 def judge(app: Application, questions: list[str]) -> None:
@@ -64,22 +66,15 @@ def count(database: Database, collection_id: int) -> dict[str, int]:
 
 def move(url: str, kills: int, dice: random.Random) -> None:
     """Run the command until it ends, the first times killed."""
-    command = [sys.executable, "-m", "engram.cli", "collection", "move", "-c", NAME, "--to", url]
-    for run in range(10 * kills + 1):
+    command = [sys.executable, "-m", "engram.cli", "collection", "move", "-c", NAME, "--to", url, "--json"]
+    for run in range(kills + 1):
         began = time.monotonic()
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        try:
-            patience = None if run >= kills else dice.uniform(2, 60)
-            said, _ = process.communicate(timeout=patience)
-            if process.returncode:
-                raise SystemExit(said)
-            last = said.strip().splitlines()[-1]
-            print(f"run {run + 1}: {time.monotonic() - began:.0f} s; {last}", flush=True)
+        with suppress(subprocess.TimeoutExpired):
+            patience = None if run == kills else dice.uniform(*KILL_SECONDS)
+            done = subprocess.run(command, timeout=patience, check=True, stdout=subprocess.PIPE, text=True)
+            print(f"run {run + 1}: ended after {time.monotonic() - began:.0f} s: {done.stdout}", flush=True)
             return
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            print(f"run {run + 1}: killed after {time.monotonic() - began:.0f} s", flush=True)
+        print(f"run {run + 1}: killed after {time.monotonic() - began:.0f} s", flush=True)
 
 
 def main() -> None:

@@ -85,9 +85,9 @@ def test_a_version_does_not_start_before_its_migration(
     addresses: Servers, application: Application, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(schema_standing, "_revisions", lambda: ("expanded", frozenset({"2026.11", "expanded"})))
-    with application_on(addresses, settings, application) as services:
-        with pytest.raises(ConfigurationError, match="`engram migrate` brings it there"):
-            services.startup.check_encoders()
+    refused = pytest.raises(ConfigurationError, match="`engram migrate` brings it there")
+    with application_on(addresses, settings, application) as services, refused:
+        services.startup.check_encoders()
 
 
 def stand(database: Database) -> str:

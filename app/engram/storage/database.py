@@ -139,9 +139,12 @@ class Reader:
 
     def copy_out(self, statement: str) -> Iterator[memoryview]:
         """What a COPY TO STDOUT gives, row by row."""
-        with raise_as_sqlalchemy(self._connection, self._driver, statement), self._driver.cursor() as cursor:
-            with cursor.copy(statement.encode()) as rows:
-                yield from rows
+        with (
+            raise_as_sqlalchemy(self._connection, self._driver, statement),
+            self._driver.cursor() as cursor,
+            cursor.copy(statement.encode()) as rows,
+        ):
+            yield from rows
 
     def _send(self, statement: str, parameters: Parameters) -> PreparedStatement:
         values = parameters or {}
@@ -165,10 +168,13 @@ class Writer(Reader):
 
     def copy_in(self, statement: str, pieces: Iterable[memoryview]) -> None:
         """Run a COPY FROM STDIN on what a COPY TO STDOUT gave."""
-        with raise_as_sqlalchemy(self._connection, self._driver, statement), self._driver.cursor() as cursor:
-            with cursor.copy(statement.encode()) as rows:
-                for piece in pieces:
-                    rows.write(piece)
+        with (
+            raise_as_sqlalchemy(self._connection, self._driver, statement),
+            self._driver.cursor() as cursor,
+            cursor.copy(statement.encode()) as rows,
+        ):
+            for piece in pieces:
+                rows.write(piece)
 
     @contextmanager
     def ahead(self) -> Iterator[None]:

@@ -53,7 +53,13 @@ ROWS_BY_HAND = (
     "INSERT INTO fact_graph (collection_id, name) SELECT id, 'second' FROM collection",
 )
 EMPTY = {
-    "erasure", "fact_predicate", "ingest_document", "pulled_score", "removed_passage", "staged_embedding", "staged_key"
+    "erasure",
+    "fact_predicate",
+    "ingest_document",
+    "pulled_score",
+    "removed_passage",
+    "staged_embedding",
+    "staged_key",
 }
 """Tables that have no rows where nothing is under way."""
 
@@ -116,9 +122,9 @@ def answer(services: Application) -> list[list[tuple[str, float]]]:
 
 
 def see(services: Application, person: str) -> set[str]:
-    with tenancy.restrict_to(LOCAL_TENANT, tenancy.ReaderNames((f"user:{person}",))):
-        with services.database.read() as reader:
-            rows = reader.rows("SELECT external_id FROM passage WHERE reader_set_id IS NOT NULL")
+    names = tenancy.ReaderNames((f"user:{person}",))
+    with tenancy.restrict_to(LOCAL_TENANT, names), services.database.read() as reader:
+        rows = reader.rows("SELECT external_id FROM passage WHERE reader_set_id IS NOT NULL")
     return {row.external_id for row in rows}
 
 

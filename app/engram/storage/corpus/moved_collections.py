@@ -6,8 +6,10 @@ from typing import Any
 from engram.context.errors import CollectionMovedError, CollectionMovingError, EngramError
 from engram.storage.database import Reader
 
-MOVED = "moved"
-"""Stage of a collection that lives in another database: its row here only tells where."""
+MOVING, ARRIVING = "moving", "arriving"
+"""Stages of a collection's ``move``, in the database that it leaves and in the other one."""
+SWITCHED, MOVED = "switched", "moved"
+"""Stages where it lives in the other database: its rows are still here, and only its name is."""
 
 
 def check_not_moved(reader: Reader, collection_id: int) -> None:
@@ -40,7 +42,7 @@ def _check(row: Any) -> None:
 
 def build_move_error(name: str, move: Mapping[str, Any]) -> EngramError:
     """Make the error for a collection that is hidden for its ``move``."""
-    if move["stage"] != MOVED:
+    if move["stage"] in {MOVING, ARRIVING}:
         return CollectionMovingError(f"Collection {name!r} is being moved to another database; try again later.")
     url = move.get("url")
     return CollectionMovedError(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engram import __version__
-from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
+from engram.context.errors import ConfigurationError, ConflictError
 from engram.storage.database import Database
 from engram.storage.maintenance.schema_standing import load_standing
 from engram.wings.upkeep.providers import database_dump

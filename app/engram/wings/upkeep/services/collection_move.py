@@ -3,7 +3,6 @@
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from sqlalchemy import Table
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
 from engram.services.revocation.verification import VerificationReport, VerificationService
 from engram.storage.corpus import collections
-from engram.storage.corpus.moved_collections import MOVED, build_move_error
+from engram.storage.corpus.moved_collections import ARRIVING, MOVED, MOVING, SWITCHED, build_move_error
 from engram.storage.database import Administrator, Database
 from engram.storage.maintenance import vector_indexes
 from engram.storage.maintenance.schema_standing import load_standing
@@ -20,13 +19,12 @@ from engram.storage.retrieval import episode_partitions
 from engram.wings.upkeep.services.backup_service import Progress, ignore_progress
 from engram.wings.upkeep.services.held_locks import exclude_upkeep
 from engram.wings.upkeep.storage import collection_moves
-from engram.wings.upkeep.storage.collection_moves import HeldCollection
+from engram.wings.upkeep.storage.collection_moves import HeldCollection, TableDigest
 
-MOVING, ARRIVING = "moving", "arriving"
-"""Stages of a collection's ``move``, at the source and in the other database, before ``MOVED``."""
 PATIENCE_SECONDS = 600.0
 RETRY_SECONDS = 0.2
 """How long, and how often, a table is asked for that others write to."""
+ROWS_PER_LOOK = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,25 @@ class MoveReport:
     verified: int
 
 
+@dataclass(slots=True)
+class _CountedRows:
+    """Rows on their way, of so many."""
+
+    total: int
+    progress: Progress
+    should_stop: Callable[[], bool]
+    done: int = 0
+
+    def count(self, rows: Iterable[memoryview]) -> Iterator[memoryview]:
+        for row in rows:
+            self.done += 1
+            if self.done % ROWS_PER_LOOK == 0:
+                self.progress("rows copied", min(self.done, self.total), self.total)
+                if self.should_stop():
+                    raise UnavailableError("Stopped; run the same command again to go on.")
+            yield row
+
+
 class CollectionMoveService:
     """Moves collections from one database to another.
 
@@ -58,7 +75,7 @@ class CollectionMoveService:
     1. The collection is hidden at the source, and triggers refuse every change of its rows there.
     2. A hidden collection in the other database gets table after table, each in a transaction that ends only if
        digests of the rows are equal.
-    3. It is verified in the transaction that shows it. Before this one commits, the source is marked as moved.
+    3. It is verified in the transaction that shows it. Before this one commits, the source is marked as switched.
     4. The rows at the source are left to the removal of deleted collections.
     """
 
@@ -90,26 +107,20 @@ class CollectionMoveService:
         """
         self._check_places()
         held = self._find(name, tenant)
-        if held.move is None:
+        if held.stage is None:
             held = self._begin(name, tenant, held, moved_to)
-        assert held.move is not None  # noqa: S101 - it has one by now
-        report = MoveReport({}, 0)
+        if held.stage == MOVED:
+            return MoveReport({}, 0)
         with exclude_upkeep(self._source.database), exclude_upkeep(self._target.database):
-            if held.move["stage"] == MOVING:
-                with self._source.database.administer() as administrator:
-                    collection_moves.make_refusal(administrator)
-                self._on_each_table(collection_moves.refuse_writes, held, "tables closed", progress)
-                arrival = self._open_arrival(name, tenant, held)
-                rows = self._copy(held, arrival, progress, should_stop)
-                self._index(held, arrival, progress)
-                report = MoveReport(rows, self._switch(held))
-            elif not held.move.get("released"):
-                with self._target.database.write() as writer:  # an earlier run ended between the two commits
+            if held.stage == MOVING:
+                report = self._transfer(name, tenant, held, progress, should_stop)
+            else:  # an earlier run ended between the two commits of a switch, or later
+                report = MoveReport({}, 0)
+                with self._target.database.write() as writer:
                     collection_moves.show_arrival(writer, held.move["id"], self._read(held)["collection"])
-            if not held.move.get("released"):
-                self._open_tables(held, progress)
-                with self._source.database.write() as writer:
-                    collection_moves.release(writer, held.id)
+            self._open_tables(held, progress)
+            with self._source.database.write() as writer:
+                collection_moves.release(writer, held.id)
         return report
 
     def give_up(self, name: str, tenant: str, progress: Progress = ignore_progress) -> None:
@@ -121,7 +132,7 @@ class CollectionMoveService:
             UnavailableError: as ``move``.
         """
         held = self._find(name, tenant)
-        if held.move is None or held.move["stage"] != MOVING:
+        if held.stage != MOVING:
             raise ConflictError(f"There is no move of {name!r} that could be given up.")
         with self._target.database.write() as writer:
             collection_moves.discard_arrival(writer, held.move["id"])
@@ -137,7 +148,9 @@ class CollectionMoveService:
                 if reader.distributed:
                     raise ConfigurationError(f"{database.address} is a cluster's, which moves no collections.")
                 if load_standing(reader) != "current":
-                    raise ConfigurationError(f"{database.address} has another schema than this version: migrate it.")
+                    raise ConfigurationError(
+                        f"{database.address} has another schema than this version: migrate it."
+                    )
                 identities.add(collection_moves.identify(reader))
         if len(identities) == 1:
             raise ConfigurationError(f"{self._target.database.address} is where the collection is.")
@@ -147,17 +160,16 @@ class CollectionMoveService:
             held = collection_moves.find(reader, name, tenant)
         if held is None:
             raise collections.build_missing_error(name)
-        if held.move is not None:
-            if held.move["stage"] == ARRIVING:
-                raise build_move_error(name, held.move)
-            if held.move["to"] != self._target.database.address:
-                raise ConflictError(f"{name!r} moves to {held.move['to']}: name that, or give the move up.")
+        if held.stage == ARRIVING:
+            raise build_move_error(name, held.move)
+        if held.stage is not None and held.move["to"] != self._target.database.address:
+            raise ConflictError(f"{name!r} moves to {held.move['to']}: name that, or give the move up.")
         return held
 
     def _begin(self, name: str, tenant: str, held: HeldCollection, moved_to: str | None) -> HeldCollection:
         with self._target.database.read() as reader:
             there = collection_moves.find(reader, name, tenant)
-        if there is not None and (there.move is None or there.move["stage"] != MOVED):
+        if there is not None and there.stage != MOVED:
             raise ConflictError(f"{self._target.database.address} has a collection {name!r}.")
         with self._source.database.snapshot() as reader:
             collection_moves.list_tables(reader)
@@ -168,16 +180,31 @@ class CollectionMoveService:
             collection_moves.hide(writer, held.id, move)
         return self._find(name, tenant)
 
+    def _transfer(
+        self,
+        name: str,
+        tenant: str,
+        held: HeldCollection,
+        progress: Progress,
+        should_stop: Callable[[], bool],
+    ) -> MoveReport:
+        """Do what is left up to the switch, and switch."""
+        with self._source.database.administer() as administrator:
+            collection_moves.make_refusal(administrator)
+        self._on_each_table(collection_moves.refuse_writes, held, "tables closed", progress)
+        arrival = self._open_arrival(name, tenant, held)
+        rows = self._copy(held, arrival, progress, should_stop)
+        self._index(held, arrival, progress)
+        return MoveReport(rows, self._switch(held))
+
     def _open_arrival(self, name: str, tenant: str, held: HeldCollection) -> HeldCollection:
         """Find the hidden collection in the other database, or make it."""
-        assert held.move is not None  # noqa: S101
         with self._target.database.read() as reader:
             arrival = collection_moves.find(reader, name, tenant)
-        if arrival is not None and (arrival.move or {}).get("id") == held.move["id"]:
+        if arrival is not None and arrival.move.get("id") == held.move["id"]:
             return arrival
         with self._source.database.read() as reader:
-            documents, numbers = self._read(held), collection_moves.read_sequences(reader)
-            weeks = episode_partitions.list_standing(reader)
+            numbers, weeks = collection_moves.read_sequences(reader), episode_partitions.list_standing(reader)
         sets = numbers.pop(collection_moves.SET_SEQUENCE, 0)
         for sequence, last in numbers.items():
             with self._target.database.write() as writer:
@@ -188,11 +215,8 @@ class CollectionMoveService:
         with self._target.database.write() as writer:
             offset = collection_moves.advance(writer, collection_moves.SET_SEQUENCE, sets)
             move = {"id": held.move["id"], "stage": ARRIVING, "set_offset": offset, "tables": {}}
-            collection_moves.open_arrival(writer, documents, move)
-        with self._target.database.read() as reader:
-            made = collection_moves.find(reader, name, tenant)
-        assert made is not None  # noqa: S101 - it was made
-        return made
+            collection_moves.open_arrival(writer, self._read(held), move)
+        return self._open_arrival(name, tenant, held)
 
     def _read(self, held: HeldCollection) -> dict[str, Any]:
         with self._source.database.read() as reader:
@@ -202,30 +226,19 @@ class CollectionMoveService:
         self, held: HeldCollection, arrival: HeldCollection, progress: Progress, should_stop: Callable[[], bool]
     ) -> dict[str, int]:
         """Copy the tables that have not been copied; table -> rows."""
-        assert arrival.move is not None  # noqa: S101
         offset, earlier = arrival.move["set_offset"], arrival.move["tables"]
+        digests: dict[Table, TableDigest] = {}
         with self._source.database.administer(should_stop) as source:
             tables = [table for table in collection_moves.list_tables(source) if table.name not in earlier]
-            digests = {}
             for table in tables:
                 digests[table] = collection_moves.compute_digest(source, table, held.id, offset)
                 progress("tables read", len(digests), len(tables))
-            total, done = sum(digest.rows for digest in digests.values()), 0
-
-            def count(rows: Iterable[memoryview]) -> Iterator[memoryview]:
-                nonlocal done
-                for done, row in enumerate(rows, start=done + 1):
-                    if done % 1_000 == 0:
-                        progress("rows copied", min(done, total), total)
-                        if should_stop():
-                            raise UnavailableError("Stopped; run the same command again to go on.")
-                    yield row
-
+            counted = _CountedRows(sum(digest.rows for digest in digests.values()), progress, should_stop)
             for table, digest in digests.items():
                 rows = collection_moves.copy_out(source, table, held.id, arrival.id, offset)
                 with self._target.database.write_long(should_stop) as writer:
                     if digest.rows:
-                        collection_moves.copy_in(writer, table, count(rows))
+                        collection_moves.copy_in(writer, table, counted.count(rows))
                     if collection_moves.compute_digest(writer, table, arrival.id) != digest:
                         raise ConfigurationError(f"The rows of {table.name} did not arrive as they were.")
                     collection_moves.record_copied(writer, arrival.id, table, digest.rows)
@@ -239,7 +252,9 @@ class CollectionMoveService:
         """Build the vector indexes that the collection had."""
         with self._target.database.administer() as administrator:
             for index in vector_indexes.indexes(administrator):
-                if index.collection_id == arrival.id and not index.valid:  # an earlier run was killed as it built it
+                if (
+                    index.collection_id == arrival.id and not index.valid
+                ):  # an earlier run was killed as it built it
                     vector_indexes.drop(administrator, index.name)
             for number, table in enumerate(held.indexed, start=1):
                 vector_indexes.build(
@@ -251,7 +266,6 @@ class CollectionMoveService:
 
     def _switch(self, held: HeldCollection) -> int:
         """Show the collection in the other database and mark it as moved at the source; what was verified."""
-        assert held.move is not None  # noqa: S101
         own = self._read(held)["collection"]
         with self._target.database.write_long() as writer:
             shown = collection_moves.show_arrival(writer, held.move["id"], own)
@@ -259,7 +273,7 @@ class CollectionMoveService:
             report = self._target.verification.verify_on(writer, collections.load_by_id(writer, shown), 1)
             _check_clean(report)
             with self._source.database.write() as source:
-                collection_moves.mark_moved(source, held.id)
+                collection_moves.set_stage(source, held.id, SWITCHED)
         return report.rows
 
     def _open_tables(self, held: HeldCollection, progress: Progress) -> None:

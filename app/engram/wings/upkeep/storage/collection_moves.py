@@ -40,14 +40,19 @@ class HeldCollection:
     """A collection's row, hidden or not.
 
     Attributes:
-        move: its move; None: it stays here.
+        move: its move; empty: it stays here.
         indexed: tables with a vector index of its rows.
     """
 
     id: int
-    move: Mapping[str, Any] | None
+    move: Mapping[str, Any]
     indexed: list[str]
     encoder_dimension: int
+
+    @property
+    def stage(self) -> str | None:
+        """Stage of its move; None: it stays here."""
+        return self.move.get("stage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,8 @@ def find(reader: Reader, name: str, tenant: str) -> HeldCollection | None:
     """Find a tenant's collection by its name, also a hidden one."""
     row = reader.row(
         """
-        SELECT id, move, indexed, encoder_dimension FROM collection WHERE tenant = %(tenant)s AND name = %(name)s
+        SELECT id, coalesce(move, '{}') AS move, indexed, encoder_dimension FROM collection
+        WHERE tenant = %(tenant)s AND name = %(name)s
         """,
         {"tenant": tenant, "name": name},
     )
@@ -260,7 +266,11 @@ def analyse(administrator: Administrator, table: Table) -> None:
 
 
 def show_arrival(writer: Writer, move_id: str, own: Mapping[str, Any]) -> int | None:
-    """Have the arrived collection be found, with what ``own``, its row at the source, says; its id, None if it was."""
+    """Have the arrived collection be found; its id, None if it was shown before.
+
+    Args:
+        own: its row at the source.
+    """
     columns = _list_taken_columns()
     shown: int | None = writer.scalar(
         f"""
@@ -274,13 +284,11 @@ def show_arrival(writer: Writer, move_id: str, own: Mapping[str, Any]) -> int | 
     return shown
 
 
-def mark_moved(writer: Writer, collection_id: int) -> None:
-    """Record that the collection lives in the other database from now on."""
+def set_stage(writer: Writer, collection_id: int, stage: str) -> None:
+    """Record how far the move is."""
     writer.execute(
-        f"""
-        UPDATE collection SET move = move || '{{"stage": "{MOVED}"}}' WHERE id = %(id)s
-        """,
-        {"id": collection_id},
+        "UPDATE collection SET move = move || jsonb_build_object('stage', %(stage)s::text) WHERE id = %(id)s",
+        {"id": collection_id, "stage": stage},
     )
 
 
@@ -295,15 +303,13 @@ def release(writer: Writer, collection_id: int) -> None:
         VALUES (%(tenant)s, %(name)s, %(encoder_model)s, %(encoder_fingerprint)s, %(encoder_dimension)s,
                 %(deleted_at)s, %(move)s)
         """,
-        row._asdict() | {"move": Jsonb(row.move | {"released": True})},
+        row._asdict() | {"move": Jsonb(row.move | {"stage": MOVED})},
     )
 
 
 def stay(writer: Writer, collection_id: int) -> None:
     """Have a collection be found again whose move is given up."""
-    writer.execute(
-        "UPDATE collection SET deleted_at = NULL, move = NULL WHERE id = %(id)s", {"id": collection_id}
-    )
+    writer.execute("UPDATE collection SET deleted_at = NULL, move = NULL WHERE id = %(id)s", {"id": collection_id})
 
 
 def discard_arrival(writer: Writer, move_id: str) -> None:
