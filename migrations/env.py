@@ -1,5 +1,7 @@
 """Runs migrations: online only, one at a time, and never waiting long for a lock that queries hold."""
 
+from typing import Any
+
 from alembic import context
 from alembic.migration import MigrationContext
 from alembic.util import CommandError
@@ -24,6 +26,13 @@ def _refuse_strangers(connection: Connection) -> None:
         )
 
 
+def _record_oldest_code(*, ctx: MigrationContext, heads: set[str], **_: Any) -> None:
+    """Have services know whether they work on the schema, in the transaction that makes it so."""
+    for head in heads:
+        module = context.script.get_revision(head).module
+        ctx.connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{module.oldest_code}'"))
+
+
 def run() -> None:
     settings = Settings()
     url = context.config.attributes.get("url") or (
@@ -45,6 +54,7 @@ def run() -> None:
                 connection=connection,
                 target_metadata=metadata,
                 transaction_per_migration=True,
+                on_version_apply=_record_oldest_code,
             )
             with context.begin_transaction():
                 context.run_migrations()

@@ -112,6 +112,7 @@ CREATE TABLE collection (
     keys_version UUID DEFAULT gen_random_uuid() NOT NULL,
     created_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     deleted_at TIMESTAMP WITH TIME ZONE,
+    move JSONB,
     title_share REAL,
     fixed_kind TEXT,
     question_share REAL,
@@ -144,7 +145,8 @@ COMMENT ON COLUMN collection.indexed IS 'Tables with a vector index of this coll
 COMMENT ON COLUMN collection.space IS 'Number of its vector space; a new encoder takes the next number.';
 COMMENT ON COLUMN collection.index_recall IS 'Measured recall of its vector indexes, by table, and the search breadth that reaches it.';
 COMMENT ON COLUMN collection.keys_version IS 'A new value after each change of its passages'' base keys.';
-COMMENT ON COLUMN collection.deleted_at IS 'When it was deleted: it is hidden, and its rows are removed piece by piece.';
+COMMENT ON COLUMN collection.deleted_at IS 'When it was hidden: it is deleted, and its rows are removed piece by piece, unless it moves.';
+COMMENT ON COLUMN collection.move IS 'Its move to or from another database, or where it lives now; null: it stays here.';
 COMMENT ON COLUMN collection.title_share IS 'Share of passages titled after what they describe; null until measured.';
 COMMENT ON COLUMN collection.fixed_kind IS 'The kind of corpus that somebody set; null: the measured kind.';
 COMMENT ON COLUMN collection.question_share IS 'Share of questions that name a candidate''s title; null until enough were asked.';

@@ -11,6 +11,8 @@ revision = "2026.11"
 down_revision = None
 branch_labels = None
 depends_on = None
+oldest_code = revision
+"""The earliest revision whose code works on this schema."""
 
 SCHEMA = (Path(__file__).parents[1] / "schema.sql").read_text(encoding="utf-8")
 # Roles of connections that serve one tenant, or some readers of one: see ``migrations.rules``.

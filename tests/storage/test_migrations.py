@@ -1,6 +1,5 @@
 """Migrations: up, down, up again; they make the schema that the tables define."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +13,13 @@ from engram.context.errors import ConfigurationError, UnavailableError
 from engram.storage.connection_pools import add_driver
 from engram.storage.schema_revision import migrate
 from engram.storage.tables import metadata
-from tests.support import catalog
+from tests.support import catalog, releases
 
 NEXT_REVISION = """
 from alembic import op
 
 revision, down_revision, branch_labels, depends_on = "next", "2026.11", None, None
+oldest_code = "2026.11"
 
 
 def upgrade() -> None:
@@ -105,11 +105,7 @@ def test_a_database_of_an_earlier_version_is_refused_and_left_as_it_is(empty_dat
 def test_naming_an_earlier_revision_goes_back_to_it(
     empty_database: str, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = Path(engram.migrations.__file__).resolve().parent
-    shutil.copytree(folder, tmp_path / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "migrations" / "versions" / "0002_note.py").write_text(NEXT_REVISION, encoding="utf-8")
-    monkeypatch.setattr(engram.migrations, "__file__", str(tmp_path / "migrations" / "__init__.py"))
-
+    monkeypatch.setattr(engram.migrations, "__file__", releases.add_revisions(tmp_path, NEXT_REVISION))
     assert migrate(empty_database) == "next"
     assert table_names(engine) == {*metadata.tables, "note"}
     assert migrate(empty_database, "2026.11") == "2026.11"

@@ -14,7 +14,7 @@ OF_NOBODY = """
     access_key: tenant digest hint scopes
     audit_log: tenant action
     collection: tenant name encoder_model encoder_fingerprint key_building serving languages language experiment
-        exploration past indexed index_recall fixed_kind link_template level published
+        exploration past indexed index_recall fixed_kind link_template level published move
     document: source folder digest notes title dated_by status version_key supersedes superseded_by replaced_origin
     encoder: fingerprint model probes
     entity: name surface spelling embedding

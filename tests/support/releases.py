@@ -5,6 +5,7 @@ that hold both wheels (separated by commas).
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
+import engram.migrations
 from tests.support.forks import ROOT
 
 VARIABLE = "OTHER_REVISIONS"
@@ -33,6 +35,16 @@ def revisions() -> list[str]:
     )
     named = [name.strip() for name in os.environ.get(VARIABLE, "").split(",")]
     return [*listed.stdout.split(), *filter(None, named)]
+
+
+def add_revisions(folder: Path, *revisions: str) -> str:
+    """Copy the migrations into a folder with revisions of a later version; the file of their package."""
+    copied = folder / "migrations"
+    package = Path(engram.migrations.__file__).resolve().parent
+    shutil.copytree(package, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    for number, revision in enumerate(revisions, start=2):
+        (copied / "versions" / f"{number:04}_later.py").write_text(revision, encoding="utf-8")
+    return str(copied / "__init__.py")
 
 
 def install(revision: str, folder: Path) -> Path:

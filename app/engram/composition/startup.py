@@ -20,7 +20,7 @@ from engram.providers.language.language_detection import load_identifier
 from engram.providers.reranker.folder_reranker import FolderReranker
 from engram.storage.corpus import collections
 from engram.storage.database import Database
-from engram.storage.maintenance.schema_standing import load_standing
+from engram.storage.maintenance.schema_standing import check_standing
 
 log = structlog.get_logger(__name__)
 
@@ -103,13 +103,13 @@ class Startup:
         A server of an encoder that is away is asked later.
 
         Raises:
-            ConfigurationError: the database was never migrated, an encoder cannot be loaded, or its vectors cannot
-                be stored.
+            ConfigurationError: this version does not work on the database's schema, an encoder cannot be loaded, or
+                its vectors cannot be stored.
             UnavailableError: Postgres is out of reach.
         """
         models = self.models
         with tenancy.allow_all_tenants(), self.database.read() as reader:
-            load_standing(reader)  # one that was never migrated is refused
+            check_standing(reader)
         models.encoder.identify()
         for embedder in (models.embedder, models.embedder_also, *models.named_embedders):
             if embedder is None or isinstance(embedder, EndpointEmbedder):

@@ -226,6 +226,20 @@ class EmbeddingUnavailableError(UnavailableError):
     """The embedding server of a collection is away, overloaded or too slow; other collections may be served."""
 
 
+class CollectionMovingError(UnavailableError):
+    """The collection is being moved to another database, or from one."""
+
+    type = "collection-moving"
+
+
+class CollectionMovedError(EngramError):
+    """The collection lives in another database; ``extra["moved_to"]`` is the address of the API that serves it."""
+
+    status = 421
+    type = "collection-moved"
+    title = "The collection moved"
+
+
 class MissingPartitionError(EngramError):
     """There is no partition that a row belongs into."""
 

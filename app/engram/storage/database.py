@@ -9,7 +9,7 @@ tenancy is set (``tenancy``), and sees the rows that this lets it see.
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, cast
@@ -137,6 +137,15 @@ class Reader:
         row = self.row(statement, parameters)
         return None if row is None else row[0]
 
+    def copy_out(self, statement: str) -> Iterator[memoryview]:
+        """What a COPY TO STDOUT gives, row by row."""
+        with (
+            raise_as_sqlalchemy(self._connection, self._driver, statement),
+            self._driver.cursor() as cursor,
+            cursor.copy(statement.encode()) as rows,
+        ):
+            yield from rows
+
     def _send(self, statement: str, parameters: Parameters) -> PreparedStatement:
         values = parameters or {}
         for observe in _observers:
@@ -156,6 +165,16 @@ class Writer(Reader):
         """Run a statement that returns no rows; the number of rows it touched, -1 while that is not waited for."""
         with raise_as_sqlalchemy(self._connection, self._driver, statement):
             return self._send(statement, parameters).rowcount
+
+    def copy_in(self, statement: str, pieces: Iterable[memoryview]) -> None:
+        """Run a COPY FROM STDIN on what a COPY TO STDOUT gave."""
+        with (
+            raise_as_sqlalchemy(self._connection, self._driver, statement),
+            self._driver.cursor() as cursor,
+            cursor.copy(statement.encode()) as rows,
+        ):
+            for piece in pieces:
+                rows.write(piece)
 
     @contextmanager
     def ahead(self) -> Iterator[None]:

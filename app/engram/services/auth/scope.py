@@ -8,6 +8,8 @@ from uuid import UUID
 
 from engram.context import tenancy
 from engram.context.errors import (
+    CollectionMovedError,
+    CollectionMovingError,
     EmbeddingSpaceMismatchError,
     ForbiddenError,
     InvalidRequestError,
@@ -281,10 +283,16 @@ class AccessService:
 
         Raises:
             NotFoundError: there is no such collection, or none for this principal.
+            CollectionMovingError, CollectionMovedError: it is hidden for its move.
             ForbiddenError: the principal may do other things with it, but not this.
         """
-        with self._database.read() as reader:
-            scope = Scope(principal, collections.find(reader, name, principal.tenant))
+        try:
+            with self._database.read() as reader:
+                scope = Scope(principal, collections.find(reader, name, principal.tenant))
+        except (CollectionMovingError, CollectionMovedError):
+            if not principal.grants.list_scopes(name):
+                raise collections.build_missing_error(name) from None
+            raise
         _check(scope, need)
         if len(self._remembered) >= MOST_CACHED_SCOPES:
             self._remembered.clear()

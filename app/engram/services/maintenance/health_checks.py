@@ -29,7 +29,7 @@ class Readiness:
         status: "degraded" where it serves and learning is delayed, or will be: without Redis, without a worker,
             with verdicts or jobs that waited for minutes, or with little room on the disk; or where a replica that
             is configured cannot be read on.
-        migrations: "current", or "newer" where a later version has migrated the database.
+        migrations: "current", or "newer" where a later version has migrated the database and this one still works.
         workers: those that beat lately; None without Redis, where they beat.
         oldest_verdict_seconds, oldest_job_seconds: how long what waits has waited; None where nothing does.
         disk_free_bytes: where the embedded Postgres keeps its data; None of another one.
@@ -80,7 +80,7 @@ class HealthService:
         """
         with tenancy.allow_all_tenants(), self._database.read() as reader:
             migrations = load_standing(reader)
-            if migrations == "behind":
+            if migrations not in {"current", "newer"}:
                 raise UnavailableError(NOT_MIGRATED)
             waiting = backlog(reader)
         redis = self._stream.ping()

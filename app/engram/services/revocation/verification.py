@@ -81,19 +81,23 @@ class VerificationService:
             return collections.list_of_all_tenants(reader, after, COLLECTIONS)
 
     def _verify(self, collection: collections.Collection, most: int) -> VerificationReport:
-        findings = Findings(most, (*TABLES, *(table for state in self._derived for table in state.verified_tables)))
         with self._database.snapshot() as reader:
-            target = collections.load_by_id(reader, collection.id).id
-            _check_events(reader, target, findings)
-            opposing_events = _check_questions(reader, target, findings)
-            priors = self._priors.priors
-            for believed in stored_outcomes.beliefs(reader, target):
-                _check_weights(reader, target, believed, priors.get(believed), opposing_events, findings)
-            for state in self._derived:
-                state.verify(reader, target, findings)
-            for table in ("memory_audit", "weight_audit"):
-                for event, status in stored_outcomes.list_left_behind(reader, target, table, most):
-                    findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
+            return self.verify_on(reader, collection, most)
+
+    def verify_on(self, reader: Reader, collection: collections.Collection, most: int = 100) -> VerificationReport:
+        """Verify a collection as ``verify`` does, on the snapshot of ``reader``."""
+        findings = Findings(most, (*TABLES, *(table for state in self._derived for table in state.verified_tables)))
+        target = collections.load_by_id(reader, collection.id).id
+        _check_events(reader, target, findings)
+        opposing_events = _check_questions(reader, target, findings)
+        priors = self._priors.priors
+        for believed in stored_outcomes.beliefs(reader, target):
+            _check_weights(reader, target, believed, priors.get(believed), opposing_events, findings)
+        for state in self._derived:
+            state.verify(reader, target, findings)
+        for table in ("memory_audit", "weight_audit"):
+            for event, status in stored_outcomes.list_left_behind(reader, target, table, most):
+                findings.differs(table, f"event {event}", f"is {status}, and should have left nothing")
         own = collection.tenant == LOCAL_TENANT
         return findings.report(collection.name if own else f"{collection.tenant}/{collection.name}")
 

@@ -48,7 +48,8 @@ def collections_to_delete(reader: Reader, tenant: str | None = None) -> list[int
     """Collections that were deleted and have rows left, the first deleted first; of one tenant, or of all."""
     rows = reader.rows(
         f"""
-        SELECT id FROM collection WHERE NOT {NOT_DELETED} AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s)
+        SELECT id FROM collection
+        WHERE NOT {NOT_DELETED} AND move IS NULL AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s)
         ORDER BY deleted_at, id
         """,
         {"tenant": tenant},

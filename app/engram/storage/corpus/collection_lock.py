@@ -7,6 +7,7 @@ number that the coordinator keeps.
 from dataclasses import dataclass
 from typing import Any
 
+from engram.storage.corpus.moved_collections import check_not_moved
 from engram.storage.database import Writer
 from engram.storage.row_lookups import NOT_DELETED
 
@@ -61,10 +62,16 @@ def lock_row(
 
     Args:
         wait: for whoever holds it; else that is None too.
+
+    Raises:
+        CollectionMovingError, CollectionMovedError: it is hidden for its move.
     """
     if writer.distributed and not hold(writer, collection_id, strength, wait=wait):
         return None
     lock = row_lock(writer, strength, wait=wait)
-    return writer.row(
+    row = writer.row(
         f"SELECT {columns} FROM collection WHERE id = %(id)s AND {condition} {lock}", {"id": collection_id}
     )
+    if row is None:
+        check_not_moved(writer, collection_id)
+    return row

@@ -12,6 +12,7 @@ from engram.context.errors import GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, CorpusKindMeasure, KindSource
 from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED_LOCK, WRITE, hold, lock_row, row_lock
+from engram.storage.corpus.moved_collections import check_name_not_moved, check_not_moved
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import NOT_DELETED
 
@@ -187,12 +188,14 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
 
     Raises:
         NotFoundError: there is none.
+        CollectionMovingError, CollectionMovedError: it is hidden for its move.
     """
     row = reader.row(
         f"SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {NOT_DELETED}",
         {"tenant": tenant, "name": name},
     )
     if row is None:
+        check_name_not_moved(reader, name, tenant)
         raise build_missing_error(name)
     return build_from_row(row)
 
@@ -220,9 +223,11 @@ def load_by_id(reader: Reader, collection_id: int) -> Collection:
 
     Raises:
         NotFoundError: it is gone.
+        CollectionMovingError, CollectionMovedError: it is hidden for its move.
     """
     row = reader.row(f"SELECT {COLUMNS} FROM collection WHERE id = %(id)s AND {NOT_DELETED}", {"id": collection_id})
     if row is None:
+        check_not_moved(reader, collection_id)
         raise NotFoundError("The collection was deleted meanwhile.")
     return build_from_row(row)
 
@@ -232,6 +237,9 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
 
     Args:
         encoder: of the collection that is made if there is none; one that there is may be of another.
+
+    Raises:
+        CollectionMovingError, CollectionMovedError: it is hidden for its move.
     """
     parameters = {"tenant": tenant, "name": name, **asdict(encoder)}
     insert = """
@@ -248,6 +256,7 @@ def open_for_writing(writer: Writer, name: str, encoder: EncoderId, tenant: str 
         row = writer.row(f"SELECT {COLUMNS} {named} {row_lock(writer, SHARED_LOCK)}", parameters)
         if row is not None:
             return OpenedCollection(build_from_row(row), created)
+        check_name_not_moved(writer, name, tenant)
 
 
 def lock_against_deletion(writer: Writer, collection_id: int) -> bool:

@@ -80,7 +80,7 @@ _RUNNING = """
     ),
 """
 _OWNER = """
-    JOIN collection owner ON owner.id = job.collection_id AND NOT EXISTS (
+    JOIN collection owner ON owner.id = job.collection_id AND owner.move IS NULL AND NOT EXISTS (
         SELECT FROM unnest(%(busy_lanes)s::text[], %(busy_tenants)s::text[]) AS busy(lane, tenant)
         WHERE busy.lane = job.lane AND busy.tenant = owner.tenant
     )

@@ -145,7 +145,10 @@ def discard(writer: Writer, collection_id: int, job: UUID) -> None:
 def discard_abandoned(writer: Writer, after_seconds: float) -> int:
     """Forget jobs of which nothing has arrived for so long; how many there were."""
     return writer.execute(
-        "DELETE FROM job WHERE status = 'receiving' AND updated_at < now() - make_interval(secs => %(seconds)s)",
+        """
+        DELETE FROM job WHERE status = 'receiving' AND updated_at < now() - make_interval(secs => %(seconds)s)
+          AND (SELECT move IS NULL FROM collection WHERE id = job.collection_id)
+        """,
         {"seconds": after_seconds},
     )
 

@@ -20,6 +20,7 @@ from engram.storage.column_parameters import Numbers, integers
 from engram.storage.corpus import collections
 from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.corpus.collections import QUERY
+from engram.storage.corpus.moved_collections import check_not_moved
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, id_rows, join_by_index
 from engram.storage.written_names import WRITTEN_NAME
@@ -124,6 +125,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
 
     Raises:
         NotFoundError: the collection is gone.
+        CollectionMovingError, CollectionMovedError: it is hidden for its move.
     """
     written = writer.execute(
         f"""
@@ -173,6 +175,7 @@ def insert(writer: Writer, collection_id: int, episode: EpisodeRow, *, durable: 
         },
     )
     if not written:
+        check_not_moved(writer, collection_id)
         raise NotFoundError("The collection was deleted meanwhile.")
 
 

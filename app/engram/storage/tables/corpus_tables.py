@@ -108,7 +108,10 @@ collection = Table(
     Column(
         "deleted_at",
         TIMESTAMP(timezone=True),
-        comment="When it was deleted: it is hidden, and its rows are removed piece by piece.",
+        comment="When it was hidden: it is deleted, and its rows are removed piece by piece, unless it moves.",
+    ),
+    Column(
+        "move", JSONB, comment="Its move to or from another database, or where it lives now; null: it stays here."
     ),
     Column("title_share", REAL, comment="Share of passages titled after what they describe; null until measured."),
     Column("fixed_kind", Text, comment="The kind of corpus that somebody set; null: the measured kind."),

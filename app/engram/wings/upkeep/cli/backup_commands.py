@@ -51,7 +51,7 @@ def backup(
 
     configured, stopping = settings(), threading.Event()
     check_wing_is_on("upkeep", configured.wings)
-    with application(configured) as services, tenancy.allow_all_tenants(), _progress_bars() as progress:
+    with application(configured) as services, tenancy.allow_all_tenants(), progress_bars() as progress:
         on_stop(stopping.set)
         with services.maintenance.audit_log.on_command("backup", str(target)):
             manifest = upkeep_of(services).backup.backup(target, progress, stopping.is_set)
@@ -157,7 +157,7 @@ def _check(configured: "Settings", source: Path, quiet: bool) -> bool:
 def _restore(services: "Application", source: Path, *, replace: bool, verify: bool, quiet: bool) -> "Manifest":
     from engram.wings.upkeep.parts import upkeep_of
 
-    with _progress_bars() as progress:
+    with progress_bars() as progress:
         manifest = upkeep_of(services).backup.restore(source, replace=replace, progress=progress)
         bad, count = [], len(manifest.collections)
         for number, report in enumerate(services.revocation.verification.verify_all(1) if verify else (), start=1):
@@ -184,7 +184,7 @@ def _describe_manifest(manifest: "Manifest") -> str:
 
 
 @contextmanager
-def _progress_bars() -> "Iterator[Progress]":
+def progress_bars() -> "Iterator[Progress]":
     """Progress as bars, one for each thing that is done."""
     with progress_bar() as bars:
         tasks: dict[str, TaskID] = {}

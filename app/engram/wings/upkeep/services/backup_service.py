@@ -6,26 +6,23 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from engram import __version__
-from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
+from engram.context.errors import ConfigurationError, ConflictError
 from engram.storage.database import Database
 from engram.storage.maintenance.schema_standing import load_standing
 from engram.wings.upkeep.providers import database_dump
+from engram.wings.upkeep.services.held_locks import exclude_upkeep
 from engram.wings.upkeep.storage import database_contents
 
 FORMAT = 1
 DATA, MANIFEST = "data.dump", "manifest.json"
 UNFINISHED_SUFFIX = ".unfinished"
-LOCKS = ("backup", "maintenance", "retention")
-"""Held meanwhile: what rebuilds indexes or drops tables would wait for the backup, and others for that."""
-LOCK_SECONDS = 60.0
 SPEAK_SECONDS = 30.0
 PIECE_BYTES = 4 * 1024 * 1024
 
@@ -85,7 +82,7 @@ class BackupService:
         if target.exists():
             raise ConflictError(f"There is something at {target} already.")
         unfinished = target.with_name(target.name + UNFINISHED_SUFFIX)
-        with self._exclude_others():
+        with exclude_upkeep(self._database):
             shutil.rmtree(unfinished, ignore_errors=True)  # of one that was killed: nobody else is at it
             unfinished.mkdir(parents=True, mode=0o700)
             try:
@@ -180,27 +177,6 @@ class BackupService:
             different = sorted(table for table in row_counts if row_counts[table] != manifest.rows.get(table))
             raise ConfigurationError(f"These tables do not have the rows that the backup counted: {different}.")
         return manifest
-
-    @contextmanager
-    def _exclude_others(self) -> Iterator[None]:
-        """Keep others from backups, index rebuilds and dropping weeks for the block."""
-        with self._hold_locks(list(LOCKS), time.monotonic() + LOCK_SECONDS):
-            yield
-
-    @contextmanager
-    def _hold_locks(self, names: list[str], until: float) -> Iterator[None]:
-        if not names:
-            yield
-            return
-        while True:
-            with self._database.hold_lock(names[0]) as is_locked:
-                if is_locked:
-                    with self._hold_locks(names[1:], until):
-                        yield
-                    return
-            if time.monotonic() > until:
-                raise UnavailableError(f"Another process has been at {names[0]} for a minute; try again later.")
-            time.sleep(0.5)
 
 
 class _Dump:

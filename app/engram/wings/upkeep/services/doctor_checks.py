@@ -194,6 +194,9 @@ class DoctorService:
         if stands == "behind":
             yield CheckResult("schema", "wrong", "of an earlier version", "engram migrate")
             return
+        if stands == "unknown":
+            yield CheckResult("schema", "wrong", "of a later version, on which this one fails", "run that version")
+            return
         lacking = schema_drift.list_missing(self._database) if stands == "current" else []
         if lacking:
             yield CheckResult("schema", "wrong", f"lacks {', '.join(lacking)}", "restore a backup, or make it anew")

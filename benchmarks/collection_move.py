@@ -1,0 +1,116 @@
+"""Does a collection survive its move to another database, however often that is killed?
+
+    python benchmarks/collection_move.py DATASET_DIR ... [--passages N] [--verdicts N] [--kills N] [--seed N]
+
+The corpora of the folders (in the layout of BEIR) fill a collection of the configured database, with drawn
+vectors. Questions are asked, and each answer is judged by twenty judges. Then `engram collection move` moves the
+collection to a new database on the same server. It is killed at random moments and run again until it ends. At last
+the numbers of rows, a verification and 200 answers are compared.
+"""
+
+import argparse
+import random
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import closing, suppress
+from itertools import islice
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+import common
+from engram.composition.container import Application, Servers
+from engram.services.question.query import Query
+from engram.services.verdict.verdict import NamedSentence, Verdict
+from engram.storage.database import Database
+from engram.storage.schema_revision import migrate
+from engram.storage.tables import metadata
+from visible_recall import DrawnVectors
+
+NAME = "moved"
+JUDGES = 20
+BATCH = 100
+COMPARED = 200
+KILL_SECONDS = 5, 60
+
+
+def judge(app: Application, questions: list[str]) -> None:
+    """Ask, and judge each answer by ``JUDGES`` judges."""
+    scope = app.auth.access.scope(NAME)
+    for text in questions:
+        answer = app.answers.question.answer(Query(text=text, scope=scope))
+        helped = [NamedSentence(one.sentence_id) for one in islice(answer.passages[0].sentences, 1)]
+        events = []
+        for number in range(JUDGES):
+            verdict = Verdict(query_id=answer.query_id, scope=scope, supporting=helped, judge=f"judge-{number}")
+            events.append(app.learning.verdicts.accept(verdict, uuid.uuid4().hex).event.id)
+        app.learning.learner.apply(scope.collection.id, events)
+
+
+def answer(app: Application, questions: list[str]) -> list[list[tuple[str, float]]]:
+    """Passages and scores of the answers."""
+    scope = app.auth.access.scope(NAME)
+    answers = [app.answers.question.answer(Query(text=text, scope=scope)) for text in questions]
+    return [[(passage.passage_id, passage.score) for passage in one.passages] for one in answers]
+
+
+def count(database: Database, collection_id: int) -> dict[str, int]:
+    """Table -> rows of the collection."""
+    names = [table.name for table in metadata.sorted_tables if "collection_id" in table.columns]
+    with database.read() as reader:
+        statement = "SELECT count(*) FROM {} WHERE collection_id = %(id)s"
+        return {name: reader.scalar(statement.format(name), {"id": collection_id}) for name in names}
+
+
+def move(url: str, kills: int, dice: random.Random) -> None:
+    """Run the command until it ends, the first times killed."""
+    command = [sys.executable, "-m", "engram.cli", "collection", "move", "-c", NAME, "--to", url, "--json"]
+    for run in range(kills + 1):
+        began = time.monotonic()
+        with suppress(subprocess.TimeoutExpired):
+            patience = None if run == kills else dice.uniform(*KILL_SECONDS)
+            done = subprocess.run(command, timeout=patience, check=True, stdout=subprocess.PIPE, text=True)
+            print(f"run {run + 1}: ended after {time.monotonic() - began:.0f} s: {done.stdout}", flush=True)
+            return
+        print(f"run {run + 1}: killed after {time.monotonic() - began:.0f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("datasets", type=Path, nargs="+")
+    parser.add_argument("--passages", type=int, help="Only the first N of each; default: all.")
+    parser.add_argument("--verdicts", type=int, default=10_000)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    questions = [text for folder in arguments.datasets for text in common.questions(folder)]
+    with common.application(embedder=DrawnVectors) as (app, addresses):
+        for folder in arguments.datasets:
+            bodies = common.passages(folder, arguments.passages)
+            common.stage(app, NAME, [body | {"id": f"{folder.name}-{body['id']}"} for body in bodies])
+            app.jobs.runner.run_ready()
+        judge(app, questions[: arguments.verdicts // JUDGES])
+        collection = app.auth.access.scope(NAME).collection
+        app.maintenance.indexes.run()
+        compared = questions[-COMPARED:]
+        answers, rows = answer(app, compared), count(app.database, collection.id)
+        print(f"{collection.sentence_count} sentences, {rows['feedback_event']} verdicts", flush=True)
+        other = make_url(addresses.database_url).set(database=f"other_{uuid.uuid4().hex}")
+        with app.database.administer() as administrator:
+            administrator.execute(f"CREATE DATABASE {other.database}")
+        url = other.render_as_string(hide_password=False)
+        migrate(url)
+        move(url, arguments.kills, random.Random(arguments.seed))
+        with closing(Application(app.settings, Servers(url, addresses.redis_url))) as target:
+            target.models.embedder, target.models.language = app.models.embedder, app.models.language
+            arrived = target.auth.access.scope(NAME).collection
+            same_rows = count(target.database, arrived.id) == rows
+            clean = target.revocation.verification.verify(target.auth.access.scope(NAME)).clean
+            same = sum(one == another for one, another in zip(answers, answer(target, compared), strict=True))
+        print(f"rows equal: {same_rows}; verify clean: {clean}; answers equal: {same} of {len(compared)}")
+
+
+if __name__ == "__main__":
+    main()
