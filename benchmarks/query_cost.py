@@ -25,6 +25,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -226,9 +227,7 @@ def main() -> None:
     parser.add_argument("--memory", default="read")
     parser.add_argument("--readers", action="store_true", help="Also ask as a caller who is bound to readers.")
     parser.add_argument("--context", action="store_true", help="Also ask for what stands around each hit.")
-    parser.add_argument(
-        "--also", action="append", default=[], help="Another collection to ask at once; repeatable."
-    )
+    parser.add_argument("--also", action="append", default=[], help="Another collection to ask at once.")
     parser.add_argument("--warm", type=int, default=20, help="Questions asked before anything is measured.")
     arguments = parser.parse_args()
     collection = arguments.collection or arguments.dataset.resolve().name
@@ -263,6 +262,12 @@ def main() -> None:
 
             return ask
 
+        def ask_one(name: str, question: str) -> object:
+            return app.answers.question.answer(build_query(question, name))
+
+        def plan_one(name: str, question: str) -> object:
+            return app.answers.question.plan(build_query(question, name))
+
         def ask_jointly(question: str) -> object:
             return app.answers.joint.serve([build_query(question, name) for name in together])
 
@@ -285,12 +290,8 @@ def main() -> None:
             ways["query with sections"] = ask_with(ContextPart(0, 0, section=True, characters=CHARACTERS))
         if arguments.also:
             for name in together:
-                ways[f"query of {name}"] = lambda question, name=name: app.answers.question.answer(
-                    build_query(question, name)
-                )
-                ways[f"plan of {name}"] = lambda question, name=name: app.answers.question.plan(
-                    build_query(question, name)
-                )
+                ways[f"query of {name}"] = partial(ask_one, name)
+                ways[f"plan of {name}"] = partial(plan_one, name)
             ways["query of all at once"] = ask_jointly
         measure_interleaved(ways, asked[: arguments.warm], 0)  # caches and prepared statements
         spent = costs(ways, asked, Backends(app))
