@@ -1,7 +1,7 @@
 """What does a query cost in processor time, stage by stage, against the least that any vector search costs?
 
     python benchmarks/query_cost.py DATASET_DIR [--collection NAME] [--questions N] [--profile P] [--memory M]
-        [--readers] [--tuned]
+        [--readers] [--tuned] [--context] [--also NAME]...
 
 DATASET_DIR is a BEIR folder whose corpus was ingested (`engram ingest -c NAME corpus.jsonl.gz`). Processor time
 hardly grows because others use the machine: of this process by its own clock, of Postgres by what the kernel
@@ -14,6 +14,10 @@ tenths of a millisecond, so the parts add up to a little more than the whole.
 
 With ``--readers`` every passage gets a reader, one of ten, and a caller who is all ten asks as well. With
 ``--tuned`` the collection, which a tuned question encoder serves, is also asked without it, and by "hybrid".
+
+With ``--context`` the same questions also ask for what stands around each hit: the collection has to be of imported
+documents, whose passages have numbers. With ``--also`` they are also asked of several collections at once, and the
+cost is compared with that of one plan and each collection's search.
 """
 
 import argparse
@@ -33,6 +37,7 @@ import numpy as np
 import common
 from engram.composition.container import Application
 from engram.context import tenancy
+from engram.services.answers.passage_context import ContextPart
 from engram.services.auth.scope import LOCAL
 from engram.services.question import candidates, pipeline, plan, ranking, search
 from engram.services.question.query import Query, Strategy
@@ -41,6 +46,8 @@ from engram.storage.corpus import collections, reader_sets
 from query_latency import Floor, measure_interleaved
 
 TOP_K = 10
+CHARACTERS = 4_000
+"""Of the passages around a hit."""
 STORAGE = str(Path(common.__file__).parents[1] / "app" / "engram" / "storage")
 STAGES: tuple[tuple[Any, str, str], ...] = (
     (search, "begin", "walk"),
@@ -94,9 +101,11 @@ def read_processor_milliseconds(pid: int) -> float:
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
 
 
-def costs(ways: dict[str, Callable[[str], object]], questions: Sequence[str], backends: Backends) -> None:
-    """Print what a question costs in each way, and over the floor."""
-    totals: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(3))
+def costs(
+    ways: dict[str, Callable[[str], object]], questions: Sequence[str], backends: Backends
+) -> dict[str, np.ndarray]:
+    """Print and return milliseconds of a question in each way: this process, Postgres, wall. Medians of tens."""
+    blocks: dict[str, list[np.ndarray]] = defaultdict(list)
     size = 10
     for start in range(0, len(questions), size):
         for name, way in ways.items():  # in turns, so that a warmer processor favours none
@@ -104,21 +113,14 @@ def costs(ways: dict[str, Callable[[str], object]], questions: Sequence[str], ba
             for question in questions[start : start + size]:
                 way(question)
             after = np.array([time.process_time() * 1000, backends.milliseconds(), time.perf_counter() * 1000])
-            totals[name] += after - before
-    floor = totals["floor"][:2].sum()
+            blocks[name].append((after - before) / len(questions[start : start + size]))
+    medians = {name: np.median(spent, axis=0) for name, spent in blocks.items()}
+    floor = medians["floor"][:2].sum()
     common.table(
         ["way", "process ms", "Postgres ms", "both ms", "both over floor", "wall ms"],
-        (
-            [
-                name,
-                *(spent[:2] / len(questions)),
-                spent[:2].sum() / len(questions),
-                spent[:2].sum() / floor,
-                spent[2] / len(questions),
-            ]
-            for name, spent in totals.items()
-        ),
+        ([name, *spent[:2], spent[:2].sum(), spent[:2].sum() / floor, spent[2]] for name, spent in medians.items()),
     )
+    return medians
 
 
 def statements(way: Callable[[str], object], questions: Sequence[str]) -> dict[str, float]:
@@ -227,6 +229,8 @@ def main() -> None:
     parser.add_argument("--memory", default="read")
     parser.add_argument("--readers", action="store_true", help="Also ask as a caller who is bound to readers.")
     parser.add_argument("--tuned", action="store_true", help="Also ask without the tuned question encoder.")
+    parser.add_argument("--context", action="store_true", help="Also ask for what stands around each hit.")
+    parser.add_argument("--also", action="append", default=[], help="Another collection to ask at once.")
     parser.add_argument("--warm", type=int, default=20, help="Questions asked before anything is measured.")
     arguments = parser.parse_args()
     collection = arguments.collection or arguments.dataset.resolve().name
@@ -239,17 +243,43 @@ def main() -> None:
         )
         floor = Floor(app, addresses.database_url, collection, exact=True)
 
-        def service(question: str, asked_of: Application = app, strategy: Strategy = "graph") -> object:
-            return asked_of.answers.question.answer(
-                Query(
-                    text=question,
-                    scope=asked_of.auth.access.scope(collection),
-                    top_k=TOP_K,
-                    memory=arguments.memory,
-                    profile=arguments.profile,
-                    strategy=strategy,
-                )
+        def build_query(
+            question: str,
+            name: str = collection,
+            parts: Sequence[object] = (),
+            asked_of: Application = app,
+            strategy: Strategy = "graph",
+        ) -> Query:
+            return Query(
+                text=question,
+                scope=asked_of.auth.access.scope(name),
+                top_k=TOP_K,
+                memory=arguments.memory,
+                profile=arguments.profile,
+                strategy=strategy,
+                parts=tuple(parts),
             )
+
+        def service(question: str, asked_of: Application = app, strategy: Strategy = "graph") -> object:
+            return asked_of.answers.question.answer(build_query(question, asked_of=asked_of, strategy=strategy))
+
+        def ask_with(context: ContextPart) -> Callable[[str], object]:
+            def ask(question: str) -> object:
+                query = build_query(question, parts=[context])
+                return app.answers.context.add(query, app.answers.question.answer(query))
+
+            return ask
+
+        def ask_one(name: str, question: str) -> object:
+            return app.answers.question.answer(build_query(question, name))
+
+        def plan_one(name: str, question: str) -> object:
+            return app.answers.question.plan(build_query(question, name))
+
+        def ask_jointly(question: str) -> object:
+            return app.answers.joint.serve([build_query(question, name) for name in together])
+
+        together = [collection, *arguments.also]
 
         # Connections of its own: one that changes its role plans its statements anew.
         bound = opened.enter_context(closing(Application(app.settings, addresses)))
@@ -270,8 +300,21 @@ def main() -> None:
             ways["query, not tuned"] = partial(service, asked_of=untuned)
             ways["hybrid"] = partial(service, strategy="hybrid")
             ways["hybrid, not tuned"] = partial(service, asked_of=untuned, strategy="hybrid")
+        if arguments.context:
+            ways["query with passages around"] = ask_with(ContextPart(1, 1, section=False, characters=CHARACTERS))
+            ways["query with sections"] = ask_with(ContextPart(0, 0, section=True, characters=CHARACTERS))
+        if arguments.also:
+            for name in together:
+                ways[f"query of {name}"] = partial(ask_one, name)
+                ways[f"plan of {name}"] = partial(plan_one, name)
+            ways["query of all at once"] = ask_jointly
         measure_interleaved(ways, asked[: arguments.warm], 0)  # caches and prepared statements
-        costs(ways, asked, Backends(app))
+        spent = costs(ways, asked, Backends(app))
+        if arguments.also:
+            searches = sum(spent[f"query of {name}"] - spent[f"plan of {name}"] for name in together)
+            parts = spent[f"plan of {collection}"] + searches
+            ratio = spent["query of all at once"][:2].sum() / parts[:2].sum()
+            print(f"All at once cost {ratio:.2f} of one plan and the searches.")
         print()
         way = service_of_reader if arguments.readers else service
         statements(way, asked)

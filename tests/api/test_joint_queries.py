@@ -9,11 +9,15 @@ from unittest.mock import patch
 
 import pytest
 
+from engram.api.refusals import Refusals
+from engram.api.throttle import Bounds, Throttle
 from engram.composition.container import Application
 from engram.services.answers.joint_answers import MOST_COLLECTIONS, SEARCHES_AT_ONCE
+from engram.services.auth.rate_limits import Rates
 from engram.services.encoders.encoder import Encoder
 from engram.services.question.pipeline import QuestionPipeline
 from engram.services.question.query import Query
+from engram.storage.rate_buckets import Buckets
 from tests.conftest import Ingest
 from tests.support.strict_client import TestClient
 
@@ -107,6 +111,17 @@ def test_all_questions_share_the_searches_at_once_and_none_begins_after_a_failur
     assert running == 0
     assert max(begun) <= SEARCHES_AT_ONCE
     assert len(begun) < len(failed) * MOST_COLLECTIONS
+
+
+def test_each_collection_counts_towards_the_rate_limit(http: TestClient, curie: str, paris: str) -> None:
+    rates = Rates(Buckets("redis://127.0.0.1:1/0"), 0.001, 3)  # which counts in this process alone
+    limited = TestClient(Throttle(http.app, Bounds(0, 0, 0, 1.0), rates, Refusals(1, 0.0)))
+    body = {"query": QUESTION, "collections": [curie, paris]}
+    answers = [limited.post("/query", json=body) for _ in range(2)]
+    assert [one.status_code for one in answers] == [200, 429]
+    assert answers[0].headers["ratelimit"].startswith('"requests";r=1;')
+    assert answers[1].json()["type"] == "urn:engram:problem:too-many-requests"
+    assert answers[1].headers["retry-after"] == "1000"
 
 
 @pytest.mark.parametrize(("collections", "status"), [(["{0}", "{0}"], 422), (["{0}", "never-made"], 404)])

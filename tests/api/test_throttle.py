@@ -135,9 +135,9 @@ def test_processes_count_together(rates: Rates, addresses: Servers) -> None:
 
 def test_redis_and_local_rate_limits_agree(rates: Rates) -> None:
     name = uuid4().hex
-    there = [rates.take(name) for _ in range(4)]
+    there = [rates.take(name, count) for count in (1, 3, 2, 1)]
     alone = Rates(Buckets("redis://127.0.0.1:1/0"), rates.rate, rates.burst)
-    here = [alone.take(name) for _ in range(4)]
+    here = [alone.take(name, count) for count in (1, 3, 2, 1)]
     assert [(taken.allowed, taken.remaining) for taken in there] == [
         (taken.allowed, taken.remaining) for taken in here
     ]
@@ -149,9 +149,9 @@ def test_without_redis_each_process_counts_alone_and_soon_asks_no_more(monkeypat
     asked: list[str] = []
     take = Buckets.take
 
-    def take_and_record(self: Buckets, name: str, rate: float, burst: float) -> tuple[float, bool] | None:
+    def take_and_record(self: Buckets, name: str, *limits: Any) -> tuple[float, bool] | None:
         asked.append(name)
-        return take(self, name, rate, burst)
+        return take(self, name, *limits)
 
     monkeypatch.setattr(Buckets, "take", take_and_record)
     monkeypatch.setattr("engram.services.auth.rate_limits.AWAY_SECONDS", 600.0)  # longer than a slow machine takes

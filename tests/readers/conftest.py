@@ -14,12 +14,13 @@ from engram.config.settings import Settings
 from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
+from engram.wings.importing.services.file_tokens import FOLDER
 from tests.conftest import Heavy
 from tests.readers.leaks import (
+    BESIDE,
     COLLECTION,
     COPY,
     FACTS,
-    FOLDER,
     PASSAGES,
     SEED,
     Caller,
@@ -105,6 +106,7 @@ def world(put: Put, admin: TestClient) -> World:
     dice = random.Random(SEED)
     world = World(COLLECTION, {number: draw_readers(dice) for number in range(PASSAGES)})
     put(COLLECTION, {"id": "first", "text": "Rome lies on the Tiber.", "readers": []})
+    put(BESIDE, {"id": "beside", "text": "Marie Curie met Albert Einstein in Brussels."})
     put(
         COLLECTION,
         *(
@@ -144,10 +146,10 @@ def callers(client: Client, local: TestClient) -> list[Caller]:
         Caller(client(scopes=every), frozenset()),
         Caller(client("group:a", scopes=SCOPES), frozenset({"group:a"})),
         Caller(client("user:ana", "group:b", scopes=every), frozenset({"user:ana", "group:b"})),
-        Caller(client(scopes={COLLECTION: SCOPES, COPY: SCOPES, "elsewhere": ["admin"]}), frozenset()),
+        Caller(client(scopes={COLLECTION: SCOPES, COPY: SCOPES, BESIDE: ["admin"]}), frozenset()),
         Caller(client(scopes=audit), frozenset(), audits=True),
         Caller(client("group:a", "user:bo", scopes=audit), frozenset({"group:a", "user:bo"}), audits=True),
-        Caller(client("group:b", scopes=["ingest"]), frozenset({"group:b"}), compares=True),
+        Caller(client("group:b", scopes=["ingest"]), frozenset({"group:b"}), syncs=True),
         *(Caller(frontend, frozenset(names), acts=True) for names in ([], ["user:bo"], ["group:c", "group:a"])),
         *(Caller(local, frozenset(names), acts=True) for names in ([], ["user:ana"], ["group:b", "user:bo"])),
     ]

@@ -1,5 +1,6 @@
 """Requests of all kinds to a corpus whose passages have readers, and what is told of hidden ones in the answers."""
 
+import base64
 import json
 import os
 import random
@@ -12,6 +13,7 @@ from uuid import uuid4
 
 import httpx
 
+from engram.wings.importing.services.file_tokens import FOLDER, FileToken, Step
 from tests.api import operations
 from tests.support.strict_client import TestClient
 
@@ -33,6 +35,17 @@ CHANGED_EVERY = 25
 UNASKED_EVERY = 3
 """Of so many passages one has words that no question has, so that who reads others' questions never sees them."""
 COMPARISON = ("POST", "/documents:compare")
+KNOWLEDGE = operations.KNOWLEDGE
+SYNC = {
+    COMPARISON,
+    ("GET", KNOWLEDGE),
+    ("GET", f"{KNOWLEDGE}/files"),
+    ("POST", f"{KNOWLEDGE}/sync/diff"),
+    ("POST", f"{KNOWLEDGE}/sync/cleanup"),
+    ("POST", f"{KNOWLEDGE}/dirs/create"),
+    ("GET", "/api/v1/files/{file_id}/process/status"),
+}
+"""What a sync of documents calls and readers bound."""
 
 
 def tokens_of(number: int) -> dict[str, str]:
@@ -61,11 +74,12 @@ def passage(number: int, readers: Sequence[str] | None) -> dict[str, Any]:
 
 def document(own: Mapping[str, str]) -> dict[str, str]:
     """The document that the passage with these words is made of."""
-    return {"source": own["id"], "digest": own["word"]}
+    return {"source": f"{FOLDER}/{own['id']}", "digest": own["word"]}
 
 
 COPY = "leaks-copy"
-FOLDER = "handbook"
+BESIDE = "leaks-beside"
+"""A collection without hidden passages, which is asked together with another one."""
 
 
 @dataclass
@@ -75,14 +89,14 @@ class Caller:
     Attributes:
         acts: whether it sends `as`.
         audits: whether it may read what others asked.
-        compares: whether it does nothing but compare folders.
+        syncs: whether it does nothing but sync documents.
     """
 
     client: TestClient
     names: frozenset[str]
     acts: bool = False
     audits: bool = False
-    compares: bool = False
+    syncs: bool = False
     said: str = ""
     """All that it sent: a stored query shows its question again."""
 
@@ -125,8 +139,8 @@ def draw_request(
     An encoder tells any two words apart, whether or not a passage has them.
     """
     acting = [one for one in operations.OPERATIONS if one not in UNTRIED]
-    if caller.compares:
-        acting = [COMPARISON]
+    if caller.syncs:
+        acting = [one for one in acting if one in SYNC]
     if caller.acts:  # what takes no `as` is the key's own question
         acting = [one for one in acting if one != EXPLANATION and "as" in _fields(*one)]
     method, path = dice.choice(acting)
@@ -151,6 +165,8 @@ def draw_request(
             }
             if dice.random() < 0.2 and not plain:
                 body["filter"] = {"topic": own["value"]}
+            if dice.random() < 0.2:
+                body["collections"] = dice.sample([world.name, BESIDE], 2)
         if path in ("/sessions", "/sessions/{session_id}/rounds"):
             body["wait"] = True  # else whoever follows it waits for ever where no worker runs
             if path == "/sessions":
@@ -171,6 +187,12 @@ def draw_request(
     url = url.replace("{query_id}", dice.choice(world.queries or [str(uuid4())]))
     url = url.replace("{session_id}", dice.choice(world.sessions or [str(uuid4())]))
     url = url.replace("{sentence_id}", str(dice.choice(world.sentences[number])))
+    token = FileToken(
+        world.name, **document(own), step=Step.KEEP if caller.sees(world.readers[number]) else Step.DELETE
+    )
+    url = url.replace("{file_id}", token.write())
+    if body and "file_ids" in body:
+        body["file_ids"] = [token.write()]
     for numbered in ("{fact_id}", "{entity_id}"):
         url = url.replace(numbered, str(dice.randint(1, FACTS)))
     for numbered in ("{feedback_id}", "{event_id}", "{key_id}"):
@@ -184,6 +206,9 @@ def draw_request(
         params["as"] = sorted(caller.names) or [""]
     if "passage_id" in params:
         params["passage_id"] = own["id"]
+    if path.endswith("/suggestions"):
+        named = own[dice.choice(["title", "name"])]
+        params["prefix"] = named[: -1 if plain else dice.randint(2, len(named) - 1)]
     return method, operations.url(url), arguments
 
 
@@ -222,6 +247,8 @@ def _fill(
         body |= {"folder": FOLDER, "documents": [document(own)]}
     elif "documents" in body:
         body["documents"] = [question, "Marie Curie met somebody in Warsaw."]
+    for one in body.get("manifest", []):
+        one |= {"filename": own["id"], "checksum": own["word"]}
     for one in body.get("queries", []):
         one["query"] = question
     if path.endswith("/passages:count"):
@@ -248,13 +275,20 @@ def send(caller: Caller, method: str, url: str, arguments: Mapping[str, Any]) ->
 
 def leaked(answer: httpx.Response, sent: str, world: World, caller: Caller) -> list[str]:
     """Words of hidden passages in an answer that the request did not have."""
-    told = (answer.text + json.dumps(dict(answer.headers))).lower()
+    told = _decode_ids(answer.text + json.dumps(dict(answer.headers))).lower()
+    sent = _decode_ids(sent).lower()
     return [
         token
         for number in world.hidden(caller)
         for token in (word.lower() for word in tokens_of(number).values())
-        if token in told and token not in sent.lower()
+        if token in told and token not in sent
     ]
+
+
+def _decode_ids(text: str) -> str:
+    """Return the text with what ids of files say appended in clear: they are JSON in Base64."""
+    ids = re.findall(r"WyJ[\w-]+", text)
+    return text + "".join(base64.urlsafe_b64decode(one + "=" * (-len(one) % 4)).decode() for one in ids)
 
 
 UNSTABLE = re.compile(

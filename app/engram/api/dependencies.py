@@ -16,6 +16,7 @@ from engram.api.authentication_middleware import PRINCIPAL
 from engram.api.client_presence import CLIENT_LEFT
 from engram.api.request_principal import holder
 from engram.api.schemas import DEFAULT_COLLECTION, MAX_ID, CollectionName
+from engram.api.throttle import REQUEST_RATE, RequestRate
 from engram.api.work_threads import RequestThreads, WorkThreads
 from engram.composition.container import Application
 from engram.context import deadline, tenancy
@@ -115,6 +116,11 @@ async def limit_time(request: Request, app: App) -> None:
 async def _read_principal(request: Request) -> Principal:
     principal: Principal = request.scope[PRINCIPAL]
     return principal
+
+
+async def _read_rate(request: Request) -> RequestRate | None:
+    rate: RequestRate | None = request.scope.get(REQUEST_RATE)
+    return rate
 
 
 I = TypeVar("I", int, UUID)  # noqa: E741 - as in "id"
@@ -360,6 +366,7 @@ VerdictAt = Annotated[ResourceAccess[int], Depends(_resolve_verdict)]
 QueryScope = Annotated[Scope, Depends(_find_query_scope)]
 PathScope = Annotated[Scope, Depends(_find_path_scope)]
 ParentTrace = Annotated[str | None, Depends(_trace_id)]
+Rate = Annotated[RequestRate | None, Depends(_read_rate)]
 RequiredKey = Annotated[str, Depends(_require_key)]
 OptionalKey = Annotated[str | None, Depends(_read_optional_key)]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]

@@ -19,7 +19,6 @@ from engram.api.refusals import BUSY_SECONDS, Refusal, Refusals
 from engram.api.request_principal import asker, holder
 from engram.api.work_threads import WorkThreads
 from engram.context.errors import TooManyRequestsError, UnavailableError
-from engram.core.auth.token_bucket import TokenGrant
 from engram.services.auth.rate_limits import Rates
 from engram.services.auth.scope import LOCAL
 from engram.telemetry import metrics
@@ -47,6 +46,47 @@ class Bounds:
     working: int
     waiting: int
     wait_seconds: float
+
+
+class RequestRate:
+    """Counts what a request takes of its client's rate limit.
+
+    Attributes:
+        grant: result of taking last.
+    """
+
+    def __init__(self, rates: Rates, client_key: str) -> None:
+        self._rates = rates
+        self._client_key = client_key
+        self.grant = rates.take(client_key)
+
+    def take(self, count: int) -> None:
+        """Count further requests that this one stands for.
+
+        Raises:
+            TooManyRequestsError: the client has sent too many for that.
+        """
+        self.grant = self._rates.take(self._client_key, count)
+        if not self.grant.allowed:
+            raise self.build_error()
+
+    def build_error(self) -> TooManyRequestsError:
+        """Make the error of a refusal."""
+        message = f"At most {self._rates.rate:g} requests a second are answered."
+        return TooManyRequestsError(message, self.grant.retry_seconds)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """By the IETF's draft on RateLimit header fields: the bucket as quota, the time it fills in as window."""
+        rates, grant = self._rates, self.grant
+        return {
+            "ratelimit-policy": f'"requests";q={int(rates.burst)};w={math.ceil(rates.burst / rates.rate)}',
+            "ratelimit": f'"requests";r={grant.remaining};t={math.ceil(grant.full_seconds)}',
+        }
+
+
+REQUEST_RATE = "engram.rate"
+"""Where a request's ``RequestRate`` stands in its ASGI scope; absent if requests are not counted."""
 
 
 class Throttle:
@@ -86,21 +126,20 @@ class Throttle:
     async def _limit_rate(self, client_key: str, scope: Scope, receive: Receive, send: Send) -> Refusal | None:
         if self._rates is None:
             return await self._take_slot(scope, receive, send)
-        grant = await _ASKING.do(holder(scope), self._rates.take, client_key)
-        rate_headers = _headers(self._rates, grant)
-        if not grant.allowed:
-            message = f"At most {self._rates.rate:g} requests a second are answered."
-            return Refusal(TooManyRequestsError(message, grant.retry_seconds), "rate", rate_headers)
+        rate = await _ASKING.do(holder(scope), RequestRate, self._rates, client_key)
+        if not rate.grant.allowed:
+            return Refusal(rate.build_error(), "rate", rate.headers)
+        scope[REQUEST_RATE] = rate
 
         async def send_marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in rate_headers.items():
+                for name, value in rate.headers.items():
                     headers[name] = value
             await send(message)
 
         refusal = await self._take_slot(scope, receive, send_marked)
-        return refusal and replace(refusal, headers=rate_headers)
+        return refusal and replace(refusal, headers=rate.headers)
 
     async def _take_slot(self, scope: Scope, receive: Receive, send: Send) -> Refusal | None:
         """Serve a request in a slot; if the queue for slots is full, return the refusal, and send nothing."""
@@ -149,11 +188,3 @@ def _name(scope: Scope) -> str:
 def _has_body(scope: Scope) -> bool:
     headers = Headers(scope=scope)
     return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-
-
-def _headers(rates: Rates, grant: TokenGrant) -> Mapping[str, str]:
-    """By the IETF's draft on RateLimit header fields: the bucket as quota, the time it fills in as window."""
-    return {
-        "ratelimit-policy": f'"requests";q={int(rates.burst)};w={math.ceil(rates.burst / rates.rate)}',
-        "ratelimit": f'"requests";r={grant.remaining};t={math.ceil(grant.full_seconds)}',
-    }

@@ -6,14 +6,14 @@ TIMEOUT_SECONDS = 0.25
 """All that a Redis that hangs may cost a request before it is let through without it."""
 # As core.auth.token_bucket.take, by Redis's own clock, in one step.
 _TAKE = """
-local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
+local rate, burst, count = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) + tonumber(clock[2]) / 1000000
 local held = redis.call('HMGET', KEYS[1], 'tokens', 'at')
 local tokens = burst
 if held[1] then tokens = math.min(burst, tonumber(held[1]) + math.max(0, now - tonumber(held[2])) * rate) end
 local allowed = 0
-if tokens >= 1 then tokens = tokens - 1; allowed = 1 end
+if tokens >= count then tokens = tokens - count; allowed = 1 end
 redis.call('HSET', KEYS[1], 'tokens', string.format('%.6f', tokens), 'at', string.format('%.6f', now))
 redis.call('PEXPIRE', KEYS[1], math.ceil(burst / rate * 1000) + 1000)
 return {allowed, string.format('%.6f', tokens)}
@@ -29,10 +29,10 @@ class Buckets:
         )
         self._take = self._redis.register_script(_TAKE)
 
-    def take(self, name: str, rate: float, burst: float) -> tuple[float, bool] | None:
-        """Take a token; those that are left, and whether there was one. None if Redis is out of reach."""
+    def take(self, name: str, rate: float, burst: float, count: int) -> tuple[float, bool] | None:
+        """Take tokens, all or none; return what is left, and whether it took them; None without Redis."""
         try:
-            allowed, left = self._take(keys=[f"engram:bucket:{name}"], args=[rate, burst])
+            allowed, left = self._take(keys=[f"engram:bucket:{name}"], args=[rate, burst, count])
         except redis.RedisError:
             return None
         return float(left), bool(allowed)

@@ -21,6 +21,7 @@ from engram.api.dependencies import (
     PostedBody,
     QueryAt,
     QueryScope,
+    Rate,
     needs,
 )
 from engram.api.operations import operation, question_operation
@@ -42,6 +43,7 @@ from engram.api.retrieval.schemas import (
     TracedQueryOut,
 )
 from engram.api.schemas import Storable, TraceId, WarningOut
+from engram.api.throttle import RequestRate
 from engram.api.work_threads import RequestThreads
 from engram.composition.container import Application
 from engram.context import deadline
@@ -60,10 +62,16 @@ router = APIRouter(tags=["queries"], route_class=Route)
     **question_operation("Retrieve passages for a question"),
 )
 async def post_query(
-    sent: Posted[JointQueryIn], app: App, asker: Asker, need: Need, answering: Answering, parent: ParentTrace
+    sent: Posted[JointQueryIn],
+    app: App,
+    asker: Asker,
+    need: Need,
+    answering: Answering,
+    parent: ParentTrace,
+    rate: Rate,
 ) -> Response:
     """Retrieve passages for a question, guided by what verdicts taught: of a collection, or of several at once."""
-    answer = partial(_answer_jointly, app, sent, asker, need, parent)
+    answer = partial(_answer_jointly, app, sent, asker, need, parent, rate)
     return await _answer_in_turn(app, answering, [sent.body], answer)
 
 
@@ -112,11 +120,18 @@ def _find_scope(app: Application, asker: Principal, need: str, collection: str) 
 
 
 def _answer_jointly(
-    app: Application, sent: PostedBody[JointQueryIn], asker: Principal, need: str, parent: str | None
+    app: Application,
+    sent: PostedBody[JointQueryIn],
+    asker: Principal,
+    need: str,
+    parent: str | None,
+    rate: RequestRate | None,
 ) -> QueryOut:
     body = sent.body
     if not body.collections:
         return _answer_query(app, body, sent.scope, parent)
+    if rate is not None and len(body.collections) > 1:
+        rate.take(len(body.collections) - 1)
     scopes = [sent.scope, *(_find_scope(app, asker, need, name) for name in body.collections[1:])]
     with ExitStack() as stack:
         queries = [stack.enter_context(_open_query(body, scope, parent)) for scope in scopes]

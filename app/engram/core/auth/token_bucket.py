@@ -1,4 +1,4 @@
-"""A token bucket: ``rate`` tokens a second flow in, up to ``burst``, and a request takes one."""
+"""A token bucket: ``rate`` tokens a second flow in, up to ``burst``, and requests take some."""
 
 from dataclasses import dataclass
 
@@ -18,12 +18,12 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class TokenGrant:
-    """Result of taking a token.
+    """Result of taking tokens.
 
     Attributes:
-        allowed: whether there was one.
+        allowed: whether there were as many.
         remaining: whole tokens that are left.
-        retry_seconds: until there is one again; 0 if there is.
+        retry_seconds: until there are as many again; 0 if there are.
         full_seconds: until the bucket is full again.
     """
 
@@ -33,8 +33,8 @@ class TokenGrant:
     full_seconds: float
 
 
-def take(bucket: Bucket | None, now: float, rate: float, burst: float) -> tuple[Bucket, bool]:
-    """The bucket with what flowed in and, if there was a token, one less; and whether there was.
+def take(bucket: Bucket | None, now: float, rate: float, burst: float, count: int = 1) -> tuple[Bucket, bool]:
+    """Take ``count`` tokens, all or none; return the bucket with what flowed in meanwhile, and whether it had them.
 
     Args:
         bucket: None for one that nobody took from yet, which is full.
@@ -47,10 +47,10 @@ def take(bucket: Bucket | None, now: float, rate: float, burst: float) -> tuple[
     if rate <= 0 or burst < 1:
         raise ValueError("a bucket needs a rate above 0 and room for a token")
     tokens = burst if bucket is None else min(burst, bucket.tokens + max(0.0, now - bucket.at) * rate)
-    allowed = tokens >= 1
-    return Bucket(tokens - 1 if allowed else tokens, now), allowed
+    allowed = tokens >= count
+    return Bucket(tokens - count if allowed else tokens, now), allowed
 
 
-def token_grant(tokens: float, rate: float, burst: float, *, allowed: bool) -> TokenGrant:
-    """Make the result for a bucket with this many tokens left."""
-    return TokenGrant(allowed, int(tokens), max(0.0, 1 - tokens) / rate, max(0.0, burst - tokens) / rate)
+def token_grant(tokens: float, rate: float, burst: float, count: int = 1, *, allowed: bool) -> TokenGrant:
+    """Make the result of taking ``count`` tokens for a bucket with this many left."""
+    return TokenGrant(allowed, int(tokens), max(0.0, count - tokens) / rate, max(0.0, burst - tokens) / rate)

@@ -3,8 +3,9 @@
 A word is mistyped if the collection has none of its terms. What may have been meant is made from the word itself,
 by one change of a letter (Damerau 1964: a letter too few or too many, another one, or two in the wrong order), or
 by accents. Then the lexical index says which of this it has. Of a longer word that has none, two changes are looked
-for among the terms that begin as it does. So nothing is stored for it. A word that only hidden passages have is
-neither known nor meant: what counts is what the caller sees.
+for among the terms that begin as it does. So nothing is stored for it. If the collection has nothing near, a word
+that the encoder knows may be meant. A word that only hidden passages have is neither known nor meant: what counts
+is what the caller sees.
 """
 
 import unicodedata
@@ -22,7 +23,9 @@ from engram.providers.language.lexical_terms import choose_readings, find_spaced
 from engram.providers.language.name_rules import load_function_words
 
 LETTERS_PER_CHANGE = 5
-"""Letters that a word has to have for each change: nearly every shorter one is a letter away from many others."""
+"""Letters that a word has to have for each change: nearly every shorter one is a letter away from many others. So a
+shorter one is corrected only if what is meant stands beside another word of the question."""
+LEAST_LETTERS = 3
 MOST_LETTERS = 30
 MOST_WORDS = 3
 """Unknown words that are corrected, at most: a question with more is about something else."""
@@ -78,32 +81,34 @@ def correct_question(
     languages: Mapping[str, int],
     open_words: Callable[[], AbstractContextManager[OwnWords]],
     known: dict[str, int],
-    is_whole: Callable[[str], bool],
+    count_tokens: Callable[[Sequence[str]], Sequence[int]],
 ) -> tuple[str, list[Correction]]:
-    """Return a question with words that the collection has in place of mistyped ones, and what was corrected.
+    """Return a question with the words that were meant in place of mistyped ones, and what was corrected.
 
-    Function words, words with digits or capitals inside, scripts without spaces between words, and questions in a
-    language that no passage has stay as they are.
+    Function words, words with digits or capitals inside, short words with any capital, scripts without spaces
+    between words, and questions in a language that no passage has stay as they are.
 
     Args:
         languages: of the passages -> passages of it.
         open_words: gives the words of the collection; it is not called where no word can be mistyped.
         known: term -> passages of the collection that had it when they were counted; what is counted is added.
-        is_whole: tells whether an encoder reads a word as one token. It does so with the words of a language that
-            are frequent, which hardly any typing error gives: then the collection just does not have the word.
+        count_tokens: counts the tokens as which an encoder reads each word. One token is a frequent word of a
+            language, which hardly any typing error gives: then the collection just does not have the word.
     """
     detected = detect_language(text)
     readings = choose_readings(languages, detected)
     if detected is not None and detected not in languages:
         return text, []
     words = list(_list_words(text, readings))
-    doubtful = [word for word in words if known.keys().isdisjoint(word.terms) and not is_whole(word.text)]
+    doubtful = [word for word in words if known.keys().isdisjoint(word.terms)]
+    tokens = count_tokens([word.text for word in doubtful]) if doubtful else []
+    doubtful = [word for word, count in zip(doubtful, tokens, strict=True) if count > 1]
     if not doubtful:
         return text, []
     with open_words() as own:
         known |= own.count_passages(sorted({term for word in words for term in word.terms}))
         unknown = [word for word in doubtful if known.keys().isdisjoint(word.terms)]
-        return _correct_words(text, words, unknown, readings, own, known)
+        return _correct_words(text, words, unknown, readings, own, known, count_tokens)
 
 
 def _correct_words(
@@ -113,6 +118,7 @@ def _correct_words(
     readings: Collection[str],
     own: OwnWords,
     known: Mapping[str, int],
+    count_tokens: Callable[[Sequence[str]], Sequence[int]],
 ) -> tuple[str, list[Correction]]:
     """Correct the unknown ones of a question's words, unless they are too many."""
     if len(unknown) > MOST_WORDS:
@@ -124,25 +130,52 @@ def _correct_words(
     }
     corrections = []
     for word in reversed(unknown):  # so that places before it stay right
-        corrected = _find_meant(word.text, readings, own, context)
+        corrected = _find_meant(word.text, readings, own, context, count_tokens)
         if corrected is not None:
             text = text[: word.start] + corrected + text[word.start + len(word.text) :]
             corrections.append(Correction(word.text, corrected))
     return text, corrections[::-1]
 
 
-def _find_meant(word: str, readings: Collection[str], own: OwnWords, context: Mapping[str, float]) -> str | None:
-    """Return the word of the collection that a mistyped one was meant to be; None if none is near.
+def _find_meant(
+    word: str,
+    readings: Collection[str],
+    own: OwnWords,
+    context: Mapping[str, float],
+    count_tokens: Callable[[Sequence[str]], Sequence[int]],
+) -> str | None:
+    """Return the word that a mistyped one was meant to be; None if none is near.
 
     Args:
         context: other words of the question in lower case, each with 1 over the passages that have it.
     """
     folded = _fold(word)
+    is_short = len(folded) < LETTERS_PER_CHANGE
     variants = _list_variants(folded, readings)
     counts = own.count_passages(sorted(variants))
-    meant = _choose_word(counts, own, context, lambda term, written: written in variants[term])
-    if meant is not None or len(folded) < MOST_CHANGES * LETTERS_PER_CHANGE:
-        return meant
+    meant = _choose_word(
+        counts, own, context, lambda term, written: written in variants[term], needs_context=is_short
+    )
+    if meant is None and len(folded) >= MOST_CHANGES * LETTERS_PER_CHANGE:
+        meant = _find_farther(folded, readings, own, context)
+    if meant is None and not is_short and word == folded:  # names that the collection lacks stay
+        meant = _find_frequent(set[str]().union(*variants.values()), count_tokens)
+    return meant
+
+
+def _find_frequent(
+    spellings: Collection[str], count_tokens: Callable[[Sequence[str]], Sequence[int]]
+) -> str | None:
+    """Return the one spelling that an encoder reads as one token; None if it does so with none or several."""
+    listed = [one for one in spellings if len(one) >= LETTERS_PER_CHANGE]
+    frequent = [one for one, tokens in zip(listed, count_tokens(listed), strict=True) if tokens == 1]
+    return frequent[0] if len(frequent) == 1 else None
+
+
+def _find_farther(
+    folded: str, readings: Collection[str], own: OwnWords, context: Mapping[str, float]
+) -> str | None:
+    """Return the word of the collection that is two changes away from a long one."""
     near = {
         term
         for stemmed in {stem([folded], language)[0] for language in readings}
@@ -160,11 +193,14 @@ def _choose_word(
     own: OwnWords,
     context: Mapping[str, float],
     is_near: Callable[[str, str], bool],
+    *,
+    needs_context: bool = False,
 ) -> str | None:
     """Choose a word that texts write near the typed one: of the term beside most rare words of the question.
 
     Args:
         counts: term -> passages that have it; of equals the more frequent term is meant.
+        needs_context: whether it has to stand beside one.
     """
     frequent = sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
     texts = own.sample_texts(frequent) if frequent else {}
@@ -178,7 +214,7 @@ def _choose_word(
                 written.update(near)
                 folded = text.casefold()
                 shared = max(shared, sum(weight for word, weight in context.items() if word in folded))
-        if written:
+        if written and (shared or not needs_context):
             candidates.append((shared, counts[term], max(written, key=lambda word: (written[word], word))))
     return max(candidates)[2] if candidates else None
 
@@ -209,8 +245,9 @@ def _list_words(text: str, readings: Collection[str]) -> Iterator[_Word]:
     """List the words of a question that may be corrected."""
     function_words = frozenset[str]().union(*map(load_function_words, readings))
     for start, word in find_spaced_words(text):
-        is_code = any(one.isdigit() for one in word) or word[1:] != word[1:].lower()
-        if is_code or not LETTERS_PER_CHANGE <= len(word) <= MOST_LETTERS or word.casefold() in function_words:
+        ending = word if len(word) < LETTERS_PER_CHANGE else word[1:]
+        is_code = any(one.isdigit() for one in word) or ending != ending.lower()
+        if is_code or not LEAST_LETTERS <= len(word) <= MOST_LETTERS or word.casefold() in function_words:
             continue
         word_terms = frozenset(term for language in readings for term in terms(word, language))
         if word_terms:
@@ -226,7 +263,8 @@ def _list_variants(word: str, readings: Collection[str]) -> dict[str, set[str]]:
         letters = alphabet[: MOST_SPELLINGS // (2 * len(word) + 1)]
         spellings = [*islice(_list_accented(word, alphabet), MOST_SPELLINGS), *_list_edits(word, letters)]
         for spelling, term in zip(spellings, stem(spellings, language), strict=True):
-            variants.setdefault(term, set()).add(spelling)
+            if len(spelling) >= LEAST_LETTERS:
+                variants.setdefault(term, set()).add(spelling)
     return variants
 
 

@@ -30,21 +30,23 @@ class Rates:
         self._local_buckets: OrderedDict[str, Bucket] = OrderedDict()
         self._away_until = 0.0
 
-    def take(self, name: str) -> TokenGrant:
-        """Count a request of theirs."""
+    def take(self, name: str, count: int = 1) -> TokenGrant:
+        """Count so many requests of theirs, all or none."""
         now = time.monotonic()
         if now >= self._away_until:
-            grant = self._buckets.take(name, self.rate, self.burst)
+            grant = self._buckets.take(name, self.rate, self.burst, count)
             if grant is not None:
-                return token_bucket.token_grant(grant[0], self.rate, self.burst, allowed=grant[1])
+                return token_bucket.token_grant(grant[0], self.rate, self.burst, count, allowed=grant[1])
             self._away_until = now + AWAY_SECONDS
             log.warning("Redis out of reach, rates are counted by each process alone")
-        return self._take_locally(name, now)
+        return self._take_locally(name, now, count)
 
-    def _take_locally(self, name: str, now: float) -> TokenGrant:
+    def _take_locally(self, name: str, now: float, count: int) -> TokenGrant:
         with self._lock:
-            bucket, allowed = token_bucket.take(self._local_buckets.pop(name, None), now, self.rate, self.burst)
+            bucket, allowed = token_bucket.take(
+                self._local_buckets.pop(name, None), now, self.rate, self.burst, count
+            )
             self._local_buckets[name] = bucket
             if len(self._local_buckets) > MOST_BUCKETS:
                 self._local_buckets.popitem(last=False)
-        return token_bucket.token_grant(bucket.tokens, self.rate, self.burst, allowed=allowed)
+        return token_bucket.token_grant(bucket.tokens, self.rate, self.burst, count, allowed=allowed)
