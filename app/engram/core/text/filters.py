@@ -34,7 +34,9 @@ _FOREIGN_JOINS = {
     "filters": "$and", "conditions": "$and", "operands": "$and",
 }  # fmt: skip
 """What joins filters in other products, where it is no field with a list of objects -> ours."""
-_OTHER_DATE = re.compile(r"[0-9]{4}([-./])[0-9]{1,2}\1[0-9]{1,2}(?![0-9])|[0-9]{1,2}([-./])[0-9]{1,2}\2[0-9]{4}(?![0-9])")
+_OTHER_DATE = re.compile(
+    r"[0-9]{4}([-./])[0-9]{1,2}\1[0-9]{1,2}(?![0-9])|[0-9]{1,2}([-./])[0-9]{1,2}\2[0-9]{4}(?![0-9])"
+)
 _DAY = re.compile("[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])")
 
 
