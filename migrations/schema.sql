@@ -260,7 +260,7 @@ CREATE TABLE removed_passage (
     passage_id BIGINT NOT NULL,
     text_since TIMESTAMP WITH TIME ZONE NOT NULL,
     sentences BIGINT[] NOT NULL,
-    CONSTRAINT removed_passage_pkey PRIMARY KEY (collection_id, digest)
+    CONSTRAINT removed_passage_pkey PRIMARY KEY (collection_id, digest, passage_id)
 );
 COMMENT ON TABLE removed_passage IS 'Removed passages that verdicts taught something about.';
 COMMENT ON COLUMN removed_passage.digest IS 'SHA-256 of its document, content and sentences.';

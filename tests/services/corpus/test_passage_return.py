@@ -185,6 +185,39 @@ def test_a_passage_with_another_id_in_its_document_returns(
     assert_verified(application, collection)
 
 
+def test_equal_passages_of_one_document_return_each(
+    application: Application, ingest: Ingest, http: TestClient, collection: str
+) -> None:
+    ingest(TRAVEL, TRAVEL | {"id": "travel#2"})
+    first, second = (next(iter(state.sentences(application, collection, f"travel#{n}").values())) for n in (1, 2))
+    support(application, collection, first)
+    support(application, collection, second)
+    before = list_learned(application, collection)
+    delete(http, collection)
+    assert len(state.rows(application, collection, "removed_passage")) == 2
+    ingest(TRAVEL)
+    assert len(state.rows(application, collection, "removed_passage")) == 1
+    ingest(TRAVEL | {"id": "travel#2"})
+    assert list_learned(application, collection) == before
+    assert {one["sentence_id"] for one in before["question_support"]} == {first, second}
+    assert_verified(application, collection)
+
+
+def test_a_verdict_that_waits_teaches_what_returned(
+    application: Application, ingest: Ingest, http: TestClient, collection: str
+) -> None:
+    ingest(TRAVEL, DESK)
+    sentence = next(iter(state.sentences(application, collection, "travel#1").values()))
+    episode = state.add_episode(application, collection, QUESTION, [sentence])
+    waiting = state.judge(application, collection, episode, [sentence]).event
+    delete(http, collection)
+    ingest(TRAVEL)
+    application.learning.learner.apply_alone(waiting.collection_id, [waiting.id])
+    (found,) = list_learned(application, collection)["question_support"]
+    assert found["sentence_id"] == sentence
+    assert_verified(application, collection)
+
+
 def test_a_text_that_was_revised_before_it_went_returns_without(
     application: Application, ingest: Ingest, http: TestClient, judged: tuple[str, int]
 ) -> None:

@@ -99,6 +99,23 @@ def test_a_verdict_that_waited_teaches_the_text_that_it_judged(
     assert_verified(application, collection)
 
 
+def test_a_sentence_that_only_a_waiting_verdict_names_is_revised_too(
+    application: Application, ingest: Ingest, http: TestClient, collection: str
+) -> None:
+    ingest({"id": "travel", "title": "Travel", "text": OLD}, {"id": "desk", "title": "Desk", "text": "Ask Ana."})
+    sentence = next(iter(state.sentences(application, collection, "travel").values()))
+    episode = state.add_episode(application, collection, QUESTION, [sentence])
+    waiting = state.judge(application, collection, episode, [sentence]).event
+    ingest({"id": "travel", "title": "Travel", "text": REVISED})
+    application.learning.learner.apply_alone(waiting.collection_id, [waiting.id])
+    assert list(recall(http, collection)) == [sentence]
+    (listed,) = application.learning.verdict_listing.page(
+        application.auth.access.scope(collection), status=None, after=0, limit=9, stale=True
+    )
+    assert 0.8 < listed.sentences[0].likeness < 1
+    assert_verified(application, collection)
+
+
 @pytest.mark.parametrize("text", [REVISED, OLD], ids=["revised", "unchanged"])
 def test_judges_of_different_texts_do_not_contradict_each_other(
     application: Application, ingest: Ingest, collection: str, text: str

@@ -333,6 +333,7 @@ def test_a_listing_leaves_out_what_makes_no_document(memory: Any) -> None:
         ("docs/deep/b.txt", "memory://handbook"),
     ]
     assert (listed.others, listed.empty) == (("docs/c.gif",), ("docs/e.txt",))
+    assert listed.hidden == ("docs/.hidden/",)
     content = source.read(listed.sources[1], 100)
     assert (content.data, content.kind) == (b"B", ".txt")
     assert content.digest == source.find_digest(listed.sources[1]) != hashlib.sha256(b"B").hexdigest()

@@ -202,12 +202,17 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:
     listed = list_files([folder])
     assert [source.name for source in listed.sources] == ["a.txt", "same.txt"]
     assert listed.outside == ("away.txt", "folder", "gone.txt")
+    for name in (".b.txt", ".env", ".git/c.txt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("Hidden.")
+    assert list_files([folder]).hidden == (".b.txt", ".git/")
 
 
 def test_files_that_office_makes_beside_an_open_one_are_left_alone(tmp_path: Path) -> None:
     for name in ("a.docx", "~$a.docx", ".~lock.a.docx#", "~notes.txt"):
         (tmp_path / name).write_bytes(LOCK_FILE)
     assert [source.name for source in list_files([tmp_path]).sources] == ["a.docx", "~notes.txt"]
+    assert list_files([tmp_path]).hidden == ()
     named = list_files([tmp_path / "a.docx", tmp_path / "~$a.docx"])
     assert ([source.name for source in named.sources], named.locks) == (["a.docx"], ("~$a.docx",))
     with pytest.raises(UnreadableError, match="only marks a file that Office has open"):

@@ -197,6 +197,7 @@ def test_boxes_chosen_options_and_values_are_text() -> None:
         "<p>Floor: <select><option>first<option selected>second</select>, name: <input value='Otto Berg'>.</p>"
         "<p>Remarks: <textarea>scratch near the door</textarea></p>"
         "<p><label for=k>Gas</label><input id=k type=checkbox checked></p>"
+        "<div role=checkbox aria-checked=true>Water</div><div role=switch aria-checked=false>Power</div>"
         "<div><input type=checkbox id=menu><input type=hidden value=a>"
         "<input type=password value=swordfish></div>"
     ) == [
@@ -206,6 +207,8 @@ def test_boxes_chosen_options_and_values_are_text() -> None:
         "Floor: second, name: Otto Berg.",
         "Remarks: scratch near the door",
         "Gas ☒",
+        "☒ Water",
+        "☐ Power",
     ]
 
 
@@ -215,8 +218,9 @@ def test_what_a_tab_or_a_button_can_show_is_text() -> None:
         "<div role=tabpanel>Use apt.</div><div role=tabpanel hidden>Start setup.exe.</div>"
         "<button aria-controls=p1>Warranty</button><div id=p1 style='display:none'>It is 24 months.</div>"
         "<button aria-controls=m>Menu</button><div id=m role=menu hidden>Home</div>"
+        "<a href='#b' data-bs-toggle=tab>Fees</a><div id=b style='display:none'>They are 30.</div>"
         "<p hidden>Gone.</p><div style='visibility:hidden'>Gone too.</div>"
-    ) == ["Linux", "Windows", "Use apt.", "Start setup.exe.", "Warranty", "It is 24 months."]
+    ) == ["Linux", "Windows", "Use apt.", "Start setup.exe.", "Warranty", "It is 24 months.", "Fees", "They are 30."]
 
 
 def test_the_reading_of_a_word_stands_behind_it() -> None:

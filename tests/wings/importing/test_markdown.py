@@ -70,6 +70,14 @@ def test_front_matter_is_metadata() -> None:
     assert (made[0].metadata["owner"], made[0].metadata["tags"]) == ("Ann", ["x"])
 
 
+def test_plain_values_of_front_matter_keep_their_types() -> None:
+    front = "title: 2024\nyear: 2024\nprice: 12.5\ndraft: false\nsizes: [1, x]\nzip: 01234\nland: NO\ntext: '5'\nrooms:\n- 7\n"
+    (made,) = convert("a.md", f"---\n{front}---\n\nText.\n".encode()).passages
+    assert (made.title, made.metadata["sizes"], made.metadata["rooms"]) == ("2024", [1, "x"], [7])
+    kept = {name: made.metadata[name] for name in ("year", "price", "draft", "zip", "land", "text")}
+    assert kept == {"year": 2024, "price": 12.5, "draft": False, "zip": "01234", "land": "NO", "text": "5"}
+
+
 def test_nothing_of_front_matter_is_lost() -> None:
     texts = "summary: |\n  Two lines\n  of text.\nfolded: >-\n  One\n  line.\n"
     front = f"{texts}owner:\n  name: Ann\n  team: HR\nnote: a\n  b\nempty:"

@@ -291,6 +291,14 @@ def test_what_was_read_is_kept_where_ocr_fails_or_takes_too_long(
     assert [one.text for one in convert("a.eml", attach(PNG), limits=short).passages] == ["See the file."]
     with pytest.raises(UnreadableError, match="OCR failed or took too long"):
         convert("a.pdf", pdf_drawn(["0 0 10 10 re f"]), limits=short)
+    cut = TABLE + "\n5\t3\t1\t1\t1\t1\t0\t0\t9\t9\t96\tcut"
+    (tesseract.parent / "words.tsv").write_text(cut)
+    tesseract.write_text(
+        f'#!/bin/sh\n[ "$1" = --list-langs ] && exit\ncat {tesseract.parent}/words.tsv\nexec sleep 30\n'
+    )
+    made = convert("a.tif", b"II*\0", limits=ConversionLimits(seconds=1))
+    assert [(one.metadata["page"], one.text) for one in made.passages] == [(1, "Room 12 opens.\nAsk."), (2, "B1rd")]
+    assert made.notes[0] == "a.tif: OCR took too long for page 3 and those after it"
     for module in (scans, portable):
         monkeypatch.setattr(module, "find_program", lambda: "/bin/false")  # it lists no languages either
     assert [one.metadata["page"] for one in convert("a.pdf", MIXED).passages] == [3]

@@ -124,6 +124,8 @@ def test_a_link_has_no_more_readers_than_its_file(handbook: Path) -> None:
         "pay/*: group:hr # only hr",
         "pay/*: group:hr; group:boss",
         "pay/*: group:hr group:boss",
+        "pay/*: group:*",
+        "pay/*: group:hr\u200b",
         "pay/*: everyone, group:hr",
         "!pay/*: group:hr",
         "/: group:hr",

@@ -52,6 +52,20 @@ def test_values_of_json_keep_their_types() -> None:
     ]
 
 
+def test_figures_are_written_as_in_the_file() -> None:
+    line = '[{"text": "a", "price": 12.50, "long": 0.1234567890123456789, "e": 1E5}]'
+    assert texts(line, "f.json") == ["a\nprice: 12.50 | long: 0.1234567890123456789 | e: 1E5"]
+    plain = "year: 2024\n  price: 12.50\n  off: -7\n  flag: true"
+    others = (
+        "zip: 01234\n  at: 10:30\n  land: NO\n  ok: yes\n  phone: +4930\n  hex: 0x1F\n  big: 1_000\n  quoted: '5'"
+    )
+    (made,) = rows(f"- text: a\n  {plain}\n  {others}\n", "f.yaml")
+    assert made.text == "a\n" + f"{plain}\n  {others}".replace("\n  ", " | ").replace("'", "")
+    (held,) = metadata(f"- text: a\n  {plain}\n  {others}\n", "f.yaml")
+    assert [held[name] for name in ("year", "price", "off", "flag")] == [2024, 12.5, -7, True]
+    assert {type(held[name]) for name in ("zip", "at", "land", "ok", "phone", "hex", "big", "quoted")} == {str}
+
+
 def test_metadata_of_an_object_go_by_their_own_names() -> None:
     assert metadata('[{"text": "a", "metadata": {"price": 10, "tag": ["x"]}}]', "f.json") == [
         {"price": 10, "tag": ["x"]}

@@ -186,7 +186,10 @@ def read_claims(
         text: of the document, of which ``READ_CHARACTERS`` are read.
         language: ISO 639 code of the text.
     """
-    fields = {re.sub(r"[\s-]+", "_", key.strip().casefold()): value for key, value in metadata.items()}
+    fields = {
+        re.sub(r"[\s-]+", "_", key.strip().casefold()): str(value) if type(value) is int else value
+        for key, value in metadata.items()
+    }
     text = text[:READ_CHARACTERS]
     is_mail = metadata.get("format") == "email"
     valid_from, dated_by = _read_date(source, title, fields, text, language, is_mail)

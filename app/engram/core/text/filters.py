@@ -24,6 +24,19 @@ _ORDERS: dict[str, Comparator] = {"$gt": "more", "$gte": "at-least", "$lt": "les
 _TEXTS: dict[str, Comparator] = {"$contains": "contains", "$starts": "starts", "$ends": "ends"}
 _PRESENCES: dict[str, Comparator] = {"$exists": "exists", "$present": "present"}
 _JOINS = ("$and", "$or", "$not")
+_SYMBOLS = {
+    ">": "$gt", ">=": "$gte", "<": "$lt", "<=": "$lte", "=": "$eq", "==": "$eq", "!=": "$ne", "<>": "$ne",
+    "neq": "$ne", "not_in": "$nin", "between": "$gte",
+}  # fmt: skip
+"""Operators of other products -> ours."""
+_FOREIGN_JOINS = {
+    "and": "$and", "or": "$or", "not": "$not", "must": "$and", "should": "$or", "must_not": "$not",
+    "filters": "$and", "conditions": "$and", "operands": "$and",
+}  # fmt: skip
+"""What joins filters in other products, where it is no field with a list of objects -> ours."""
+_OTHER_DATE = re.compile(
+    r"[0-9]{4}([-./])[0-9]{1,2}\1[0-9]{1,2}(?![0-9])|[0-9]{1,2}([-./])[0-9]{1,2}\2[0-9]{4}(?![0-9])"
+)
 _DAY = re.compile("[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])")
 
 
@@ -55,6 +68,7 @@ def _read(document: Mapping[str, Any]) -> Condition:
         else:
             _refuse_operators(name, value)
             _refuse_bare_operators(name, value)
+            _refuse_impossible_days(name, value)
             if isinstance(value, str | int | float):
                 parts.append(Comparison(name, "equal", value))
             elif isinstance(value, dict):
@@ -109,8 +123,7 @@ def _read_membership(field: str, operator: str, value: Any) -> Condition:
 
 def _build_equality(field: str, operator: str, value: Any) -> Condition:
     scalar = _check_scalar(operator, value)
-    if isinstance(scalar, str) and _DAY.match(scalar):  # other figures may number a part
-        _refuse_impossible_date(operator, scalar)
+    _refuse_impossible_days(operator, scalar)
     return build_comparison(field, "equal", scalar)
 
 
@@ -119,6 +132,7 @@ def _read_order(field: str, operator: str, value: Any) -> Condition:
         raise ValueError(f"{operator} takes a number or a text, such as a date")  # noqa: TRY004 - bad input
     if isinstance(value, str):
         _refuse_impossible_date(operator, value)
+        _refuse_other_date(operator, value)
     return build_comparison(field, _ORDERS[operator], value)
 
 
@@ -170,17 +184,35 @@ def _refuse_operators(field: str, value: Any) -> None:
 
 
 def _refuse_bare_operators(field: str, value: Any) -> None:
-    """Refuse operators without their ``$``: metadata that hold such objects are unlikely."""
-    if isinstance(value, dict) and value and all(f"${key}" in _READERS for key in value):
-        raise ValueError(f"operators begin with $: write ${next(iter(value))} below {field!r}")
-    is_join = isinstance(value, dict) if field == "not" else isinstance(value, list) and field in ("and", "or")
-    if is_join and (isinstance(value, dict) or any(isinstance(one, dict) for one in value)):
-        raise ValueError(f"operators begin with $: write ${field}")
+    """Refuse operators without their ``$``, and those of others: metadata that hold such objects are unlikely."""
+    if isinstance(value, dict) and value and all(_name_operator(key) is not None for key in value):
+        raise ValueError(f"operators begin with $: write {_name_operator(next(iter(value)))} below {field!r}")
+    lists_filters = isinstance(value, list) and any(isinstance(one, dict) for one in value)
+    if (field.lower() == "not" and isinstance(value, dict)) or (field.lower() in _FOREIGN_JOINS and lists_filters):
+        raise ValueError(f"operators begin with $: write {_FOREIGN_JOINS[field.lower()]}")
+
+
+def _name_operator(key: str) -> str | None:
+    """The operator that a key without ``$`` means."""
+    meant = _SYMBOLS.get(key, f"${key.lower()}")
+    return meant if meant in _READERS else None
+
+
+def _refuse_impossible_days(operator: str, value: Any) -> None:
+    for text in value if isinstance(value, list) else [value]:
+        if isinstance(text, str) and _DAY.match(text):  # other figures may number a part
+            _refuse_impossible_date(operator, text)
 
 
 def _refuse_impossible_date(operator: str, text: str) -> None:
     if re.fullmatch(INSTANT, text) and parse_instant(text) is None:
         raise ValueError(f"{operator} takes a date of the calendar; {text!r} is none")
+
+
+def _refuse_other_date(operator: str, text: str) -> None:
+    """Refuse a date that is not of ISO 8601: as a text it would be compared by its first figures."""
+    if _OTHER_DATE.match(text) and not re.fullmatch(INSTANT, text):
+        raise ValueError(f"{operator} takes a date such as 2026-05-01, and not {text!r}")
 
 
 def _check_numbers(value: Any) -> None:

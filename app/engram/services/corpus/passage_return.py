@@ -5,6 +5,7 @@ same digest takes these ids, under which the log knows it, and its learned state
 """
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from engram.services.corpus.passage_drafts import PassageDraft
@@ -14,7 +15,7 @@ from engram.storage.database import Writer
 
 
 def remember_removed(writer: Writer, collection_id: int, passage: int, sentences: Sequence[StoredSentence]) -> None:
-    """Keep the ids of a passage that is about to be removed, if verdicts taught something about it.
+    """Keep the ids of a passage that is about to be removed, if verdicts taught something about it or wait.
 
     A sentence that was revised since does not return: its verdicts were on an earlier text.
     """
@@ -36,14 +37,18 @@ def remember_removed(writer: Writer, collection_id: int, passage: int, sentences
 def take_returning(
     writer: Writer, collection_id: int, drafts: Sequence[PassageDraft]
 ) -> Mapping[str, ReturningPassage]:
-    """Find the removed passages that new ones are; external id -> what it was."""
-    wanted: dict[bytes, str] = {}
+    """Find the removed passages that new ones are, of equal ones in their order; external id -> what it was."""
+    wanted: defaultdict[bytes, list[str]] = defaultdict(list)
     for draft in drafts:
         texts = [sentence.text for sentence in draft.sentences]
         name = draft.document or draft.external_id
-        wanted.setdefault(_digest(name, draft.content_hash, texts), draft.external_id)
-    removed = removed_passages.take(writer, collection_id, wanted)
-    return {wanted[digest]: passage for digest, passage in removed.items()}
+        wanted[_digest(name, draft.content_hash, texts)].append(draft.external_id)
+    removed = removed_passages.take(writer, collection_id, {digest: len(ids) for digest, ids in wanted.items()})
+    return {
+        external_id: passage
+        for digest, known in removed.items()
+        for external_id, passage in zip(wanted[digest], known, strict=False)
+    }
 
 
 def _digest(name: str, content_hash: bytes, sentences: Sequence[str]) -> bytes:

@@ -1,6 +1,7 @@
 """Removed passages that verdicts taught something about: a digest, and the ids that one has again if it returns."""
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 from engram.storage.corpus.passages import ReturningPassage
 from engram.storage.database import Writer
@@ -21,30 +22,46 @@ def find_revised(writer: Writer, collection_id: int, sentences: Collection[int])
 def remember(
     writer: Writer, collection_id: int, passage_id: int, digest: bytes, sentences: Sequence[int | None]
 ) -> None:
-    """Keep the ids of a passage that is about to be removed; of two with one digest, those of the later removal."""
+    """Keep the ids of a passage that is about to be removed."""
     writer.execute(
         """
         INSERT INTO removed_passage (collection_id, digest, passage_id, text_since, sentences)
         SELECT p.collection_id, %(digest)s, p.id, p.text_since, %(sentences)s::bigint[]
         FROM passage p WHERE p.collection_id = %(collection)s AND p.id = %(id)s
-        ON CONFLICT (collection_id, digest) DO UPDATE SET passage_id = excluded.passage_id,
-            text_since = excluded.text_since, sentences = excluded.sentences
         """,
         {"collection": collection_id, "id": passage_id, "digest": digest, "sentences": list(sentences)},
     )
 
 
-def take(writer: Writer, collection_id: int, digests: Collection[bytes]) -> dict[bytes, ReturningPassage]:
-    """Digest -> the removed passage, of those that are known, which are forgotten now."""
+def take(writer: Writer, collection_id: int, wanted: Mapping[bytes, int]) -> dict[bytes, list[ReturningPassage]]:
+    """Digest -> the removed passages with it, in id order and at most as many as wanted; these are forgotten now."""
     rows = writer.rows(
-        """
-        DELETE FROM removed_passage
-        WHERE collection_id = %(collection)s AND digest = ANY(%(digests)s::bytea[])
-        RETURNING digest, passage_id, text_since, sentences
+        f"""
+        SELECT known.digest, known.passage_id AS id, known.text_since, known.sentences
+        FROM unnest(%(digests)s::bytea[]) AS wanted(digest)
+        {join_by_index("removed_passage known", "known.digest = wanted.digest")}
+        ORDER BY known.passage_id
         """,
-        {"collection": collection_id, "digests": list(digests)},
+        {"collection": collection_id, "digests": list(wanted)},
     )
-    return {bytes(row.digest): ReturningPassage(row.passage_id, row.text_since, row.sentences) for row in rows}
+    taken: defaultdict[bytes, list[ReturningPassage]] = defaultdict(list)
+    for row in rows:
+        if len(taken[digest := bytes(row.digest)]) < wanted[digest]:
+            taken[digest].append(ReturningPassage(row.id, row.text_since, row.sentences))
+    if taken:
+        keys = [(digest, passage.id) for digest, passages in taken.items() for passage in passages]
+        writer.execute(
+            """
+            DELETE FROM removed_passage USING (
+                SELECT %(collection)s::bigint AS collection_id, unnest(%(digests)s::bytea[]) AS digest,
+                       unnest(%(ids)s::bigint[]) AS id
+            ) AS taken
+            WHERE removed_passage.collection_id = taken.collection_id AND removed_passage.digest = taken.digest
+              AND removed_passage.passage_id = taken.id
+            """,
+            {"collection": collection_id, "digests": [key[0] for key in keys], "ids": [key[1] for key in keys]},
+        )
+    return taken
 
 
 def mark_returned(writer: Writer, collection_id: int, sentences: Collection[int]) -> None:

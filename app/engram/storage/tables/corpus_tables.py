@@ -237,7 +237,7 @@ removed_passage = Table(
     require("passage_id", BigInteger, comment="The id that it has again if it returns."),
     require("text_since", TIMESTAMP(timezone=True)),
     require("sentences", ARRAY(BigInteger), comment="Ids of its sentences in order; null: one does not return."),
-    PrimaryKeyConstraint("collection_id", "digest"),
+    PrimaryKeyConstraint("collection_id", "digest", "passage_id"),
     comment="Removed passages that verdicts taught something about.",
 )
 

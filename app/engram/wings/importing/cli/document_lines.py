@@ -144,6 +144,8 @@ def complain_left_out(listed: "Listing") -> None:
         complain(f"not followed, being links that leave the folder: {_format_names(listed.outside)}")
     if listed.locks:
         complain(f"left alone, only marking files that Office has open: {_format_names(listed.locks)}")
+    if listed.hidden:
+        complain(f"left alone, being hidden: {_format_names(listed.hidden)}")
     if listed.empty:
         complain(f"left alone, being empty: {_format_names(listed.empty)}")
     if listed.twins:

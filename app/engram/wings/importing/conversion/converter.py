@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, cast
@@ -71,14 +71,15 @@ class Converter:
         with self._lock:
             if kind in old_office.PRESENT_KINDS and not is_lock_file(source):
                 kind, data = old_office.modernise(source, data, kind, self.limits, self._is_abandoned)
+            ends = time.monotonic() + self.limits.seconds
             header = {
                 "source": source,
                 "kind": kind,
                 "size": size,
                 "overlap": overlap,
-                "limits": asdict(self.limits),
+                "limits": asdict(replace(self.limits, ends=ends)),
             }
-            answer = self._ask_process(source, json.dumps(header).encode(), data)
+            answer = self._ask_process(source, ends, json.dumps(header).encode(), data)
         if "error" in answer:
             raise _FAILURES.get(answer["error"], UnreadableError)(answer["detail"])
         passages = tuple(ImportedPassage(**one) for one in answer["passages"])
@@ -99,9 +100,8 @@ class Converter:
     ) -> None:
         self.close()
 
-    def _ask_process(self, source: str, header: bytes, data: bytes) -> Any:
+    def _ask_process(self, source: str, ends: float, header: bytes, data: bytes) -> Any:
         process = self._start_process()
-        ends = time.monotonic() + self.limits.seconds
         answered, late = threading.Event(), threading.Event()
 
         def watch() -> None:

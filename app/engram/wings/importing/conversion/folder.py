@@ -44,6 +44,7 @@ class Listing:
         locks: names of files that were named themselves and only mark a file that Office has open.
         empty: names of files without content; they make no document.
         twins: names of files that another file of the folder has too, as Unicode composes them; only one is read.
+        hidden: names of hidden files that would make documents, and of hidden folders.
         notes: what else is left out, a line each.
     """
 
@@ -54,11 +55,12 @@ class Listing:
     locks: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     twins: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def list_left_out(self) -> set[str]:
         """Return the names of files that are there and make no document."""
-        return {*self.others, *self.outside, *self.locks, *self.empty, *self.twins}
+        return {*self.others, *self.outside, *self.locks, *self.empty, *self.twins, *self.hidden}
 
 
 def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
@@ -79,6 +81,7 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
     unreadable: list[str] = []
     locks: list[str] = []
     empty: list[str] = []
+    hidden: list[str] = []
     for path in paths:
         if not path.exists():
             raise InvalidRequestError(f"{escape_name(str(path))} is not there.")
@@ -93,7 +96,7 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
             else:
                 sources.append(SourceFile(path, escape_name(f"{prefix}{path.name}")))
             continue
-        for source, inside in _walk_folder(path.resolve(), prefix, unreadable):
+        for source, inside in _walk_folder(path.resolve(), prefix, unreadable, hidden):
             if not inside:
                 outside.append(source.name)
             elif is_wanted(source.name) and _is_empty(source.path):
@@ -111,6 +114,7 @@ def list_files(paths: Sequence[Path], prefix: str = "") -> Listing:
         tuple(locks),
         tuple(empty),
         tuple(source.name for source in twins),
+        tuple(hidden),
     )
 
 
@@ -171,17 +175,30 @@ def is_left_out(name: str) -> bool:
     return name.startswith(".") or is_lock_file(name)
 
 
-def _walk_folder(top: Path, prefix: str, unreadable: list[str]) -> Iterator[tuple[SourceFile, bool]]:
+def name_hidden(path: Path, name: str, *, is_folder: bool) -> list[str]:
+    """The name of a hidden folder, or of a hidden file that would make a document; else nothing."""
+    if not path.name.startswith(".") or not (is_folder or find_kind(path.name) in KINDS):
+        return []
+    return [escape_name(f"{name}/" if is_folder else name)]
+
+
+def _walk_folder(
+    top: Path, prefix: str, unreadable: list[str], hidden: list[str]
+) -> Iterator[tuple[SourceFile, bool]]:
     """The files below a folder, and whether each really lies in it.
 
     Args:
         unreadable: takes the folders that cannot be entered.
+        hidden: takes what ``name_hidden`` names.
     """
     folder = escape_name(str(top))
     paths: list[Path] = []
     for directory, folders, names in os.walk(
         top, onerror=lambda error: unreadable.append(escape_name(error.filename))
     ):
+        for name in sorted((*folders, *names)):
+            below = Path(directory, name).relative_to(top).as_posix()
+            hidden += name_hidden(Path(name), f"{prefix}{below}", is_folder=name in folders)
         folders[:] = [name for name in folders if not is_left_out(name)]
         paths += (Path(directory, name) for name in (*folders, *names) if not is_left_out(name))
     for path in sorted(paths):

@@ -137,8 +137,9 @@ def convert(
         raise UnreadableError(f"{source} is empty.")
     if not 0 <= overlap < size:
         raise ValueError("overlap must be at least 0 and smaller than size")
-    share = 1.0 if kind in scans.KINDS else scans.TIME_SHARE
-    limits = replace(limits, recognise_until=time.monotonic() + share * limits.seconds)
+    share = scans.PICTURE_TIME_SHARE if kind in scans.KINDS else scans.TIME_SHARE
+    ends = min(limits.ends, time.monotonic() + limits.seconds)
+    limits = replace(limits, recognise_until=ends - (1 - share) * limits.seconds)
     conversion = _convert(source, data, kind, size, overlap, limits, depth=0)
     if sum(len(passage.text) for passage in conversion.passages) > limits.characters:
         raise UnreadableError(f"{source} has more than {limits.characters:,} characters of text.")

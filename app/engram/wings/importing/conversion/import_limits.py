@@ -24,7 +24,8 @@ class ConversionLimits:
         characters: text of all passages together.
         seconds: wall-clock time of the conversion.
         memory_bytes: address space of the process that converts.
-        recognise_until: when OCR stops, by ``time.monotonic``; ``formats.convert`` sets it.
+        ends: when the process that converts is ended, by ``time.monotonic``; ``Converter`` sets it.
+        recognise_until: when OCR stops, by the same clock; ``formats.convert`` sets it.
     """
 
     file_bytes: int = 32 * MIB
@@ -34,6 +35,7 @@ class ConversionLimits:
     characters: int = 50_000_000
     seconds: float = 60.0
     memory_bytes: int = 3 * 1024 * MIB
+    ends: float = math.inf
     recognise_until: float = math.inf
 
 

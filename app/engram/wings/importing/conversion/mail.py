@@ -152,8 +152,10 @@ class _MailConverter:
         kind = part.get_content_type()
         inner = part.get_payload(0) if kind == "message/rfc822" and part.is_multipart() else None
         if isinstance(inner, EmailMessage):
-            self._outline.open_heading(min(depth + 2, 6), _header(inner, "Subject") or "Forwarded message")
+            level = min(depth + 2, 6)
+            self._outline.open_heading(level, _header(inner, "Subject") or "Forwarded message")
             self.add_message(inner, depth + 1)
+            self._outline.close(level)
         elif _is_calendar(part) and self._add_calendar(part):
             pass
         elif _is_text(part):

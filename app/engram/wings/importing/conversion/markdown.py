@@ -12,6 +12,7 @@ from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.outline import library
 from engram.wings.importing.conversion.pages import markup
+from engram.wings.importing.conversion.records import read_plain
 
 _FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n---\s*\n", re.DOTALL)
 _FRONT_FIELD = re.compile(r"^(?P<key>[^\W\d][\w .-]{0,60}?)\s*:(?:\s+(?P<value>.*))?$")
@@ -43,7 +44,7 @@ def markdown(source: str, data: bytes, limits: ConversionLimits) -> Document:
 
 
 def read_front_matter(text: str) -> dict[str, object]:
-    """Fields of front matter: key -> text, or a list of texts; keys in lower case, in their order.
+    """Fields of front matter: key -> plain value, or a list of such; keys in lower case, in their order.
 
     A nested field is a text of its parent's list. Keys that the importer uses itself begin with ``front_matter_``.
     """
@@ -54,7 +55,7 @@ def read_front_matter(text: str) -> dict[str, object]:
         if joint is not None and (line[:1].isspace() or not line):
             fields[key] = f"{fields.get(key, '')}{joint}{line.strip()}".strip()
         elif (item := _FRONT_ITEM.match(line)) is not None and key:
-            items.append(_unquote(item["value"]))
+            items.append(_read_value(item["value"]))
             fields[key] = list(items)
         elif (found := _FRONT_FIELD.match(line)) is not None:
             key, items = found["key"].strip().lower(), []
@@ -62,18 +63,24 @@ def read_front_matter(text: str) -> dict[str, object]:
             value = (found["value"] or "").strip()
             joint = _TEXT_JOINTS.get(value[:1]) if _TEXT_BEGIN.fullmatch(value) else None
             if value.startswith("[") and value.endswith("]"):
-                fields[key] = [_unquote(one) for one in value[1:-1].split(",") if one.strip()]
+                fields[key] = [_read_value(one) for one in value[1:-1].split(",") if one.strip()]
             elif value and joint is None:
-                fields[key] = _unquote(value)
+                fields[key] = _unquote(value) if key == "title" else _read_value(value)
         elif key and line.strip() and not line.startswith("#"):
             value, items = fields.get(key), [*items, line.strip()]
-            fields[key] = f"{value} {line.strip()}" if isinstance(value, str) else items
-    return {key: value for key, value in fields.items() if value}
+            fields[key] = items if value is None or isinstance(value, list) else f"{value} {line.strip()}"
+    return {key: value for key, value in fields.items() if value not in ("", [])}
 
 
 def _begins_with_field(text: str) -> bool:
     lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
     return (first := next(lines, None)) is None or _FRONT_FIELD.match(first) is not None
+
+
+def _read_value(value: str) -> object:
+    """A text without its quotes, or the number or boolean that one without quotes is."""
+    text = _unquote(value)
+    return read_plain(text) if text == value.strip() else text
 
 
 def _unquote(value: str) -> str:

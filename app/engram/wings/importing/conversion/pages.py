@@ -23,6 +23,7 @@ from engram.wings.importing.conversion.table_model import Cell, lay_out, write_t
 TICKED, UNTICKED = "☒", "☐"
 _VALUES = (None, "", "text", "number", "email", "tel", "url", "date", "time", "datetime-local", "month", "week")
 """Types of fields whose value is text that a person sees."""
+_TICKED_ROLES = ["checkbox", "radio", "switch", "menuitemcheckbox", "menuitemradio"]
 _LABELLED = ("label", "li", "p", "dd", "dt")
 _CELLS = ("td", "th")
 _NO_TEXT = ("script", "style", "noscript", "template", "svg", "iframe")
@@ -223,9 +224,10 @@ def _find_kinds(soup: Any) -> dict[str, list[Any]]:
 def _show_panels(soup: Any) -> None:
     """Show what a tab or a button of the page shows, and make text of such buttons."""
     controls: dict[str, Any] = {}
-    for tag in soup.find_all(attrs={"aria-controls": True}):
-        if not any(above.name == "header" or _kind(above) == "navigation" for above in tag.parents):
-            controls |= dict.fromkeys(str(tag["aria-controls"]).split(), tag)
+    for tag in soup.find_all(lambda tag: bool(tag.attrs)):
+        shown = _list_controlled(tag)
+        if shown and not any(above.name == "header" or _kind(above) == "navigation" for above in tag.parents):
+            controls |= dict.fromkeys(shown, tag)
     for tag in soup.find_all(is_hidden):
         control = controls.get(str(tag.get("id")))
         if control is None and tag.get("role") != "tabpanel":
@@ -237,9 +239,21 @@ def _show_panels(soup: Any) -> None:
             control.name = "p"
 
 
+def _list_controlled(tag: Any) -> list[str]:
+    """Ids of what a tab or a button shows."""
+    shown = str(tag.get("aria-controls") or "").split()
+    if tag.get("role") == "tab" or tag.has_attr("data-bs-toggle") or tag.has_attr("data-toggle"):
+        targets = (str(tag.get(name) or "") for name in ("data-bs-target", "data-target", "href"))
+        shown += [target[1:] for target in targets if target.startswith("#")]
+    return shown
+
+
 def _write_fields(soup: Any) -> None:
     """Put text in the place of fields that a person sees filled in."""
     named = {str(tag.get("for")) for tag in find_tags(soup, ("label",)) if tag.get_text().strip()}
+    for tag in soup.find_all(attrs={"aria-checked": True, "role": _TICKED_ROLES}):
+        if tag.get_text().strip() or _is_labelled(tag, named):
+            tag.insert(0, f"{TICKED if tag['aria-checked'] == 'true' else UNTICKED} ")
     for tag in find_tags(soup, ("input", "select", "textarea")):
         if tag.name == "textarea":
             text = tag.get_text()

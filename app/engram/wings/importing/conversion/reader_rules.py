@@ -23,8 +23,8 @@ Readers have commas between them; ``everyone`` and ``nobody`` stand alone. Empty
 EVERYONE, NOBODY = "everyone", "nobody"
 _CATCH_ALL = {"*", "**", "/*", "/**"}
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_MISREAD = re.compile(r"[#;]|\s(user|group):")
-"""What only looks like a separator or a comment: it would be a part of a reader's name."""
+_MISREAD = re.compile(r"[#;*]|\s(user|group):")
+"""What only looks like a separator, a comment or a pattern: it would be a part of a reader's name."""
 
 
 @dataclass(frozen=True, slots=True)

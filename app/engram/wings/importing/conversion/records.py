@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +22,9 @@ METADATA_VALUES = 200
 """Of a record with more values only these become metadata: ``POST /passages`` refuses large ones."""
 METADATA_BYTES = 32 * 1024
 TITLE_CHARACTERS = 500
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
+_MOST_DIGITS = 15
+"""Characters of a number that a float holds exactly."""
 _SHORT = 200
 """Characters of a value that stands in the sentence of its row; a longer one has sentences of its own."""
 
@@ -133,6 +137,27 @@ def _note_repeated(source: str, sheet: str | None, places: Sequence[int]) -> tup
     return (f"{source}: row {list_some(places)}{where} repeats an id, so its passage is named by its row too",)
 
 
+class WrittenFloat(float):
+    """A number with a fraction that keeps how it is written: ``12.50``."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number that is written plainly and that metadata hold exactly."""
+    return bool(_NUMBER.fullmatch(text)) and len(text) <= _MOST_DIGITS
+
+
+def read_plain(text: str) -> object:
+    """Return the number or boolean that a text is where it is written plainly, else the text."""
+    is_plain = text in ("true", "false") or is_number(text)
+    return json.loads(text, parse_float=WrittenFloat) if is_plain else text
+
+
 def keep_type(value: object) -> object | None:
     """Return a number, a boolean, or a list of these and texts, as metadata hold it; None for others."""
     match value:
@@ -141,7 +166,7 @@ def keep_type(value: object) -> object | None:
         case int():
             return value if LEAST_INTEGER <= value <= GREATEST_INTEGER else None
         case float():
-            return value if math.isfinite(value) else None
+            return float(value) if math.isfinite(value) else None
         case list():
             items = [item if isinstance(item, str) else keep_type(item) for item in value if item is not None]
             return None if any(item is None or isinstance(item, list) for item in items) else items

@@ -27,6 +27,8 @@ MOST_PIXELS = 25_000_000
 LOW_CONFIDENCE = 0.8
 TIME_SHARE = 0.5
 """Of the time of a file that is no picture, after which OCR stops, so that the rest is left for its text."""
+PICTURE_TIME_SHARE = 0.9
+"""As ``TIME_SHARE``, of a picture: the rest is for cutting what was read into passages."""
 _BOUND = 'ulimit -t "$1" && shift && exec "$@"'
 _WORD_LEVEL = "5"
 _NO_LANGUAGE = ("osd", "snum")
@@ -58,23 +60,27 @@ def image(source: str, data: bytes, limits: ConversionLimits) -> Document:
     Raises:
         UnreadableError: Tesseract is not installed, it is no such picture, has too many pages, or shows no text.
     """
-    pages = recognise(source, data, limits)
+    pages, is_whole = recognise(source, data, limits)
     if len(pages) > limits.pages:
         raise UnreadableError(f"{source} has more than {limits.pages:,} pages.")
     outline = Outline()
     for number, page in enumerate(pages, 1):
-        outline.page = number if len(pages) > 1 else None
+        outline.page = number if len(pages) > 1 or not is_whole else None
         add_paragraphs(page.text, outline)
-    return outline.document(source, "image", note_recognised(source, dict(enumerate(pages, 1))))
+    notes = () if is_whole else (f"{source}: OCR took too long for page {len(pages) + 1} and those after it",)
+    return outline.document(source, "image", (*notes, *note_recognised(source, dict(enumerate(pages, 1)))))
 
 
-def recognise(source: str, picture: bytes, limits: ConversionLimits) -> list[RecognisedPage]:
+def recognise(source: str, picture: bytes, limits: ConversionLimits) -> tuple[list[RecognisedPage], bool]:
     """Recognise the text of the pages of a picture: PNG, JPEG, TIFF or PGM.
 
     It reads from a pipe and writes to one, below the bounds of the process that converts.
 
+    Returns:
+        The pages that were read before the time for OCR was over, and whether they are all.
+
     Raises:
-        UnreadableError: Tesseract is not installed, it is no such picture, or the time for OCR is over.
+        UnreadableError: Tesseract is not installed, it is no such picture, or no page was read in time.
     """
     program = find_program()
     if program is None:
@@ -93,11 +99,14 @@ def recognise(source: str, picture: bytes, limits: ConversionLimits) -> list[Rec
             env=_environment(),
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        raise UnreadableError(f"{source} needs more time for OCR than it may take.") from None
+    except subprocess.TimeoutExpired as late:
+        pages = _read_table(late.stdout or b"")[:-1]  # the last one may be cut
+        if not pages:
+            raise UnreadableError(f"{source} needs more time for OCR than it may take.") from None
+        return pages, False
     if done.returncode:
         raise UnreadableError(f"{source} is no picture that Tesseract can read, or needs too much time or memory.")
-    return _read_table(done.stdout.decode("utf-8", "replace"))
+    return _read_table(done.stdout), True
 
 
 def recognise_pages(
@@ -121,7 +130,7 @@ def _recognise_page(source: str, page: Any, limits: ConversionLimits) -> Recogni
     scale = min(_find_resolution(page) / 72, (MOST_PIXELS / max(width * height, 1)) ** 0.5)
     pixels = page.render(scale=scale, grayscale=True).to_numpy()
     rows, columns = pixels.shape[:2]
-    read = recognise(source, b"P5 %d %d 255\n" % (columns, rows) + pixels.tobytes(), limits)
+    read, _ = recognise(source, b"P5 %d %d 255\n" % (columns, rows) + pixels.tobytes(), limits)
     return read[0] if read else RecognisedPage("", 0.0)
 
 
@@ -160,9 +169,10 @@ def _environment() -> dict[str, str]:
     return variables | {"OMP_THREAD_LIMIT": "1"}
 
 
-def _read_table(table: str) -> list[RecognisedPage]:
+def _read_table(table: bytes) -> list[RecognisedPage]:
     """Read the words of Tesseract's TSV: level, page, block, paragraph, line, word, box, confidence, text."""
-    rows = [row for row in csv.reader(io.StringIO(table), delimiter="\t", quoting=csv.QUOTE_NONE) if len(row) == 12]
+    lines = io.StringIO(table.decode("utf-8", "replace"))
+    rows = [row for row in csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if len(row) == 12]
     words = [row for row in rows if row[0] == _WORD_LEVEL and row[11].strip()]
     pages = max((int(row[1]) for row in rows if row[1].isdecimal()), default=0)
     return [_join(row for row in words if row[1] == str(number)) for number in range(1, pages + 1)]

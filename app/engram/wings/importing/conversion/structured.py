@@ -11,7 +11,7 @@ from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, flatten_text
-from engram.wings.importing.conversion.records import TEXTS, TITLES, Record, keep_type
+from engram.wings.importing.conversion.records import TEXTS, TITLES, Record, WrittenFloat, keep_type
 from engram.wings.importing.conversion.table_model import name_values
 
 DEPTH = 50
@@ -69,7 +69,7 @@ def _value(source: str, text: str) -> tuple[Any, tuple[str, ...]]:
         UnreadableError: it is neither, or is nested too deeply.
     """
     try:
-        return json.loads(text), ()
+        return json.loads(text, parse_float=WrittenFloat), ()
     except RecursionError:
         raise UnreadableError(f"{source} nests more than {DEPTH} levels.") from None
     except ValueError as whole:
@@ -92,7 +92,7 @@ def _read_lines(source: str, lines: Sequence[tuple[int, str]]) -> tuple[list[Any
     broken: list[int] = []
     for number, line in lines:
         try:
-            values.append(json.loads(line))
+            values.append(json.loads(line, parse_float=WrittenFloat))
         except RecursionError:
             raise UnreadableError(f"{source} nests more than {DEPTH} levels.") from None
         except ValueError:
@@ -160,7 +160,7 @@ def _format_value(value: Any) -> str:
         return ", ".join(filter(None, map(_format_value, value)))
     if value is None or isinstance(value, str):
         return (value or "").strip()
-    return json.dumps(value)
+    return str(value) if isinstance(value, WrittenFloat) else json.dumps(value)
 
 
 def _title(value: Any) -> str | None:

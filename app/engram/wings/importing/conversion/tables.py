@@ -15,16 +15,13 @@ from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, flatten_text
-from engram.wings.importing.conversion.records import Record
+from engram.wings.importing.conversion.records import Record, is_number
 from engram.wings.importing.conversion.table_model import Cell, write_table
 
 DELIMITERS = ",;\t|"
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\n', re.IGNORECASE)
 _NO_DELIMITER = "\x1f"
 _SAMPLE_ROWS = 100
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?", re.ASCII)
-_MOST_DIGITS = 15
-"""Characters of a number that a float holds exactly."""
 Row = list[str]
 
 
@@ -128,18 +125,13 @@ def make_records(names: Sequence[str], rows: Iterable[tuple[int, Row]]) -> Itera
 def _type_columns(records: Iterable[Record]) -> list[Record]:
     """The records with the values of columns as numbers that hold plain numbers alone."""
     records = list(records)
-    words = {name for record in records for name, value in record.values.items() if not _is_number(value)}
+    words = {name for record in records for name, value in record.values.items() if not is_number(value)}
     return [
         replace(
             record, typed={name: json.loads(value) for name, value in record.values.items() if name not in words}
         )
         for record in records
     ]
-
-
-def _is_number(value: str) -> bool:
-    """Whether a value is a number that is written plainly and that metadata hold exactly."""
-    return bool(_NUMBER.fullmatch(value)) and len(value) <= _MOST_DIGITS
 
 
 def _choose_dialect(text: str, delimiter: str | None) -> dict[str, Any]:

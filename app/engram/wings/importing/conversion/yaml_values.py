@@ -8,9 +8,11 @@ from engram.wings.importing.conversion.documents import Conversion, Document
 from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.outline import library
+from engram.wings.importing.conversion.records import read_plain
 
-_TAGS = [f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map")]
-_TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_TAG = "tag:yaml.org,2002:"
+_KINDS = [f"{_TAG}{name}" for name in ("null", "str", "seq", "map", "merge")]
+"""YAML 1.1 has more, and sees false in NO, 668 in 01234 and 630 in 10:30."""
 
 
 def parse_yaml(source: str, data: bytes, limits: ConversionLimits) -> Conversion | Document:
@@ -26,16 +28,16 @@ def parse_yaml(source: str, data: bytes, limits: ConversionLimits) -> Conversion
 
 @cache
 def _loader() -> Any:
-    """A loader of plain values; dates are texts as they are written."""
+    """A loader of plain values; others are texts as they are written."""
     yaml = library("yaml")
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc, name-defined]
         yaml_implicit_resolvers = {  # noqa: RUF012 - as the class above has it
-            first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
+            first: [(tag, pattern) for tag, pattern in resolvers if tag in _KINDS]
             for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
         }
         yaml_constructors = {  # noqa: RUF012 - the same
-            tag: make for tag, make in yaml.SafeLoader.yaml_constructors.items() if tag in _TAGS
+            tag: make for tag, make in yaml.SafeLoader.yaml_constructors.items() if tag in _KINDS
         }
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
@@ -48,5 +50,6 @@ def _loader() -> Any:
             return loader.construct_sequence(node, deep=True)
         return loader.construct_scalar(node)
 
+    Loader.add_constructor(f"{_TAG}str", lambda _, node: node.value if node.style else read_plain(node.value))
     Loader.add_multi_constructor("", construct)
     return Loader

@@ -8,7 +8,14 @@ from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from engram.context.errors import InvalidRequestError, NotInstalledError
-from engram.wings.importing.conversion.folder import Listing, SourceFile, escape_name, is_left_out, part_twins
+from engram.wings.importing.conversion.folder import (
+    Listing,
+    SourceFile,
+    escape_name,
+    is_left_out,
+    name_hidden,
+    part_twins,
+)
 from engram.wings.importing.conversion.formats import find_kind, is_wanted
 from engram.wings.importing.conversion.reader_rules import FILE, ReaderRules, check_rules_name
 from engram.wings.importing.sources.source import FileContent, ListKnown, Source, load_library
@@ -50,7 +57,7 @@ class FileSystem(Source):
             self._system, self._top = self._open()
         self._system.invalidate_cache()
         files: list[SourceFile] = []
-        left_out: dict[str, list[str]] = {"others": [], "outside": [], "empty": [], "unreadable": []}
+        left_out: dict[str, list[str]] = {"others": [], "outside": [], "empty": [], "unreadable": [], "hidden": []}
         folders = [Path("/")]
         while folders:
             folder = folders.pop()
@@ -64,10 +71,13 @@ class FileSystem(Source):
                 left_out["unreadable"].append(escape_name(str(folder)))
                 continue
             for path, entry in entries.items():
-                if entry["type"] == "directory" and not is_left_out(path.name):
+                below = path.relative_to("/").as_posix()
+                is_folder = entry["type"] == "directory"
+                left_out["hidden"] += name_hidden(path, f"{prefix}{below}", is_folder=is_folder)
+                if is_folder and not is_left_out(path.name):
                     folders.append(path)
-                    self._names.append(escape_name(f"{path.relative_to('/').as_posix()}/"))
-                elif entry["type"] != "directory":
+                    self._names.append(escape_name(f"{below}/"))
+                elif not is_folder:
                     self._add_file(path, entry, prefix, files, left_out)
         chosen, twins = part_twins(sorted(files, key=lambda file: file.path))
         return Listing(
