@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.ranking.complementarity import PAIR_FEATURES, CandidatePool
-from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import (
     BASE_FEATURES,
     PASSAGE_FEATURES,
@@ -17,6 +16,7 @@ from engram.core.ranking.passage_scores import (
     passage_features,
 )
 from engram.core.ranking.propagation import ChannelMemories, ReachedSentences, sentence_scores
+from engram.core.ranking.sufficiency import compute_mean
 from engram.core.ranking.weight_beliefs import WeightBelief, WeightEvidence, build_empty_evidence
 from engram.wings.published.core.memory_filter import normalise_directions, update_memories
 from engram.wings.why.core.influence import (

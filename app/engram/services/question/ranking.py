@@ -20,7 +20,6 @@ from engram.core.ranking.complementarity import (
     build_pool,
     select_pool,
 )
-from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.question_memory import (
     collect_passage_probabilities,
     compute_recall_lifts,
@@ -30,8 +29,9 @@ from engram.core.ranking.reranking import RerankedScores
 from engram.core.ranking.weight_beliefs import PriorIdentity, sigmoid
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.candidates import Candidates, collect_candidates, rank_distinct, search_by_keys
-from engram.services.question.plan import Retriever, Search
+from engram.services.question.plan import Search
 from engram.services.question.query import Strategy
+from engram.services.question.retriever import Retriever
 from engram.services.question.sufficiency import (
     SufficiencyEstimate,
     WithholdingLevel,
@@ -325,7 +325,7 @@ def _compute_beliefs(
 ) -> dict[PriorIdentity, tuple[NDArray[np.float64], int]]:
     """Return for each belief the mean weights, (k,), and the number of verdicts in them."""
     return {
-        of: (compute_mean(of.model, began, learned[of].evidence), learned[of].events)
+        of: (sufficiency.compute_mean(of.model, began, learned[of].evidence), learned[of].events)
         if of in learned
         else (began.mean, 0)
         for of, began in prior.priors.items()
