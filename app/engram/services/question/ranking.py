@@ -208,12 +208,11 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
     even_odds = None
     if len(scores_by_place):
         even_odds = float(find_even_odds(scores_by_place, walk.evidence_count))
-        recalled, rejected = (
-            np.array([of_passage.get(passage, 0.0) for passage in candidates.ids.tolist()])
-            for of_passage in (probabilities, rejections)
-        )
         scores_by_place = scores_by_place + compute_recall_lifts(
-            scores_by_place, recalled, walk.evidence_count, rejected
+            scores_by_place,
+            passage_scores.gather_values(candidates.ids, probabilities),
+            walk.evidence_count,
+            passage_scores.gather_values(candidates.ids, rejections),
         )
     scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
     ordered = passage_scores.select_best(scores, len(scores))
