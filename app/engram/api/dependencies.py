@@ -1,7 +1,8 @@
 """Dependencies of routes: the application, and checked parts of requests.
 
 What only looks at the request is ``async``: FastAPI sends any other function through a thread of its pool, which
-costs many times the function.
+costs many times the function. It also solves a dependency's own dependencies each time, so what many requests go
+through takes the request alone.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -43,13 +44,13 @@ async def _services(request: Request) -> Application:
     return services
 
 
-async def json_body(content_type: Annotated[str | None, Header(include_in_schema=False)] = None) -> None:
+async def json_body(request: Request) -> None:
     """Refuse a body that is not JSON.
 
     Raises:
         UnsupportedMediaTypeError: the content type is another one.
     """
-    media_type = (content_type or "").partition(";")[0].strip().lower()
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise UnsupportedMediaTypeError("This route reads application/json.")
 
@@ -79,12 +80,12 @@ def _check_key(key: str) -> str:
     return key
 
 
-async def _trace_id(
-    traceparent: Annotated[
-        str | None,
-        Header(description="W3C Trace Context; its trace id is stored where the body has no `trace_id`."),
-    ] = None,
-) -> str | None:
+TraceParent = Annotated[
+    str | None, Header(description="W3C Trace Context; its trace id is stored where the body has no `trace_id`.")
+]
+
+
+async def _trace_id(traceparent: TraceParent = None) -> str | None:
     return trace_id(traceparent)
 
 
@@ -107,20 +108,15 @@ def require_wing(name: str) -> params.Depends:
     return cast(params.Depends, Depends(check))
 
 
-async def limit_time(request: Request, app: App) -> None:
+async def limit_time(request: Request) -> None:
     """Give the request its time, from now on, and end it once its client leaves: waiting for a thread counts."""
-    deadline.begin(app.settings.query_timeout_seconds)
+    deadline.begin((await _services(request)).settings.query_timeout_seconds)
     deadline.watch_client(request.scope[CLIENT_LEFT])
 
 
 async def _read_principal(request: Request) -> Principal:
     principal: Principal = request.scope[PRINCIPAL]
     return principal
-
-
-async def _read_rate(request: Request) -> RequestRate | None:
-    rate: RequestRate | None = request.scope.get(REQUEST_RATE)
-    return rate
 
 
 I = TypeVar("I", int, UUID)  # noqa: E741 - as in "id"
@@ -159,13 +155,15 @@ class RequiredScope:
         self.everywhere = everywhere
         self.recorded = recorded or scope in (ADMIN, MODERATE)
 
-    async def __call__(self, request: Request, app: App, asker: Asker) -> None:
+    async def __call__(self, request: Request) -> None:
         """Refuse whoever may do this nowhere, or has had enough of it today.
 
         Raises:
             ForbiddenError: the principal may not.
             QuotaExceededError: its tenant has had what it may.
         """
+        app = await _services(request)
+        asker: Principal = request.scope[PRINCIPAL]
         grants = asker.grants
         if self.scope not in (grants.list_scopes(ANY_COLLECTION) if self.everywhere else grants.list_all_scopes()):
             where = " on all collections" if self.everywhere else ""
@@ -360,13 +358,41 @@ def read_frequent_body(model: type[B]) -> Callable[..., Awaitable[PostedBody[B]]
     return read
 
 
+@dataclass(frozen=True, slots=True)
+class AskingRequest:
+    """A request that asks questions.
+
+    Attributes:
+        asker: its sender.
+        need: scope that it takes.
+        threads: where its questions are answered.
+        parent: trace id of its caller's trace; None: it names none.
+        rate: counts what the request asks towards its sender's rate; None: no rate is set.
+    """
+
+    app: Application
+    asker: Principal
+    need: str
+    threads: RequestThreads
+    parent: str | None
+    rate: RequestRate | None
+
+
+async def _read_asking_request(request: Request, traceparent: TraceParent = None) -> AskingRequest:
+    app, threads = await _services(request), await _build_request_threads(request)
+    scope = request.scope
+    return AskingRequest(
+        app, scope[PRINCIPAL], scope[NEED_KEY], threads, trace_id(traceparent), scope.get(REQUEST_RATE)
+    )
+
+
+Asking = Annotated[AskingRequest, Depends(_read_asking_request)]
 JobAt = Annotated[ResourceAccess[UUID], Depends(_resolve_job)]
 QueryAt = Annotated[ResourceAccess[UUID], Depends(_resolve_query)]
 VerdictAt = Annotated[ResourceAccess[int], Depends(_resolve_verdict)]
 QueryScope = Annotated[Scope, Depends(_find_query_scope)]
 PathScope = Annotated[Scope, Depends(_find_path_scope)]
 ParentTrace = Annotated[str | None, Depends(_trace_id)]
-Rate = Annotated[RequestRate | None, Depends(_read_rate)]
 RequiredKey = Annotated[str, Depends(_require_key)]
 OptionalKey = Annotated[str | None, Depends(_read_optional_key)]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="Rows per page.")]

@@ -7,7 +7,8 @@ from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
-from engram.services.question.plan import QuestionEncoder, Retrievers
+from engram.services.question.plan import QuestionEncoder
+from engram.services.question.retriever import Retrievers
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.verdict.learn import VerdictEffect

@@ -15,7 +15,8 @@ from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.jobs.work import JobHandler, JobKind
 from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
-from engram.services.question.plan import QuestionEncoder, Retriever, Retrievers
+from engram.services.question.plan import QuestionEncoder
+from engram.services.question.retriever import Retriever, Retrievers
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.verdict.learn import VerdictEffect

@@ -1,11 +1,13 @@
 """The passage ranking: the features of every candidate."""
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from engram.core.ranking.complementarity import (
     PAIR_FEATURES,
@@ -22,6 +24,7 @@ from engram.core.ranking.passage_scores import (
     PLAIN_FEATURES,
     HopReach,
     add_reranking_features,
+    gather_values,
     has_title_match,
     passage_features,
     select_best,
@@ -46,6 +49,17 @@ def reach(*sentences: tuple[int, float, float], titled: dict[int, float] | None 
     return HopReach(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2], titled or {})
 
 
+def compute(
+    similarities: dict[int, float], hops: Sequence[HopReach], *plain: dict[int, float]
+) -> NDArray[np.float64]:
+    """The base features of the passages with these similarities, in id order; ``plain``: further plain ones."""
+    passages = np.array(sorted(similarities), dtype=np.int64)
+    values = np.zeros((len(passages), len(PLAIN_FEATURES)))
+    for column, of_passage in enumerate((similarities, *plain)):
+        values[:, column] = gather_values(passages, of_passage)
+    return passage_features(passages, values, hops)
+
+
 def table(
     similarities: dict[int, float],
     *hops: HopReach,
@@ -53,12 +67,11 @@ def table(
     timely: dict[int, float] | None = None,
 ) -> dict[int, dict[str, float]]:
     """Passage -> feature -> value, those that are 0 left out."""
-    passages, features = passage_features(similarities, lexical or {}, timely or {}, hops)
+    features = compute(similarities, hops, lexical or {}, timely or {})
     assert features.shape == (len(similarities), len(BASE_FEATURES))
-    assert passages.tolist() == sorted(similarities)
     return {
         passage: {name: value for name, value in zip(BASE_FEATURES, row, strict=True) if value}
-        for passage, row in zip(passages.tolist(), features.tolist(), strict=True)
+        for passage, row in zip(sorted(similarities), features.tolist(), strict=True)
     }
 
 
@@ -153,18 +166,8 @@ def test_likeness_counts_once_more_where_nothing_is_titled_at_the_first_hop(
 
 @pytest.mark.parametrize("titled", [{}, {2: 0.5}])
 def test_any_candidate_tells_whether_one_is_titled_after_the_question(titled: dict[int, float]) -> None:
-    _, features = passage_features({1: 0.9, 2: 0.4, 3: -0.1}, {}, {}, [reach((1, 0.5, 1.0), titled=titled)])
+    features = compute({1: 0.9, 2: 0.4, 3: -0.1}, [reach((1, 0.5, 1.0), titled=titled)])
     assert {has_title_match(row) for row in features} == {bool(titled)}
-
-
-def test_absent_title_and_sentence_features_are_zero() -> None:
-    similarities = {1: 0.9, 2: 0.4}
-    _, features = passage_features(
-        similarities, {}, {}, [], title_similarity={2: 0.5}, best_sentence={1: 0.7, 2: -0.1, 3: 1.0}
-    )
-    assert features[:, 3:5].tolist() == [[0.0, 0.7], [0.5, -0.1]]
-    _, without = passage_features(similarities, {}, {}, [])
-    assert not without[:, 3:5].any()
 
 
 def test_a_title_of_a_passage_that_is_not_ranked_is_none() -> None:
@@ -194,9 +197,9 @@ def test_a_hop_whose_sentences_score_nothing_has_no_shares() -> None:
 
 
 def test_no_passages_give_no_features() -> None:
-    passages, features = passage_features({}, {1: 0.5}, {}, [reach((1, 0.5, 0.5), titled={1: 1.0})])
+    features = compute({}, [reach((1, 0.5, 0.5), titled={1: 1.0})], {1: 0.5})
 
-    assert (passages.shape, features.shape) == ((0,), (0, len(BASE_FEATURES)))
+    assert features.shape == (0, len(BASE_FEATURES))
 
 
 cosines = st.floats(-1.0, 1.0)
@@ -229,12 +232,10 @@ def test_features_do_not_depend_on_the_order_of_what_is_given(
     def shuffle(values: dict[int, float]) -> dict[int, float]:
         return dict(draw.sample(list(values.items()), len(values)))
 
-    passages, features = passage_features(similarities, scattered, scattered, hops)
+    features = compute(similarities, hops, scattered, scattered)
     turned = [
         HopReach(hop.passage_ids, hop.semantic, hop.scores, shuffle(dict(hop.title_activation))) for hop in hops
     ]
-    again, same = passage_features(shuffle(similarities), shuffle(scattered), shuffle(scattered), turned)
 
-    np.testing.assert_array_equal(again, passages)
-    np.testing.assert_array_equal(same, features)
+    np.testing.assert_array_equal(compute(similarities, turned, scattered, scattered), features)
     assert np.isfinite(features).all()

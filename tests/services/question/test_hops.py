@@ -5,8 +5,8 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.ranking.profiles import ProfileName
-from engram.services.question.plan import Retrievers
 from engram.services.question.query import Query
+from engram.services.question.retriever import Retrievers
 from engram.services.question.trace import HopTrace
 from tests.conftest import Ingest
 

@@ -1,22 +1,21 @@
 """Leaving one verdict out: of a memory's similarity, a hop's scores, features and ranking weights."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.ranking.complementarity import PAIR_FEATURES, CandidatePool
-from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.passage_scores import (
     BASE_FEATURES,
     PASSAGE_FEATURES,
+    PLAIN_FEATURES,
     HopReach,
     add_reranking_features,
     passage_features,
 )
 from engram.core.ranking.propagation import ChannelMemories, ReachedSentences, sentence_scores
+from engram.core.ranking.sufficiency import compute_mean
 from engram.core.ranking.weight_beliefs import WeightBelief, WeightEvidence, build_empty_evidence
 from engram.wings.published.core.memory_filter import normalise_directions, update_memories
 from engram.wings.why.core.influence import (
@@ -96,8 +95,8 @@ def weight_sum(rows: ReachedSentences) -> float:
 @given(seed=st.integers(0, 10_000), hops=st.integers(1, 5))
 def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: int, hops: int) -> None:
     draw = np.random.default_rng(seed)
-    passages = list(range(1, 7))
-    similarities, lexical = ({p: float(draw.uniform(-0.2, 1)) for p in passages} for _ in range(2))
+    passages = np.arange(1, 7)
+    plain = draw.uniform(-0.2, 1, size=(len(passages), len(PLAIN_FEATURES)))
     titled = [{int(p): float(draw.uniform(0, 1)) for p in draw.choice(passages, 2)} for _ in range(hops)]
 
     def reaches() -> list[HopReach]:
@@ -114,16 +113,11 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
     before, after = reaches(), reaches()
     weights = draw.normal(size=len(BASE_FEATURES))
     made = CandidatePool(np.array([2, 4]), draw.normal(size=(2, len(passages), len(PAIR_FEATURES))))
-    title_similarity, best_sentence = ({p: float(draw.uniform(-0.2, 1)) for p in passages} for _ in range(2))
-    plain = partial(
-        passage_features, similarities, lexical, {}, title_similarity=title_similarity, best_sentence=best_sentence
-    )
-    ids, first = plain(before)
-    _, expected = plain(after)
-    order = draw.permutation(len(ids))
+    first, expected = (passage_features(passages, plain, hops) for hops in (before, after))
+    order = draw.permutation(len(passages))
     for pool in (made, None):
         features = add_reranking_features(first, pool, weights)[order]
-        told = compute_features(features, ids[order], after, pool and pool.reorder(order), weights)
+        told = compute_features(features, passages[order], after, pool and pool.reorder(order), weights)
         np.testing.assert_allclose(told, add_reranking_features(expected, pool, weights)[order], atol=1e-12)
 
 

@@ -25,7 +25,7 @@ async def get_metrics(request: Request, app: App, asker: Asker) -> Response:
 
     They are of all tenants together, so that those of another one tell no administrator what others do.
     """
-    await _METRICS_SCOPE(request, app, asker)
+    await _METRICS_SCOPE(request)
     if asker.tenant != LOCAL.tenant:
         raise ForbiddenError(f"Metrics are of all tenants: this takes a key of the tenant {LOCAL.tenant!r}.")
     if not shows_metrics(app.settings):

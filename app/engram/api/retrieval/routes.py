@@ -11,17 +11,14 @@ from starlette.concurrency import run_in_threadpool
 
 from engram.api.body_reading import Route
 from engram.api.dependencies import (
-    Answering,
     App,
-    Asker,
-    Need,
+    Asking,
+    AskingRequest,
     ParentTrace,
     PathScope,
     Posted,
-    PostedBody,
     QueryAt,
     QueryScope,
-    Rate,
     needs,
 )
 from engram.api.operations import operation, question_operation
@@ -43,13 +40,10 @@ from engram.api.retrieval.schemas import (
     TracedQueryOut,
 )
 from engram.api.schemas import Storable, TraceId, WarningOut
-from engram.api.throttle import RequestRate
-from engram.api.work_threads import RequestThreads
-from engram.composition.container import Application
 from engram.context import deadline
 from engram.context.errors import EngramError, UnavailableError
 from engram.core.auth.access_keys import LLM, QUERY
-from engram.services.auth.scope import LOCAL, Principal, Scope
+from engram.services.auth.scope import LOCAL, Scope
 from engram.services.question.query import Query as ServiceQuery
 
 router = APIRouter(tags=["queries"], route_class=Route)
@@ -61,18 +55,9 @@ router = APIRouter(tags=["queries"], route_class=Route)
     response_model_exclude_unset=False,
     **question_operation("Retrieve passages for a question"),
 )
-async def post_query(
-    sent: Posted[JointQueryIn],
-    app: App,
-    asker: Asker,
-    need: Need,
-    answering: Answering,
-    parent: ParentTrace,
-    rate: Rate,
-) -> Response:
+async def post_query(body: JointQueryIn, asking: Asking) -> Response:
     """Retrieve passages for a question, guided by what verdicts taught: of a collection, or of several at once."""
-    answer = partial(_answer_jointly, app, sent, asker, need, parent, rate)
-    return await _answer_in_turn(app, answering, [sent.body], answer)
+    return await _answer_in_turn(asking, [body], partial(_answer_jointly, asking, body))
 
 
 @router.post(
@@ -82,22 +67,20 @@ async def post_query(
         "Retrieve passages for several questions", needs(QUERY, readers="bound"), reads_json=True, limited=True
     ),
 )
-async def post_queries(
-    body: BatchIn, app: App, asker: Asker, need: Need, answering: Answering, parent: ParentTrace
-) -> Response:
+async def post_queries(body: BatchIn, asking: Asking) -> Response:
     """Answer several questions as `POST /query` does, one after the other, within the time limit of one request.
 
     What is wrong with one is told in its place, and the others are answered; 503 only where nothing was.
     """
-    return await _answer_in_turn(app, answering, body.queries, partial(_batch, body, app, asker, need, parent))
+    return await _answer_in_turn(asking, body.queries, partial(_batch, asking, body))
 
 
-def _batch(body: BatchIn, app: Application, asker: Principal, need: str, parent: str | None) -> BatchOut:
+def _batch(asking: AskingRequest, body: BatchIn) -> BatchOut:
     answers: list[BatchedOut] = []
     away: UnavailableError | None = None
     for query in body.queries:
         try:
-            answer = _answer(app, asker, need, query, parent)
+            answer = _answer_query(asking, query, _find_counted_scope(asking, query.collection))
         except EngramError as error:
             away = away or (error if isinstance(error, UnavailableError) else None)
             answers.append(BatchedOut(problem=Problem.model_validate(content(error))))
@@ -108,40 +91,33 @@ def _batch(body: BatchIn, app: Application, asker: Principal, need: str, parent:
     return BatchOut(answers=answers)
 
 
-def _answer(app: Application, asker: Principal, need: str, query: QueryIn, parent: str | None) -> QueryOut:
-    return _answer_query(app, query, _find_scope(app, asker, need, query.collection), parent)
+def _find_scope(asking: AskingRequest, collection: str) -> Scope:
+    return asking.app.auth.access.scope_or_missing(collection, asking.asker, asking.need)
 
 
-def _find_scope(app: Application, asker: Principal, need: str, collection: str) -> Scope:
+def _find_counted_scope(asking: AskingRequest, collection: str) -> Scope:
     """The scope of one of several questions, which counts towards the quotas of its tenant as if it came alone."""
-    if asker is not LOCAL:
-        app.auth.quotas.take(asker, "queries")
-    return app.auth.access.scope_or_missing(collection, asker, need)
+    if asking.asker is not LOCAL:
+        asking.app.auth.quotas.take(asking.asker, "queries")
+    return _find_scope(asking, collection)
 
 
-def _answer_jointly(
-    app: Application,
-    sent: PostedBody[JointQueryIn],
-    asker: Principal,
-    need: str,
-    parent: str | None,
-    rate: RequestRate | None,
-) -> QueryOut:
-    body = sent.body
+def _answer_jointly(asking: AskingRequest, body: JointQueryIn) -> QueryOut:
+    scope = _find_scope(asking, body.collection)
     if not body.collections:
-        return _answer_query(app, body, sent.scope, parent)
-    if rate is not None and len(body.collections) > 1:
-        rate.take(len(body.collections) - 1)
-    scopes = [sent.scope, *(_find_scope(app, asker, need, name) for name in body.collections[1:])]
+        return _answer_query(asking, body, scope)
+    if asking.rate is not None and len(body.collections) > 1:
+        asking.rate.take(len(body.collections) - 1)
+    scopes = [scope, *(_find_counted_scope(asking, name) for name in body.collections[1:])]
     with ExitStack() as stack:
-        queries = [stack.enter_context(_open_query(body, scope, parent)) for scope in scopes]
-        return QueryOut.join(app.answers.joint.serve(queries))
+        queries = [stack.enter_context(_open_query(body, scope, asking.parent)) for scope in scopes]
+        return QueryOut.join(asking.app.answers.joint.serve(queries))
 
 
-def _answer_query(app: Application, body: QueryIn, scope: Scope, parent: str | None) -> QueryOut:
-    with _open_query(body, scope, parent) as query:
-        answer = app.answers.context.add(query, app.answers.question.serve(query))
-        return QueryOut.model_validate(answer)
+def _answer_query(asking: AskingRequest, body: QueryIn, scope: Scope) -> QueryOut:
+    answers = asking.app.answers
+    with _open_query(body, scope, asking.parent) as query:
+        return QueryOut.model_validate(answers.context.add(query, answers.question.serve(query)))
 
 
 @contextmanager
@@ -154,7 +130,7 @@ def _open_query(body: QueryIn, scope: Scope, parent: str | None) -> Iterator[Ser
 
 
 async def _answer_in_turn(
-    app: Application, answering: RequestThreads, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
+    asking: AskingRequest, queries: Sequence[QueryIn], answer: Callable[[], BaseModel]
 ) -> Response:
     """Answer queries in turn, as JSON; those that mostly wait for a language model take no turn."""
 
@@ -162,8 +138,8 @@ async def _answer_in_turn(
         deadline.check()  # the client may have left while it waited for its turn
         return Response(answer().model_dump_json(by_alias=True), media_type="application/json")
 
-    asks_model = app.settings.llm_time_extraction or any(query.stop_rule == "llm" for query in queries)
-    return await (run_in_threadpool(write_response) if asks_model else answering.do(write_response))
+    asks_model = asking.app.settings.llm_time_extraction or any(query.stop_rule == "llm" for query in queries)
+    return await (run_in_threadpool(write_response) if asks_model else asking.threads.do(write_response))
 
 
 @router.get("/queries", **operation("List the queries of a trace", needs(QUERY, readers="bound"), 404))

@@ -23,8 +23,8 @@ _FUNCTION_WORDS = frozenset(
 @lru_cache(maxsize=1024)  # every hop asks again of what the hops before it found
 def content_words(text: str) -> frozenset[str]:
     """The words of a text that say what it is about, lower-cased, without plural and possessive endings."""
-    words = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(_stem(word) for word in words if word not in _FUNCTION_WORDS and len(word) > 1)
+    words = set(map(str.casefold, _WORD.findall(text))) - _FUNCTION_WORDS
+    return frozenset(_stem(word) for word in words if len(word) > 1)
 
 
 def coverage(question: str, evidence: Iterable[str]) -> float:

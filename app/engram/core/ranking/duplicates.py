@@ -80,6 +80,7 @@ _CONTRASTS = frozenset(
 _NEGATIONS = ("un", "in", "im", "il", "ir", "dis", "non", "anti", "de", "mis", "under", "over", "pre", "post")
 
 
+@lru_cache(maxsize=1024)  # near questions find the same copies
 def is_duplicate(first: str, second: str) -> bool:
     """Whether two passages state the same: equal words, apart from a footer or header and few plain words.
 
@@ -134,8 +135,8 @@ def find_similar_pairs(terms: Mapping[int, NDArray[np.uint64]]) -> list[tuple[in
     ids = np.array(sorted(terms), dtype=np.int64)
     bits = np.stack([terms[passage] for passage in ids.tolist()])
     sizes = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
-    shared = np.zeros((len(ids), len(ids)), dtype=np.int64)
-    for column in bits.T:  # one by one: together they would take 256 bytes for each pair
+    shared = np.zeros((len(ids), len(ids)), dtype=np.int16)
+    for column in np.ascontiguousarray(bits.T):  # one by one: together they would take 256 bytes for each pair
         shared += np.bitwise_count(column[:, None] & column)
     enough = shared >= LEAST_SHARED * (sizes[:, None] + sizes - shared)
     first, second = np.nonzero(np.triu(enough, 1))

@@ -61,29 +61,16 @@ class HopReach:
     title_activation: Mapping[int, float]
 
 
-def passage_features(
-    similarities: Mapping[int, float],
-    lexical: Mapping[int, float],
-    timely: Mapping[int, float],
-    hops: Sequence[HopReach],
-    *,
-    title_similarity: Mapping[int, float] | None = None,
-    best_sentence: Mapping[int, float] | None = None,
-) -> tuple[Ids, Floats]:
-    """Passages in id order, (n,), and their base features, (n, k), in the order of ``BASE_FEATURES``.
+def passage_features(passages: Ids, plain: Floats, hops: Sequence[HopReach]) -> Floats:
+    """Base features of passages, (n, k), in the order of ``BASE_FEATURES``.
 
     Args:
-        similarities: passage -> cosine with the question; the passages to rank.
-        lexical: passage -> BM25 score per term of the question; 0 for one that shares no term.
-        timely: passage -> agreement in time; 0 for one that speaks of none.
+        passages: ids in ascending order, (n,).
+        plain: what hops do not change, (n, len(PLAIN_FEATURES)).
         hops: in order.
-        title_similarity, best_sentence: passage -> cosine; None where the kind of the corpus leaves them out.
     """
-    passages = np.array(sorted(similarities), dtype=np.int64)
     features = np.zeros((len(passages), len(BASE_FEATURES)))
-    plain = (similarities, lexical, timely, title_similarity or {}, best_sentence or {})
-    for column, values in enumerate(plain):
-        features[:, column] = [values.get(passage, 0.0) for passage in passages.tolist()]
+    features[:, : len(PLAIN_FEATURES)] = plain
     for number, hop in enumerate(hops):
         start = BASE_FEATURES.index("evidence_1") + len(HOP_FEATURES) * min(number, FEATURE_HOPS - 1)
         block = features[:, start : start + len(HOP_FEATURES)]
@@ -92,7 +79,7 @@ def passage_features(
         features[:, -len(NO_TITLE_MATCH_FEATURES) :] = features[
             :, [BASE_FEATURES.index(name) for name in NO_TITLE_MATCH_FEATURES]
         ]
-    return passages, features
+    return features
 
 
 def has_title_match(features: NDArray[np.floating]) -> bool:
@@ -128,9 +115,7 @@ def _hop_features(passages: Ids, similarity: Floats, hop: HopReach) -> Floats:
         similarity: cosine of each passage and the question, (n,).
     """
     features = np.zeros((len(passages), len(HOP_FEATURES)))
-    rows = np.searchsorted(passages, hop.passage_ids)
-    is_candidate = rows < len(passages)
-    is_candidate[is_candidate] = passages[rows[is_candidate]] == hop.passage_ids[is_candidate]
+    rows, is_candidate = _find_rows(passages, hop.passage_ids)
     best = hop.scores.max(initial=0.0)
     sentence_values = {
         "evidence": hop.semantic,
@@ -139,11 +124,35 @@ def _hop_features(passages: Ids, similarity: Floats, hop: HopReach) -> Floats:
     }
     for name, values in sentence_values.items():
         column = features[:, HOP_FEATURES.index(name)]
-        np.maximum.at(column, rows[is_candidate], values[is_candidate])
-    activation = np.array([hop.title_activation.get(passage, 0.0) for passage in passages.tolist()])
+        np.maximum.at(column, rows, values[is_candidate])
+    activation = gather_values(passages, hop.title_activation)
     features[:, HOP_FEATURES.index("titled")] = activation
     features[:, HOP_FEATURES.index("titled_similarity")] = activation * similarity
     return features
+
+
+def gather_values(passages: Ids, values: Mapping[int, float]) -> Floats:
+    """Gather the value of each passage, (n,); 0 for one that has none.
+
+    Args:
+        passages: ids in ascending order, (n,).
+    """
+    gathered = np.zeros(len(passages))
+    rows, is_candidate = _find_rows(passages, np.array(list(values)))
+    gathered[rows] = np.array(list(values.values()))[is_candidate]
+    return gathered
+
+
+def _find_rows(passages: Ids, sought: Ids) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Find the rows of those sought that are among the passages, (m,), and say which these are, (n,).
+
+    Args:
+        passages: ids in ascending order.
+    """
+    rows = np.searchsorted(passages, sought)
+    is_found = rows < len(passages)
+    is_found[is_found] = passages[rows[is_found]] == sought[is_found]
+    return rows[is_found], is_found
 
 
 def select_best(scores: Mapping[int, float], limit: int) -> list[tuple[int, float]]:

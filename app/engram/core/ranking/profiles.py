@@ -30,7 +30,6 @@ class Profile:
         sentences_per_hop: K_S, sentences selected per hop.
         entities_per_hop: K_E, entities that lead the next hop.
         rare_first: the next hop starts from entities that no hop started from yet, rare ones first.
-        by_features: rank by weighted features, whose weights no verdict moves; else a wing's ``Retriever`` ranks.
         ranked_sentences: reached sentences per hop whose passages are ranked, best first.
         ranked_passages: passages nearest to the question, by either key, that are ranked, reached or not; at least
             top_k are.
@@ -45,7 +44,6 @@ class Profile:
     sentences_per_hop: int
     entities_per_hop: int
     rare_first: bool
-    by_features: bool
     ranked_sentences: int
     ranked_passages: int
     policy: Policy
@@ -59,7 +57,6 @@ DEFAULT = Profile(
     sentences_per_hop=5,
     entities_per_hop=10,
     rare_first=True,
-    by_features=True,
     ranked_sentences=100,
     ranked_passages=50,
     policy=Policy(evolved_keys=False),

@@ -322,6 +322,18 @@ def build_counted_observation(
     return WeightObservation(WeightEvidence(information, precision), observation.surprise)
 
 
+def compute_mean(model: str, prior: WeightBelief, evidence: WeightEvidence) -> Floats:
+    """Compute the mean of any model's weights, (k,), after the evidence of all verdicts.
+
+    Args:
+        prior: over k weights.
+        evidence: sum of the model's terms; of sufficiency k + 1, see ``build_counted_observation``.
+    """
+    if model == "sufficiency":
+        return compute_learned_mean(prior, evidence)
+    return posterior(prior, evidence).mean
+
+
 def compute_learned_mean(prior: WeightBelief, evidence: WeightEvidence) -> Floats:
     """Mean of the weights after the evidence of all verdicts, (k,).
 

@@ -28,6 +28,7 @@ _RECOGNISED = frozenset(
 _loading = Lock()
 
 
+@lru_cache(maxsize=64)  # a question is read twice
 def detect_language(text: str) -> str | None:
     """Return the language of a text; None if the text is too short, or too mixed, to tell."""
     language, probability = _classify(text)

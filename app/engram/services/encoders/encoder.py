@@ -66,6 +66,19 @@ class EncoderProbe:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class EmbeddedTexts:
+    """Vectors of a question and what comes with it, which a plan for another collection of the encoder takes over.
+
+    Attributes:
+        key: the encoder, the questions and the texts beside them.
+        vectors: of questions and of the texts beside them, (n, d) and (m, d).
+    """
+
+    key: tuple[object, ...]
+    vectors: tuple[NDArray[np.float32], NDArray[np.float32]]
+
+
 class Encoder:
     """Embeds text that is to stand beside a collection's vectors.
 

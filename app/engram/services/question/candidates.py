@@ -55,7 +55,8 @@ def collect_candidates(search: Search, walk: Walk) -> Candidates:
     while True:
         pool = _find_candidates(search, walk, limit)
         titles = [_names(title) for title in pool.titles]
-        base_features = _compute_base_features(search, walk, pool, titles)
+        plain = _compute_plain_features(search, pool, titles)
+        base_features = _compute_base_features(search, walk, pool.ids, titles, plain)
         ordered = pool.ids[np.lexsort((pool.ids, -(base_features @ search.prior.base_weights)))].tolist()
         stand_in_by_passage = _find_stand_ins(search, ordered)
         if not stand_in_by_passage:
@@ -64,9 +65,9 @@ def collect_candidates(search: Search, walk: Walk) -> Candidates:
         if distinct >= plan.query.top_k + SPARE_PASSAGES or len(ordered) <= before or limit >= MOST_NEAREST:
             break
         limit, before = 2 * limit, len(ordered)
-    pool = pool.exclude(stand_in_by_passage)
-    titles = [_names(title) for title in pool.titles]
-    base_features = _compute_base_features(search, walk, pool, titles, stand_in_by_passage)
+    mask = ~np.isin(pool.ids, list(stand_in_by_passage))
+    pool, titles = pool.select(mask), [titles[at] for at in np.flatnonzero(mask).tolist()]
+    base_features = _compute_base_features(search, walk, pool.ids, titles, plain[mask], stand_in_by_passage)
     return Candidates(pool, titles, base_features, stand_in_by_passage)
 
 
@@ -86,45 +87,48 @@ def _names(title: str | None) -> Sequence[str]:
     return tuple(normalise_entity(name) for name in title_entities(title))
 
 
+def _compute_plain_features(
+    search: Search, candidates: CandidatePassages, titles: Sequence[Sequence[str]]
+) -> NDArray[np.float64]:
+    """Compute the features of the base ranking that hops do not change, (n, len(PLAIN_FEATURES))."""
+    reader, plan = search.reader, search.plan
+    length = max(sum(plan.terms.values()) * plan.reading_share, 1)
+    plain = np.zeros((len(candidates.ids), len(passage_scores.PLAIN_FEATURES)))
+    plain[:, 0] = rescale_cosines(candidates.similarity, plan.unrelated_cosine)
+    plain[:, 1] = candidates.word_scores / length
+    timely = passages_by_key.find_timely_passages(reader, plan.focus, candidates.ids.tolist())
+    plain[:, 2] = passage_scores.gather_values(candidates.ids, timely)
+    if plan.collection.corpus_kind == "general" and len(candidates.ids):
+        title_names = [names[0] if names else None for names in titles]
+        likeness = passage_candidates.measure_likeness(reader, plan.focus, candidates.ids, title_names)
+        best = np.maximum(likeness.titles, candidates.similarity)
+        plain[:, 3] = rescale_cosines(best, plan.unrelated_cosine)
+        plain[:, 4] = rescale_cosines(likeness.sentences, plan.unrelated_cosine)
+    return plain
+
+
 def _compute_base_features(
     search: Search,
     walk: Walk,
-    candidates: CandidatePassages,
+    passages: NDArray[np.int64],
     titles: Sequence[Sequence[str]],
+    plain: NDArray[np.float64],
     stand_in_by_passage: Mapping[int, int] | None = None,
 ) -> NDArray[np.float64]:
     """Compute the features of the base ranking, those of each candidate by itself, (n, len(BASE_FEATURES)).
 
     Args:
+        plain: of the candidates, (n, len(PLAIN_FEATURES)).
         stand_in_by_passage: left-out passage -> the passage that stands for it.
     """
-    reader, plan = search.reader, search.plan
-    length = max(sum(plan.terms.values()) * plan.reading_share, 1)
-    ids = candidates.ids.tolist()
     called: dict[str, list[int]] = {}
-    for passage, names in zip(ids, titles, strict=True):
+    for passage, names in zip(passages.tolist(), titles, strict=True):
         for name in names:
             called.setdefault(name, []).append(passage)
-    title_similarity, best_sentence = None, None
-    if plan.collection.corpus_kind == "general" and ids:
-        title_names = [names[0] if names else None for names in titles]
-        likeness = passage_candidates.measure_likeness(reader, plan.focus, candidates.ids, title_names)
-        titled = rescale_cosines(np.maximum(likeness.titles, candidates.similarity), plan.unrelated_cosine)
-        title_similarity = dict(zip(ids, titled.tolist(), strict=True))
-        sentences = rescale_cosines(likeness.sentences, plan.unrelated_cosine)
-        best_sentence = dict(zip(ids, sentences.tolist(), strict=True))
-    _, features = passage_scores.passage_features(
-        dict(zip(ids, rescale_cosines(candidates.similarity, plan.unrelated_cosine).tolist(), strict=True)),
-        dict(zip(ids, (candidates.word_scores / length).tolist(), strict=True)),
-        passages_by_key.find_timely_passages(reader, plan.focus, ids),
-        [
-            merge_duplicates(_reach(hop, called, plan.unrelated_cosine), stand_in_by_passage or {})
-            for hop in walk.hops
-        ],
-        title_similarity=title_similarity,
-        best_sentence=best_sentence,
+    reaches = [_reach(hop, called, search.plan.unrelated_cosine) for hop in walk.hops]
+    return passage_scores.passage_features(
+        passages, plain, [merge_duplicates(reach, stand_in_by_passage or {}) for reach in reaches]
     )
-    return features
 
 
 def _reach(hop: WalkHop, called: Mapping[str, Sequence[int]], unrelated: float) -> HopReach:

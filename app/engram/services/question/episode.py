@@ -19,6 +19,8 @@ from engram.services.question.trace import Cause, HopTrace, PassageTrace, Reject
 from engram.services.question.walk import WalkHop
 from engram.storage.retrieval.episodes import COLLAPSED_KEY, NAME_DIGEST, TEXT_DIGEST, EpisodeRow, digest_text
 
+_PLAIN = frozenset({bool, float, int, str, type(None)})
+
 
 def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> EpisodeRow:
     """Make the row of an answer and its trace."""
@@ -55,7 +57,7 @@ def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> E
             "shadow": answer.shadow,
             "sufficiency": answer.sufficiency,
             "insufficient": answer.insufficient,
-            "sufficiency_level": None if answer.sufficiency_level is None else _json(answer.sufficiency_level),
+            "sufficiency_level": _json(answer.sufficiency_level),
             "timings": _json(answer.timings),
             "collapse_duplicates": answer.collapse_duplicates,
             "passages": [_passage(hit) for hit in answer.passages],
@@ -64,17 +66,17 @@ def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> E
         trace={
             "time_constraint": trace.time_constraint and trace.write_as_typed(trace.time_constraint),
             "entities": [
-                drop_fields(_json(entity), "name") | {"mention": trace.write_as_typed(entity.mention)}
+                _json(entity, "name") | {"mention": trace.write_as_typed(entity.mention)}
                 for entity in trace.entities
             ],
             "recalled": [
-                drop_fields(_json(recalled), "past_question") | {"question_id": past.question_id}
+                _json(recalled, "past_question") | {"question_id": past.question_id}
                 for recalled, past in zip(trace.recalled, retrieved.walk.recalled, strict=True)
             ],
             "hops": [_hop(*pair) for pair in zip(trace.hops, retrieved.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_format_passage_trace(of) for of in trace.passages],
             "rejected": None if trace.rejected is None else [_format_rejection(of) for of in trace.rejected],
-            "sufficiency": None if trace.sufficiency is None else _json(trace.sufficiency),
+            "sufficiency": _json(trace.sufficiency),
             "collapsed": trace.collapsed,
             "language": trace.language,
             "lexical_terms": trace.lexical_terms,
@@ -139,7 +141,7 @@ def _hop(trace: HopTrace, hop: WalkHop) -> dict[str, Any]:
         "candidates": trace.candidates,
         "coverage": trace.coverage,
         "sentences": [
-            drop_fields(_json(sentence), "passage_id", "text")
+            _json(sentence, "passage_id", "text")
             | {
                 "activated_by": [
                     entity for entity in hop.evidence[sentence.sentence_id].entities if entity in active
@@ -152,7 +154,7 @@ def _hop(trace: HopTrace, hop: WalkHop) -> dict[str, Any]:
 
 def _format_passage_trace(trace: PassageTrace) -> dict[str, Any]:
     """Return the stored form of a passage's trace, with ids inside the collection."""
-    row = drop_fields(_json(trace), "id", "completes_id")
+    row = _json(trace, "id", "completes_id")
     row |= {"passage_id": trace.id, "completes": trace.completes_id}
     row["features"] = {name: [one.value, one.weight] for name, one in trace.features.items()}
     if row["key"] is not None:
@@ -162,30 +164,30 @@ def _format_passage_trace(trace: PassageTrace) -> dict[str, Any]:
 
 def _format_rejection(trace: RejectionTrace) -> dict[str, Any]:
     """Return the stored form of a rejected passage's trace, with its id inside the collection."""
-    return drop_fields(_json(trace), "id", "title") | {"passage_id": trace.id}
+    return _json(trace, "id", "title") | {"passage_id": trace.id}
 
 
 def drop_fields(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in names}
 
 
-def _json(value: Any) -> Any:
-    """Convert rows to JSON: columns by name, moments as text, verdicts without their question.
+def _json(value: Any, *dropped: str) -> Any:
+    """Convert rows to JSON: columns by name but those dropped, moments as text, verdicts without their question.
 
     ``dataclasses.asdict`` copies whatever it comes upon, which took a tenth of a query's processor time.
     """
-    if value is None or isinstance(value, str | float | int):
+    if type(value) in _PLAIN:
         return value
     if isinstance(value, list | tuple):
         return [_json(inner) for inner in value]
     if isinstance(value, Mapping):
         return {name: _json(inner) for name, inner in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
-        return {name: _json(getattr(value, name)) for name in _columns(type(value))}
+        return {name: _json(getattr(value, name)) for name in _columns(type(value), dropped)}
     return value.isoformat() if isinstance(value, datetime) else value
 
 
 @cache
-def _columns(kind: type) -> tuple[str, ...]:
-    names = tuple(column.name for column in fields(kind))
-    return tuple(name for name in names if name != "question") if issubclass(kind, Cause) else names
+def _columns(kind: type, dropped: tuple[str, ...]) -> tuple[str, ...]:
+    hidden = {*dropped, "question"} if issubclass(kind, Cause) else dropped
+    return tuple(column.name for column in fields(kind) if column.name not in hidden)

@@ -94,16 +94,16 @@ class QuestionPipeline:
         return self._retrieve.plan(self.apply_settings(query), like=like)
 
     def retrieve(self, plan: QueryPlan, *, explained: bool = True) -> tuple[RetrievalResult, Trace]:
-        """Carry a plan out, and trace what was found.
+        """Carry a plan out, and trace what was found, without what others asked where the caller may not see it.
 
         Args:
             explained: as of ``answer``.
         """
-        # What others asked and said is for those to see who may.
         audits = plan.query.scope.is_allowed(AUDIT)
-        return self._reads.on_replica(
+        retrieved, trace = self._reads.on_replica(
             plan.collection.id, lambda: self._retrieve_with_trace(plan, explained=explained and audits)
         )
+        return retrieved, trace if audits else trace.hide_questions()
 
     def finish(self, retrieved: RetrievalResult, trace: Trace) -> Answer:
         """Build the answer and store the episode."""
@@ -111,11 +111,10 @@ class QuestionPipeline:
         with stage("keep"):
             self.store_episode(retrieved.plan.collection.id, build_episode(retrieved, answer, trace))
         _count(answer, retrieved)
-        audits = query.scope.is_allowed(AUDIT)
         return replace(
             answer,
             entities=list(retrieved.entities) if "entities" in query.include else None,
-            trace=(trace if audits else trace.hide_questions()) if "trace" in query.include else None,
+            trace=trace if "trace" in query.include else None,
         )
 
     def apply_settings(self, query: Query) -> Query:

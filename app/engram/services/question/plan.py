@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -16,8 +16,7 @@ from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfigure
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import query_vector
 from engram.core.ranking import bm25
-from engram.core.ranking.profiles import DEFAULT, Policy, Profile
-from engram.core.ranking.propagation import Floats, ReachedSentences
+from engram.core.ranking.profiles import Policy, Profile
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.core.text.temporal import TimeExpression, find_time_expressions
 from engram.providers.language import (
@@ -31,9 +30,10 @@ from engram.providers.language import (
 )
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPrior
-from engram.services.encoders.encoder import Encoder
+from engram.services.encoders.encoder import EmbeddedTexts, Encoder
 from engram.services.question.caches import CachedGraph, KnownTerms, NearestLookup, VisibleLanguages
 from engram.services.question.query import Fallback, HopStopRule, Query, Strategy
+from engram.services.question.retriever import Retriever, Retrievers
 from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
@@ -48,77 +48,6 @@ MOST_SEEN = 5_000
 def create_query_id() -> UUID:
     """The identifier of a query that begins now."""
     return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
-
-
-@dataclass(frozen=True, slots=True)
-class Retriever:
-    """Retrieval by a profile that a wing brings.
-
-    Attributes:
-        profile: its constants; it ranks by no features.
-        find_linked_sentences: makes a hop, see ``graph_hops.find_linked_sentences``.
-        find_all_sentences: makes the hop of a question without entities, see ``graph_hops.find_all_sentences``.
-        score_passages: scores passages by the cosine of each one's key and the question, and by the sentences that
-            each hop reached, with their scores, (n,).
-    """
-
-    profile: Profile
-    find_linked_sentences: Callable[
-        [Reader, Focus, Mapping[int, float], Sequence[int], Sequence[int] | None], ReachedSentences
-    ]
-    find_all_sentences: Callable[[Reader, Focus, Sequence[int] | None, Sequence[int]], ReachedSentences]
-    score_passages: Callable[[Mapping[int, float], Sequence[tuple[ReachedSentences, Floats]]], dict[int, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Retrievers:
-    """Retrieval of the profiles that wings bring.
-
-    Attributes:
-        present: of the wings that are on.
-        absent: profile -> the wing that brings it and is off.
-    """
-
-    present: Sequence[Retriever] = ()
-    absent: Mapping[str, str] = field(default_factory=dict)
-
-    def find(self, profile: str) -> Retriever | None:
-        """Find who retrieves by a profile; None for the core's.
-
-        Raises:
-            InvalidRequestError: the wing that brings the profile is off.
-        """
-        if profile == DEFAULT.name:
-            return None
-        for retriever in self.present:
-            if retriever.profile.name == profile:
-                return retriever
-        raise InvalidRequestError(
-            f"Profile {profile!r}: the wing {self.absent[profile]!r} brings it and is off. "
-            "ENGRAM_WINGS says which wings are on."
-        )
-
-    def find_profile(self, name: str) -> Profile:
-        """Find the constants of a profile.
-
-        Raises:
-            InvalidRequestError: the wing that brings the profile is off.
-        """
-        retriever = self.find(name)
-        return DEFAULT if retriever is None else retriever.profile
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedTexts:
-    """Vectors of a question and what comes with it, which a plan for another collection of the encoder takes over.
-
-    Attributes:
-        key: the encoder, the questions and the texts beside them.
-        vectors: of questions and of the texts beside them, (n, d) and (m, d).
-    """
-
-    key: tuple[object, ...]
-    vectors: tuple[Vector, Vector]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,11 +197,11 @@ class QueryPlanner:
         self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
         query_id, retriever = query.id or create_query_id(), self.retrievers.find(query.profile)
         profile = profile or self.retrievers.find_profile(query.profile)
-        stop_rule = self._stop_rule(query, profile)
+        stop_rule = self._stop_rule(query, profile, retriever)
         began = time.perf_counter()
         with stage("analyse"):
             languages = query.scope.collection.languages
-            question, corrections = self._correct(query, profile)
+            question, corrections = self._correct(query) if retriever is None else (query.text, ())
             read = read_question(question, languages)
             usual = max(languages, key=lambda code: languages[code], default=None)
             analysis = self._analyse_question(query, question, read.language or usual)
@@ -296,7 +225,7 @@ class QueryPlanner:
             filter=compile_filter(query.filter),
             among=query.among,
             without=query.without,
-            intervals=_days(constraint, query.strategy, profile),
+            intervals=_days(constraint, query.strategy) if retriever is None else (),
             key_vector=self._embed_for_passages(query, question, generation, vectors[0], vectors[1:]),
         )
         plan = QueryPlan(
@@ -363,10 +292,8 @@ class QueryPlanner:
         with stage("embed"):
             return EmbeddedTexts(key, self.encoder.embed_both(collection, questions, compared))
 
-    def _correct(self, query: Query, profile: Profile) -> tuple[str, Sequence[Correction]]:
-        """Return the question without typing errors, and these. The published method reads it as it is."""
-        if not profile.by_features:
-            return query.text, ()
+    def _correct(self, query: Query) -> tuple[str, Sequence[Correction]]:
+        """Return the question without typing errors, and these."""
         collection = query.scope.collection
 
         @contextmanager
@@ -426,9 +353,9 @@ class QueryPlanner:
             return query.collapse_duplicates
         return self.collapse_duplicates and profile.collapses
 
-    def _stop_rule(self, query: Query, profile: Profile) -> HopStopRule:
+    def _stop_rule(self, query: Query, profile: Profile, retriever: Retriever | None) -> HopStopRule:
         walks = query.strategy == "graph"
-        has_probability = walks and profile.by_features
+        has_probability = walks and retriever is None
         if not walks and (query.max_hops is not None or query.stop_rule is not None):
             raise InvalidRequestError(
                 f"Strategy {query.strategy!r} makes no hops: max_hops and stop_rule go with strategy 'graph'."
@@ -471,11 +398,9 @@ def _choose_policy(strategy: Strategy, profile: Profile) -> Policy:
     return profile.policy if strategy == "graph" else replace(profile.policy, evolved_keys=True)
 
 
-def _days(constraint: str | None, strategy: Strategy, profile: Profile) -> tuple[TimeExpression, ...]:
-    """Return the intervals that the time constraint names; none where strategy or profile does not use them."""
-    if constraint is None or strategy != "graph" or not profile.by_features:
-        return ()
-    return tuple(find_time_expressions(constraint))
+def _days(constraint: str | None, strategy: Strategy) -> tuple[TimeExpression, ...]:
+    """Return the intervals that the time constraint names; none where the strategy does not use them."""
+    return tuple(find_time_expressions(constraint)) if constraint is not None and strategy == "graph" else ()
 
 
 def term_weights(

@@ -20,7 +20,6 @@ from engram.core.ranking.complementarity import (
     build_pool,
     select_pool,
 )
-from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.question_memory import (
     collect_passage_probabilities,
     compute_recall_lifts,
@@ -30,8 +29,9 @@ from engram.core.ranking.reranking import RerankedScores
 from engram.core.ranking.weight_beliefs import PriorIdentity, sigmoid
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.candidates import Candidates, collect_candidates, rank_distinct, search_by_keys
-from engram.services.question.plan import Retriever, Search
+from engram.services.question.plan import Search
 from engram.services.question.query import Strategy
+from engram.services.question.retriever import Retriever
 from engram.services.question.sufficiency import (
     SufficiencyEstimate,
     WithholdingLevel,
@@ -208,12 +208,11 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
     even_odds = None
     if len(scores_by_place):
         even_odds = float(find_even_odds(scores_by_place, walk.evidence_count))
-        recalled, rejected = (
-            np.array([of_passage.get(passage, 0.0) for passage in candidates.ids.tolist()])
-            for of_passage in (probabilities, rejections)
-        )
         scores_by_place = scores_by_place + compute_recall_lifts(
-            scores_by_place, recalled, walk.evidence_count, rejected
+            scores_by_place,
+            passage_scores.gather_values(candidates.ids, probabilities),
+            walk.evidence_count,
+            passage_scores.gather_values(candidates.ids, rejections),
         )
     scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
     ordered = passage_scores.select_best(scores, len(scores))
@@ -325,7 +324,7 @@ def _compute_beliefs(
 ) -> dict[PriorIdentity, tuple[NDArray[np.float64], int]]:
     """Return for each belief the mean weights, (k,), and the number of verdicts in them."""
     return {
-        of: (compute_mean(of.model, began, learned[of].evidence), learned[of].events)
+        of: (sufficiency.compute_mean(of.model, began, learned[of].evidence), learned[of].events)
         if of in learned
         else (began.mean, 0)
         for of, began in prior.priors.items()

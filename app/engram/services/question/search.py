@@ -281,11 +281,11 @@ class RetrievalService:
     def _is_reranking(self, search: Search) -> bool:
         """Tell whether a reranker is still to read the best candidates."""
         plan = search.plan
-        by_features = plan.query.strategy == "graph" and plan.profile.by_features
         return (
             self._reranker is not None
             and plan.reranked is None
-            and by_features
+            and plan.query.strategy == "graph"
+            and plan.retriever is None
             and search.prior.reranker is not None
         )
 

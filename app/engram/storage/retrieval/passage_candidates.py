@@ -37,9 +37,8 @@ class CandidatePassages:
     word_scores: NDArray[np.float64]
     words: QuestionWords
 
-    def exclude(self, passages: Collected[int]) -> "CandidatePassages":
-        """Return the candidates without these passages."""
-        mask = ~np.isin(self.ids, list(passages))
+    def select(self, mask: NDArray[np.bool_]) -> "CandidatePassages":
+        """Return the candidates that the mask, (n,), selects."""
         return CandidatePassages(
             ids=self.ids[mask],
             similarity=self.similarity[mask],

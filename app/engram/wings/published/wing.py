@@ -2,7 +2,7 @@
 
 from engram.composition.container import Application
 from engram.composition.wings import Flow, Wing, WingRoutes
-from engram.services.question.plan import Retriever
+from engram.services.question.retriever import Retriever
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.verdict.learn import VerdictEffect
 from engram.wings.published.core import paper_profile

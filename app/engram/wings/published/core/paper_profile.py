@@ -12,7 +12,6 @@ PAPER = Profile(
     sentences_per_hop=3,
     entities_per_hop=5,
     rare_first=False,
-    by_features=False,
     ranked_sentences=0,
     ranked_passages=0,
     policy=Policy(),

@@ -87,16 +87,10 @@ def compute_features(
         dict(zip(ids, features[:, _column("titled", hop)].tolist(), strict=True)) for hop in range(len(hops))
     ]
     order = np.argsort(passages)
-    similarities, lexical, timely, title_similarity, best_sentence = (
-        dict(zip(ids, features[:, column].tolist(), strict=True)) for column in range(len(PLAIN_FEATURES))
-    )
-    _, sorted_features = passage_features(
-        similarities,
-        lexical,
-        timely,
+    sorted_features = passage_features(
+        passages[order],
+        features[order, : len(PLAIN_FEATURES)],
         [replace(hop, title_activation=title_activations[number]) for number, hop in enumerate(hops)],
-        title_similarity=title_similarity,
-        best_sentence=best_sentence,
     )
     changed = np.empty_like(sorted_features)
     changed[order] = sorted_features

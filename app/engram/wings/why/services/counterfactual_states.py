@@ -16,8 +16,8 @@ from engram.core.filter.caps import find_weight_limit, select_within_limit
 from engram.core.filter.judge_standing import NEWCOMERS
 from engram.core.filter.state_replay import ReplayStep
 from engram.core.filter.states import Support
-from engram.core.ranking.learned_means import compute_mean
 from engram.core.ranking.question_memory import net_rejection, net_support
+from engram.core.ranking.sufficiency import compute_mean
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence, build_empty_evidence
 from engram.services.feedback_log import log_replay
 from engram.services.question.plan import QueryPlan
