@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from psycopg.abc import Buffer
 from sqlalchemy import Table
 
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
-from engram.services.revocation.verification import VerificationReport, VerificationService
+from engram.services.revocation.verification import VerificationService
+from engram.services.revocation.verification_findings import VerificationReport
 from engram.storage.corpus import collections
 from engram.storage.corpus.moved_collections import ARRIVING, MOVED, MOVING, SWITCHED, build_move_error
 from engram.storage.database import Administrator, Database
@@ -57,7 +59,7 @@ class _CountedRows:
     should_stop: Callable[[], bool]
     done: int = 0
 
-    def count(self, rows: Iterable[memoryview]) -> Iterator[memoryview]:
+    def count(self, rows: Iterable[Buffer]) -> Iterator[Buffer]:
         for row in rows:
             self.done += 1
             if self.done % ROWS_PER_LOOK == 0:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from psycopg.abc import Buffer
 from psycopg.types.json import Jsonb
 from sqlalchemy import Column, Table
 
@@ -232,7 +233,7 @@ def compute_digest(reader: Reader, table: Table, collection_id: int, set_offset:
     return TableDigest(row.rows, int(row.hashes))
 
 
-def copy_out(reader: Reader, table: Table, source_id: int, target_id: int, set_offset: int) -> Iterator[memoryview]:
+def copy_out(reader: Reader, table: Table, source_id: int, target_id: int, set_offset: int) -> Iterator[Buffer]:
     """Read the collection's rows of a table as those of the arriving collection, row by row."""
     values = ", ".join(_moved(column, set_offset) for column in _list_columns(table))
     return reader.copy_out(
@@ -243,7 +244,7 @@ def copy_out(reader: Reader, table: Table, source_id: int, target_id: int, set_o
     )
 
 
-def copy_in(writer: Writer, table: Table, rows: Iterable[memoryview]) -> None:
+def copy_in(writer: Writer, table: Table, rows: Iterable[Buffer]) -> None:
     """Write what ``copy_out`` reads."""
     columns = ", ".join(_quote(column) for column in _list_columns(table))
     writer.copy_in(f"COPY {table.name} (collection_id, {columns}) FROM STDIN (FORMAT BINARY)", rows)
