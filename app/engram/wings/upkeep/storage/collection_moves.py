@@ -14,8 +14,8 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Column, Table
 
 from engram.context.errors import ConfigurationError
+from engram.storage.corpus import moved_collections
 from engram.storage.corpus.collection_lock import EXCLUSIVE, lock_row
-from engram.storage.corpus.moved_collections import MOVED
 from engram.storage.database import Administrator, Reader, Writer
 from engram.storage.postgres_errors import MOVING
 from engram.storage.tables import metadata
@@ -198,12 +198,7 @@ def open_arrival(writer: Writer, documents: Mapping[str, Any], move: Mapping[str
                 """,
                 {"row": Jsonb(documents[table])},
             )
-    writer.execute(
-        f"""
-        DELETE FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND move ->> 'stage' = '{MOVED}'
-        """,
-        {"tenant": own["tenant"], "name": own["name"]},
-    )
+    moved_collections.forget(writer, own["tenant"], own["name"])
     columns = _list_taken_columns()
     writer.execute(
         f"""
@@ -304,7 +299,7 @@ def release(writer: Writer, collection_id: int) -> None:
         VALUES (%(tenant)s, %(name)s, %(encoder_model)s, %(encoder_fingerprint)s, %(encoder_dimension)s,
                 %(deleted_at)s, %(move)s)
         """,
-        row._asdict() | {"move": Jsonb(row.move | {"stage": MOVED})},
+        row._asdict() | {"move": Jsonb(row.move | {"stage": moved_collections.MOVED})},
     )
 
 
