@@ -17,7 +17,7 @@ from engram.context.errors import ConfigurationError
 from engram.storage.corpus import moved_collections
 from engram.storage.corpus.collection_lock import EXCLUSIVE, lock_row
 from engram.storage.database import Administrator, Reader, Writer
-from engram.storage.postgres_errors import MOVING
+from engram.storage.postgres_errors import MOVE_CONSTRAINT
 from engram.storage.tables import metadata
 
 SET_SEQUENCE = "reader_set_id_seq"
@@ -29,7 +29,7 @@ _REFUSE = f"""
     CREATE OR REPLACE FUNCTION refuse_moving_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF coalesce(NEW.collection_id, OLD.collection_id) = TG_ARGV[0]::bigint THEN
             RAISE EXCEPTION 'The collection is being moved to another database; try again later.'
-                USING ERRCODE = 'object_in_use', CONSTRAINT = '{MOVING}';
+                USING ERRCODE = 'object_in_use', CONSTRAINT = '{MOVE_CONSTRAINT}';
         END IF;
         RETURN coalesce(NEW, OLD);
     END $$
@@ -101,13 +101,21 @@ def find(reader: Reader, name: str, tenant: str) -> HeldCollection | None:
     return None if row is None else HeldCollection(*row)
 
 
-def hide(writer: Writer, collection_id: int, move: Mapping[str, Any]) -> None:
-    """Hide a collection that is about to move; waits for transactions that hold it."""
-    lock_row(writer, collection_id, EXCLUSIVE)
+def list_open(reader: Reader) -> list[str]:
+    """Names of the collections that are hidden for a move which is not over."""
+    statement = f"SELECT name FROM collection WHERE move ->> 'stage' <> '{moved_collections.MOVED}' ORDER BY name"
+    return [row.name for row in reader.rows(statement)]
+
+
+def hide(writer: Writer, collection_id: int, move: Mapping[str, Any]) -> bool:
+    """Hide a collection that is about to move; waits for transactions that hold it. False: it is gone."""
+    if lock_row(writer, collection_id, EXCLUSIVE) is None:
+        return False
     writer.execute(
         "UPDATE collection SET deleted_at = now(), move = %(move)s WHERE id = %(id)s",
         {"id": collection_id, "move": Jsonb(dict(move))},
     )
+    return True
 
 
 def wait_briefly(administrator: Administrator) -> None:
