@@ -1,5 +1,6 @@
 """Runs migrations: online only, one at a time, and never waiting long for a lock that queries hold."""
 
+from collections.abc import Collection
 from typing import Any
 
 from alembic import context
@@ -26,11 +27,11 @@ def _refuse_strangers(connection: Connection) -> None:
         )
 
 
-def _record_oldest_code(*, ctx: MigrationContext, heads: set[str], **_: Any) -> None:
+def _record_oldest_code(ctx: object, step: object, heads: Collection[Any], run_args: object) -> None:
     """Have services know whether they work on the schema, in the transaction that makes it so."""
     for head in heads:
         module = context.script.get_revision(head).module
-        ctx.connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{module.oldest_code}'"))
+        context.execute(f"COMMENT ON TABLE alembic_version IS '{module.oldest_code}'")
 
 
 def run() -> None:

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 
 from psycopg import ClientCursor, Connection, Error
+from psycopg.abc import Buffer
 from psycopg.sql import SQL, Identifier
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import NullPool, QueuePool, create_engine, make_url
@@ -137,7 +138,7 @@ class Reader:
         row = self.row(statement, parameters)
         return None if row is None else row[0]
 
-    def copy_out(self, statement: str) -> Iterator[memoryview]:
+    def copy_out(self, statement: str) -> Iterator[Buffer]:
         """What a COPY TO STDOUT gives, row by row."""
         with (
             raise_as_sqlalchemy(self._connection, self._driver, statement),
@@ -166,7 +167,7 @@ class Writer(Reader):
         with raise_as_sqlalchemy(self._connection, self._driver, statement):
             return self._send(statement, parameters).rowcount
 
-    def copy_in(self, statement: str, pieces: Iterable[memoryview]) -> None:
+    def copy_in(self, statement: str, pieces: Iterable[Buffer]) -> None:
         """Run a COPY FROM STDIN on what a COPY TO STDOUT gave."""
         with (
             raise_as_sqlalchemy(self._connection, self._driver, statement),

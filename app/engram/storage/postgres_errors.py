@@ -36,7 +36,7 @@ _PUBLIC_DETAILS: dict[type[EngramError], str] = {
     ConfigurationError: "The service's role in Postgres lacks a right; the log says which.",
 }
 _OTHER_DIMENSION = re.compile(r"different (?:half)?vec(?:tor)? dimensions|expected \d+ dimensions, not \d+")
-MOVING = "collection_move"
+MOVE_CONSTRAINT = "collection_move"
 """Constraint that the trigger names which refuses rows of a collection that is being moved."""
 _NO_PARTITION = "no partition of relation"
 """What Citus passes on from a worker, without the kind of error that it was there."""
@@ -55,7 +55,7 @@ def explain_errors(*, writing: bool = False) -> Iterator[None]:
         if isinstance(getattr(error, "orig", None), errors.ProgramLimitExceeded):
             raise InvalidRequestError("A value is larger than Postgres can hold or index.") from error
         cause = getattr(error, "orig", None)
-        if isinstance(cause, errors.ObjectInUse) and cause.diag.constraint_name == MOVING:
+        if isinstance(cause, errors.ObjectInUse) and cause.diag.constraint_name == MOVE_CONSTRAINT:
             raise CollectionMovingError(str(cause.diag.message_primary)) from error
         deadline.check()  # of a statement that was cancelled because of it, this is the cause
         given_up = isinstance(getattr(error, "orig", None), _GIVEN_UP)

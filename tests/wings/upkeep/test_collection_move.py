@@ -1,5 +1,6 @@
 """A collection that moves to another database: all of it, once, from wherever a run stopped."""
 
+import json
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -32,6 +33,7 @@ from engram.wings.facts.services.fact_service import StatedFact
 from engram.wings.upkeep.services.collection_move import CollectionMoveService, Place
 from engram.wings.upkeep.storage import collection_moves
 from tests.support import earlier, state, undo
+from tests.support.command import Cli
 from tests.support.databases import application_on, new_database, open_migrated
 from tests.wings.sessions.test_session_feedback import run_session
 
@@ -228,6 +230,8 @@ def test_nobody_writes_meanwhile_and_a_move_can_be_given_up(
     with pytest.raises(EngramError, match="There is no collection"):
         one.auth.access.scope(NAME, stranger)
     for services in both:
+        with services.database.read() as reader:
+            assert collection_moves.list_open(reader) == [NAME]
         assert services.jobs.runner.run_ready() == 0  # the job that waits is claimed on neither side
         assert services.maintenance.removal.run() == 0
     state.stage_passages(one, "another", {"id": "bees", "text": "Bees fly."})
@@ -262,6 +266,16 @@ def test_what_cannot_move_is_refused_and_serves_on(both: list[Application]) -> N
         with pytest.raises(ConfigurationError, match=problem):
             mover([one, target]).move(NAME, "local")
         assert answer(one)
+
+
+def test_command_moves_and_gives_up(both: list[Application], cli: Cli) -> None:
+    one, other = both
+    there = {"DATABASE_URL": one.addresses.database_url, "REDIS_URL": one.addresses.redis_url}
+    command = ("collection", "move", "-c", NAME, "--to", other.addresses.database_url)
+    assert "no move of 'earlier' that could be given up" in cli.fails(*command, "--give-up", **there)
+    moved = cli(*command, "--json", **there)
+    assert moved.returncode == 0, moved.stderr
+    assert json.loads(moved.stdout)["moved"]["rows"]["passage"] == len(state.passages(other, NAME))
 
 
 def test_every_table_with_rows_of_collections_is_moved(application: Application) -> None:

@@ -36,6 +36,7 @@ CHECKED_THINGS = [
     "clocks",
     "workers",
     "backlog",
+    "moves",
     "indexes",
     "statistics",
     "reranker",

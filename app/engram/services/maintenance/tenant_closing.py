@@ -13,7 +13,7 @@ from engram.context.errors import ConflictError, InvalidRequestError, NotFoundEr
 from engram.services.auth.scope import LOCAL
 from engram.services.corpus.collection_removal import RemovalService
 from engram.storage.auth import tenants
-from engram.storage.corpus import collections
+from engram.storage.corpus import collections, moved_collections
 from engram.storage.database import Database, Writer
 from engram.storage.maintenance import audit_log
 
@@ -80,6 +80,7 @@ class ClosingService:
                         self._removal.remove(collection, should_stop)
                 self._removal.run(should_stop, tenant)
                 with self._database.write() as writer:
+                    moved_collections.forget(writer, tenant)
                     if tenants.remove(writer, tenant):
                         _replace_audit_log(writer, tenant)
                         log.info("tenant removed", tenant=tenant)

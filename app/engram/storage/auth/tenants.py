@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from engram.storage.corpus.moved_collections import MOVED
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import CLOCK, NOT_DELETED
 
@@ -119,9 +118,6 @@ def remove(writer: Writer, name: str) -> bool:
     """Remove a closed tenant with its keys and what it spent; False: it has collections left, or is not closed."""
     # Whoever makes a collection at this moment has it made before, or is told that there is no tenant.
     writer.row("SELECT name FROM tenant WHERE name = %(name)s FOR UPDATE", {"name": name})
-    writer.execute(
-        f"DELETE FROM collection WHERE tenant = %(name)s AND move ->> 'stage' = '{MOVED}'", {"name": name}
-    )
     return (
         writer.execute(
             """

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engram.context.errors import CollectionMovedError, CollectionMovingError, EngramError
-from engram.storage.database import Reader
+from engram.storage.database import Reader, Writer
 
 MOVING, ARRIVING = "moving", "arriving"
 """Stages of a collection's ``move``, in the database that it leaves and in the other one."""
@@ -38,6 +38,17 @@ def check_name_not_moved(reader: Reader, name: str, tenant: str) -> None:
 def _check(row: Any) -> None:
     if row is not None and row.move is not None:
         raise build_move_error(row.name, row.move)
+
+
+def forget(writer: Writer, tenant: str, name: str | None = None) -> None:
+    """Forget where the tenant's collections moved, or the one of a name."""
+    writer.execute(
+        f"""
+        DELETE FROM collection
+        WHERE tenant = %(tenant)s AND (%(name)s::text IS NULL OR name = %(name)s) AND move ->> 'stage' = '{MOVED}'
+        """,
+        {"tenant": tenant, "name": name},
+    )
 
 
 def build_move_error(name: str, move: Mapping[str, Any]) -> EngramError:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from psycopg.abc import Buffer
 from sqlalchemy import Table
 
 from engram.context.errors import ConfigurationError, ConflictError, UnavailableError
-from engram.services.revocation.verification import VerificationReport, VerificationService
+from engram.services.revocation.verification import VerificationService
+from engram.services.revocation.verification_findings import VerificationReport
 from engram.storage.corpus import collections
 from engram.storage.corpus.moved_collections import ARRIVING, MOVED, MOVING, SWITCHED, build_move_error
 from engram.storage.database import Administrator, Database
@@ -57,7 +59,7 @@ class _CountedRows:
     should_stop: Callable[[], bool]
     done: int = 0
 
-    def count(self, rows: Iterable[memoryview]) -> Iterator[memoryview]:
+    def count(self, rows: Iterable[Buffer]) -> Iterator[Buffer]:
         for row in rows:
             self.done += 1
             if self.done % ROWS_PER_LOOK == 0:
@@ -106,12 +108,12 @@ class CollectionMoveService:
             UnavailableError: a database is out of reach or busy, or it was told to stop. Run it again.
         """
         self._check_places()
-        held = self._find(name, tenant)
-        if held.stage is None:
-            held = self._begin(name, tenant, held, moved_to)
-        if held.stage == MOVED:
-            return MoveReport({}, 0)
         with exclude_upkeep(self._source.database), exclude_upkeep(self._target.database):
+            held = self._find(name, tenant)
+            if held.stage is None:
+                held = self._begin(name, tenant, held, moved_to)
+            if held.stage == MOVED:
+                return MoveReport({}, 0)
             if held.stage == MOVING:
                 report = self._transfer(name, tenant, held, progress, should_stop)
             else:  # an earlier run ended between the two commits of a switch, or later
@@ -131,12 +133,12 @@ class CollectionMoveService:
             ConflictError: it does not move, or has moved already.
             UnavailableError: as ``move``.
         """
-        held = self._find(name, tenant)
-        if held.stage != MOVING:
-            raise ConflictError(f"There is no move of {name!r} that could be given up.")
-        with self._target.database.write() as writer:
-            collection_moves.discard_arrival(writer, held.move["id"])
         with exclude_upkeep(self._source.database):
+            held = self._find(name, tenant)
+            if held.stage != MOVING:
+                raise ConflictError(f"There is no move of {name!r} that could be given up.")
+            with self._target.database.write() as writer:
+                collection_moves.discard_arrival(writer, held.move["id"])
             self._open_tables(held, progress)
             with self._source.database.write() as writer:
                 collection_moves.stay(writer, held.id)
@@ -177,7 +179,8 @@ class CollectionMoveService:
             _check_clean(self._source.verification.verify_on(reader, collection, 1))
         move = {"id": str(uuid.uuid4()), "stage": MOVING, "to": self._target.database.address, "url": moved_to}
         with self._source.database.write() as writer:
-            collection_moves.hide(writer, held.id, move)
+            if not collection_moves.hide(writer, held.id, move):
+                raise collections.build_gone_error(name)
         return self._find(name, tenant)
 
     def _transfer(
@@ -252,9 +255,7 @@ class CollectionMoveService:
         """Build the vector indexes that the collection had."""
         with self._target.database.administer() as administrator:
             for index in vector_indexes.indexes(administrator):
-                if (
-                    index.collection_id == arrival.id and not index.valid
-                ):  # an earlier run was killed as it built it
+                if index.collection_id == arrival.id and not index.valid:  # a killed run left it
                     vector_indexes.drop(administrator, index.name)
             for number, table in enumerate(held.indexed, start=1):
                 vector_indexes.build(

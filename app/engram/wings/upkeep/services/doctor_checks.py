@@ -26,7 +26,7 @@ from engram.storage.maintenance import gauge_queries, server_clock, table_statis
 from engram.storage.maintenance.backlog import backlog
 from engram.storage.maintenance.schema_standing import load_standing
 from engram.storage.wake_stream import WakeStream
-from engram.wings.upkeep.storage import database_contents, poor_indexes, schema_drift
+from engram.wings.upkeep.storage import collection_moves, database_contents, poor_indexes, schema_drift
 
 Verdict = Literal["ok", "warning", "wrong"]
 LEAST_POSTGRES = 16
@@ -96,6 +96,7 @@ class DoctorService:
             ("languages", self._languages),
             ("clocks", self._clocks),
             ("work", self._work),
+            ("moves", self._moves),
             ("indexes", self._indexes),
             ("statistics", self._statistics),
             ("reranker", self._check_reranker),
@@ -187,6 +188,19 @@ class DoctorService:
         else:
             remedy = "start it, or correct READ_DATABASE_URL; queries are read on the primary meanwhile"
             yield CheckResult("replica", "wrong", seen.standing, remedy)
+
+    def _moves(self) -> Iterator[CheckResult]:
+        with self._database.read() as reader:
+            names = collection_moves.list_open(reader)
+        if names:
+            yield CheckResult(
+                "moves",
+                "warning",
+                f"{', '.join(names)}: closed until the move is over",
+                "run engram collection move again; retention waits for it",
+            )
+        else:
+            yield CheckResult("moves", "ok", "no collection is closed")
 
     def _schema(self) -> Iterator[CheckResult]:
         with self._database.read() as reader:

@@ -9,14 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from psycopg.abc import Buffer
 from psycopg.types.json import Jsonb
 from sqlalchemy import Column, Table
 
 from engram.context.errors import ConfigurationError
+from engram.storage.corpus import moved_collections
 from engram.storage.corpus.collection_lock import EXCLUSIVE, lock_row
-from engram.storage.corpus.moved_collections import MOVED
 from engram.storage.database import Administrator, Reader, Writer
-from engram.storage.postgres_errors import MOVING
+from engram.storage.postgres_errors import MOVE_CONSTRAINT
 from engram.storage.tables import metadata
 
 SET_SEQUENCE = "reader_set_id_seq"
@@ -28,7 +29,7 @@ _REFUSE = f"""
     CREATE OR REPLACE FUNCTION refuse_moving_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF coalesce(NEW.collection_id, OLD.collection_id) = TG_ARGV[0]::bigint THEN
             RAISE EXCEPTION 'The collection is being moved to another database; try again later.'
-                USING ERRCODE = 'object_in_use', CONSTRAINT = '{MOVING}';
+                USING ERRCODE = 'object_in_use', CONSTRAINT = '{MOVE_CONSTRAINT}';
         END IF;
         RETURN coalesce(NEW, OLD);
     END $$
@@ -100,13 +101,21 @@ def find(reader: Reader, name: str, tenant: str) -> HeldCollection | None:
     return None if row is None else HeldCollection(*row)
 
 
-def hide(writer: Writer, collection_id: int, move: Mapping[str, Any]) -> None:
-    """Hide a collection that is about to move; waits for transactions that hold it."""
-    lock_row(writer, collection_id, EXCLUSIVE)
+def list_open(reader: Reader) -> list[str]:
+    """Names of the collections that are hidden for a move which is not over."""
+    statement = f"SELECT name FROM collection WHERE move ->> 'stage' <> '{moved_collections.MOVED}' ORDER BY name"
+    return [row.name for row in reader.rows(statement)]
+
+
+def hide(writer: Writer, collection_id: int, move: Mapping[str, Any]) -> bool:
+    """Hide a collection that is about to move; waits for transactions that hold it. False: it is gone."""
+    if lock_row(writer, collection_id, EXCLUSIVE) is None:
+        return False
     writer.execute(
         "UPDATE collection SET deleted_at = now(), move = %(move)s WHERE id = %(id)s",
         {"id": collection_id, "move": Jsonb(dict(move))},
     )
+    return True
 
 
 def wait_briefly(administrator: Administrator) -> None:
@@ -197,12 +206,7 @@ def open_arrival(writer: Writer, documents: Mapping[str, Any], move: Mapping[str
                 """,
                 {"row": Jsonb(documents[table])},
             )
-    writer.execute(
-        f"""
-        DELETE FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND move ->> 'stage' = '{MOVED}'
-        """,
-        {"tenant": own["tenant"], "name": own["name"]},
-    )
+    moved_collections.forget(writer, own["tenant"], own["name"])
     columns = _list_taken_columns()
     writer.execute(
         f"""
@@ -232,7 +236,7 @@ def compute_digest(reader: Reader, table: Table, collection_id: int, set_offset:
     return TableDigest(row.rows, int(row.hashes))
 
 
-def copy_out(reader: Reader, table: Table, source_id: int, target_id: int, set_offset: int) -> Iterator[memoryview]:
+def copy_out(reader: Reader, table: Table, source_id: int, target_id: int, set_offset: int) -> Iterator[Buffer]:
     """Read the collection's rows of a table as those of the arriving collection, row by row."""
     values = ", ".join(_moved(column, set_offset) for column in _list_columns(table))
     return reader.copy_out(
@@ -243,7 +247,7 @@ def copy_out(reader: Reader, table: Table, source_id: int, target_id: int, set_o
     )
 
 
-def copy_in(writer: Writer, table: Table, rows: Iterable[memoryview]) -> None:
+def copy_in(writer: Writer, table: Table, rows: Iterable[Buffer]) -> None:
     """Write what ``copy_out`` reads."""
     columns = ", ".join(_quote(column) for column in _list_columns(table))
     writer.copy_in(f"COPY {table.name} (collection_id, {columns}) FROM STDIN (FORMAT BINARY)", rows)
@@ -303,7 +307,7 @@ def release(writer: Writer, collection_id: int) -> None:
         VALUES (%(tenant)s, %(name)s, %(encoder_model)s, %(encoder_fingerprint)s, %(encoder_dimension)s,
                 %(deleted_at)s, %(move)s)
         """,
-        row._asdict() | {"move": Jsonb(row.move | {"stage": MOVED})},
+        row._asdict() | {"move": Jsonb(row.move | {"stage": moved_collections.MOVED})},
     )
 
 
