@@ -122,7 +122,8 @@ def measure(embedder: Embedder, job: str, cache: Path | None, seed: int) -> list
     return [
         Path(folder).name, len(keys), f"{hostile} hostile" if hostile else f"{wrong:.0%}", f"{found.others}",
         f"{found.others.z:.1f}", f"{found.sharing}", f"{found.recall}", f"{found.overlap:.2f}",
-        "yes" if found.accepted else "no", *changes, f"{seconds:.0f}", f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}",
+        "yes" if found.accepted else "no", *changes,
+        f"{seconds:.0f}", f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}",
     ]  # fmt: skip
 
 
@@ -136,7 +137,10 @@ def main() -> None:
     loaded = load_embedder(options.model, "onnx", Path(options.cache or "."), 1, 32, "auto")
     embedder = PrefixedEmbedder(loaded, find_known_prefixes(loaded.model), None)
     header = "set|verdicts|wrong|others held out|z|sharing held out|recalled held out|first five kept|used"
-    table([*header.split("|"), "others", "sharing", "s", "MB"], (measure(embedder, job, options.cache, options.seed) for job in options.jobs))
+    table(
+        [*header.split("|"), "others", "sharing", "s", "MB"],
+        (measure(embedder, job, options.cache, options.seed) for job in options.jobs),
+    )
 
 
 if __name__ == "__main__":
