@@ -26,7 +26,6 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -294,9 +293,10 @@ def main() -> None:
             give_readers(app, collection)
             ways["query of a reader"] = service_of_reader
         if arguments.tuned:
-            untuned = opened.enter_context(closing(Application(app.settings, addresses)))
+            wings = ",".join(wing.name for wing in app.installed_wings if wing.name != "tuning")
+            without = app.settings.model_copy(update={"wings": wings})
+            untuned = opened.enter_context(closing(Application(without, addresses)))
             untuned.models.embedder, untuned.models.language = app.models.embedder, app.models.language
-            untuned.retrieval.planner = replace(untuned.retrieval.planner, question_encoder=None)
             ways["query, not tuned"] = partial(service, asked_of=untuned)
             ways["hybrid"] = partial(service, strategy="hybrid")
             ways["hybrid, not tuned"] = partial(service, asked_of=untuned, strategy="hybrid")

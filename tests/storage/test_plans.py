@@ -107,6 +107,7 @@ WHOLE_COLLECTIONS = {
     "tuning_generations.load_page": "attempts are few, and listed",
     "tuning_generations.list_all": "attempts are few, and verified",
     "tuning_generations.find_last_usable": "attempts are few",
+    "tuning_generations.list_borrowed": "generations that others borrowed are few",
     "tuning_generations.delete_all": "all that was learned is forgotten",
     "tuning_generations.withdraw": "verdicts that taught a generation are some thousands",
     "tuning_generations.find_exposed": "verdicts that taught a generation are some thousands",

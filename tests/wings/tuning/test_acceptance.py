@@ -14,6 +14,7 @@ from engram.wings.tuning.core.acceptance import (
     measure_gain,
     rank_quality,
     recall_evidence,
+    try_adapter,
     try_tuning,
 )
 from engram.wings.tuning.core.learn_adapter import TuningOptions, TuningSamples, prepare_questions
@@ -147,6 +148,20 @@ def test_verdicts_without_a_rule_are_refused(right: bool) -> None:
     again = try_tuning(make_weights(), samples, probes, OPTIONS, RULES)
     assert again.acceptance == trial.acceptance
     assert again.adapter.to_bytes() == trial.adapter.to_bytes()
+
+
+def test_an_adapter_of_another_collection_is_tried_on_questions_that_it_cannot_know() -> None:
+    samples = make_samples(right=True)
+    weights = make_weights()
+    adapter = try_tuning(weights, samples, [], OPTIONS, RULES).adapter
+    decisions = [
+        try_adapter(weights, samples, samples.questions[:5], adapter, set(samples.keys[:count]), OPTIONS, RULES)
+        for count in (0, 10, 40)
+    ]
+    assert [one.acceptance.accepted for one in decisions] == [True, True, False]
+    assert [one.acceptance.others.questions for one in decisions] == [48, 38, 8]
+    assert decisions[2].acceptance.reason == "not used: held-out verdicts on 8 needs, of 20 at least"
+    assert {one.adapter.to_bytes() for one in decisions} == {adapter.to_bytes()}
 
 
 def test_unjudged_questions_that_move_far_refuse_it() -> None:

@@ -188,11 +188,11 @@ def tune_while(application: Application, scope: Scope, change: Callable[[], obje
     rounds: list[LoggedSamples] = []
 
     class SlowJob(TuningJob):
-        def _store(self, writer: Writer, work: Work, samples: LoggedSamples, attempt: Any) -> bool:
+        def _store(self, writer: Writer, work: Work, samples: LoggedSamples, *attempt: Any) -> bool:
             rounds.append(samples)
             if len(rounds) == 1:
                 change()
-            return super()._store(writer, work, samples, attempt)
+            return super()._store(writer, work, samples, *attempt)
 
     tuning_of(application).tuning.request(scope)
     handler = SlowJob(application.database, lambda: application.models.encoder, rule=PERMISSIVE)

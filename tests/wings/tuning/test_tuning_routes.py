@@ -107,6 +107,8 @@ def test_the_command_tunes_now_and_tells_the_decision(application: Application, 
     assert row.endswith("not learned: verdicts on 5 needs, of 20 at least")
     off = cli("tuning", "-c", curie, "--off").stdout.splitlines()[0]
     assert off == f"{curie}: the encoder as it is serves; judged questions: 6; tuning is off"
+    refused = cli("tuning", "-c", curie, "--begin-with", curie)
+    assert "is off" in refused.stderr
     refused = cli("tuning", "-c", curie, "--now")
     assert refused.returncode != 0
     assert "is off" in refused.stderr

@@ -80,5 +80,7 @@ def _format_standing(standing: dict[str, Any]) -> str:
 def _cells(generation: dict[str, Any], serving: int) -> tuple[str, ...]:
     withdrawn = "withdrawn" if generation["withdrawn_at"] else ""
     state = "serves" if generation["number"] == serving else withdrawn
+    if generation["borrowed"]:
+        state = f"{state} (from {generation['lender'] or 'another collection'})".lstrip()
     counts = (str(generation[name]) for name in ("number", "question_count", "verdict_count"))
     return (*counts, generation["created_at"][:19].replace("T", " "), state, generation["reason"])
