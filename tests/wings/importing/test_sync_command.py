@@ -215,7 +215,7 @@ def test_many_deletions_wait_for_a_word(cli: Cli, folder: Path, collection: str)
         "delete: lakes.txt",
         "delete: rivers.txt",
         "delete: towns.txt",
-        "1 files: 3 deleted",
+        "1 file: 3 deleted",
     ]
     done = cli("sync", str(folder), "-c", collection)
     assert done.returncode == 1
