@@ -1,6 +1,6 @@
 """Commands about documents: which a collection has, which replaces another, and an end to one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -79,12 +79,15 @@ def delete_documents(
         say(f"{source}: deleted")
 
 
+def format_readers(lists: Sequence[list[str] | None]) -> str:
+    """Write lists of readers; None is everyone."""
+    return " / ".join("everyone" if one is None else ", ".join(one) or "nobody" for one in lists)
+
+
 def _cells(document: dict[str, Any]) -> tuple[str, ...]:
     pages = "" if document["pages"] is None else str(document["pages"])
     imported = document["imported_at"][:19].replace("T", " ")
-    readers = " / ".join(
-        "everyone" if one is None else ", ".join(one) or "nobody" for one in document["readers"] or ()
-    )
+    readers = format_readers(document["readers"] or ())
     notes = "; ".join(document["notes"])
     since, successor = document["valid_from"] or "", document["replaced_by"] or ""
     return document["source"], str(document["passages"]), pages, imported, since, successor, readers, notes

@@ -22,6 +22,7 @@ from engram.cli.terminal import (
     say,
     say_json,
 )
+from engram.core.text.words import count_noun
 
 
 @cli.command(rich_help_panel=STOCK)
@@ -70,7 +71,7 @@ def ingest_stream(
         counts = ", ".join(f"{job[name]} {name}" for name in ("created", "updated", "unchanged", "rejected"))
         say(f"{label}: {counts}")
     for kind, warning in ((job["result"] or {}).get("warnings") or {}).items():
-        complain(f"{label}: {kind}: {warning['count']} sentences. {warning['detail']}")
+        complain(f"{label}: {kind}: {count_noun(warning['count'], 'sentence')}. {warning['detail']}")
     for error in job["errors"]:
         complain(f"{label}: line {error['line']}: {error['reason']}")
     if job["errors"] and job["rejected"] == job["received"]:

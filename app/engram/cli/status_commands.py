@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from engram.cli.command_groups import collection_group, passage_group
+from engram.cli.document_commands import format_readers
 from engram.cli.http_client import Client, build_path
 from engram.cli.service_commands import service_command
 from engram.cli.terminal import (
@@ -99,7 +100,8 @@ def list_passages(
     yield page
     for passage in page["passages"]:
         title = f"{shorten(passage['title'], 60)}: " if passage["title"] else ""
-        say(f"{passage['id']}  {title}{shorten(passage['text'], 100)}")
+        readers = format_readers([one for one in passage["readers"] or () if one is not None])
+        say(f"{passage['id']}  {f'[{readers}] ' if readers else ''}{title}{shorten(passage['text'], 100)}")
     if page["next_after"] is not None:
         say(f"more: engram passage list -c {collection} --after {page['next_after']}")
 

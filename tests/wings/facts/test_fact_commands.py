@@ -45,7 +45,7 @@ def test_a_graph_is_merged_and_names_are_aligned(cli: Cli, ingest: Ingest, colle
         cli("fact", "add", "wire", "Acme", "chair", "Eve Hall", "--graph", "mine", "-c", collection).returncode == 0
     )
     merged = cli("fact", "merge", "mine", "-c", collection)
-    assert merged.stdout.endswith("merged mine: 1 facts, 1 sentences, 0 verdicts, 0 joins\n"), merged.stderr
+    assert merged.stdout.endswith("merged mine: 1 fact, 1 sentence, 0 verdicts, 0 joins\n"), merged.stderr
     assert "Eve Hall" in cli("fact", "search", "Who is the chair of Acme?", "-c", collection).stdout
     assert cli("fact", "align", "--preview", "-c", collection).stdout == f"{collection}: 0 names would join\n"
 

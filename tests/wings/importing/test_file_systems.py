@@ -300,7 +300,7 @@ def test_an_address_is_read_again_after_a_time(cli: Cli, bucket: Store, collecti
     with output.open("wb") as log:
         following = cli.begin("sync", bucket.address, "-c", collection, "--every", "1s", output=log)
         try:
-            eventually(lambda: "1 files: 1 uploaded" in output.read_text(), "first run")
+            eventually(lambda: "1 file: 1 uploaded" in output.read_text(), "first run")
             bucket.write("b.txt", text(2))
             eventually(lambda: "2 files: 1 uploaded" in output.read_text(), "second run")
         finally:

@@ -322,7 +322,7 @@ def test_what_only_the_html_and_the_calendar_say_is_kept() -> None:
         "Start: 2024-03-07T09:00:00 (Europe/Oslo)",
         "Description: Dial in by 030 1234.",
     ]
-    assert made.notes == ("m.eml: added 1 pieces that only the HTML of the message has",)
+    assert made.notes == ("m.eml: added 1 piece that only the HTML of the message has",)
 
 
 def test_a_message_inside_another_has_its_own_sender() -> None:

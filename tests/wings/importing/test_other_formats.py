@@ -114,6 +114,13 @@ def open_document(kind: str, body: str) -> bytes:
             ["Café €5 10^6\nПо\nA | B\n1 | 2\nEnd [1].\n[1] By Ana."],
         ),
         (
+            "a.rtf",
+            rb"{\rtf1 {\field{\*\fldinst FORMCHECKBOX {\*\formfield{\fftype1\ffres25\ffdefres1}}}{\fldrslt }} keys\par "
+            rb"{\field{\*\fldinst FORMCHECKBOX {\*\formfield{\fftype1\ffres0\ffdefres1}}}{\fldrslt }} meters\par "
+            rb"{\field{\*\fldinst FORMTEXT {\*\formfield{\fftype0\ffres1}}}{\fldrslt Otto}}}",
+            ["☒ keys\n☐ meters\nOtto"],
+        ),
+        (
             "a.rst",
             b"Use :ref:`keys <k>` and |x|.\n\n.. |x| replace:: locks\n\n.. versionadded:: 2.1\n   With :opt:`--all`.\n\n"
             b".. code-block:: sh\n   :caption: No\n\n   make run\n\n.. figure:: a.png\n   :odd: 1\n\n   Shown.\n",

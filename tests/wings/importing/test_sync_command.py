@@ -123,10 +123,8 @@ def test_a_change_of_readers_alone_is_applied(cli: Cli, folder: Path, collection
     (folder / ".engram-readers").write_text("*: everyone\nlakes.txt: group:hr\n")
     assert sync(cli, folder, collection) == {"files": 4, "changed": ["lakes.txt"]}
     assert sync(cli, folder, collection) == {"files": 4}
-    explained = json.loads(
-        cli("access", "explain", "lakes.txt#1", "-c", collection, "--as", "group:hr", "--json").stdout
-    )
-    assert explained["readers"] == ["group:hr"]
+    assert explain(cli, collection, "lakes.txt#1") == ["group:hr"]
+    assert "lakes.txt#1  [group:hr] " in cli("passage", "list", "-c", collection).stdout
 
 
 def explain(cli: Cli, collection: str, passage: str) -> list[str] | None:
@@ -217,7 +215,7 @@ def test_many_deletions_wait_for_a_word(cli: Cli, folder: Path, collection: str)
         "delete: lakes.txt",
         "delete: rivers.txt",
         "delete: towns.txt",
-        "1 files: 3 deleted",
+        "1 file: 3 deleted",
     ]
     done = cli("sync", str(folder), "-c", collection)
     assert done.returncode == 1

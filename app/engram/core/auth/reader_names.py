@@ -7,7 +7,8 @@ from collections.abc import Iterable
 MOST_READERS = 1_000
 """Of one passage, and of one caller."""
 MOST_CHARACTERS = 200
-# White space beyond ASCII is listed, since not every reader of the pattern counts it among \s; so is what has no width.
+# White space beyond ASCII is listed, since not every reader of the pattern counts it among \s. What has no width
+# looks as if it were not there.
 _END = r"[^\s\x00-\x1f\x7f\x85\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 PATTERN = rf"^(user|group):{_END}([^\x00-\x1f\x7f]*{_END})?$"
 _NAME = re.compile(PATTERN.replace("$", r"\Z"))

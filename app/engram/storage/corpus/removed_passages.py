@@ -34,7 +34,7 @@ def remember(
 
 
 def take(writer: Writer, collection_id: int, wanted: Mapping[bytes, int]) -> dict[bytes, list[ReturningPassage]]:
-    """Digest -> the removed passages with it, in id order and at most as many as wanted; these are forgotten now."""
+    """Digest -> the removed passages with it, in id order, as many as wanted at most; these are forgotten now."""
     rows = writer.rows(
         f"""
         SELECT known.digest, known.passage_id AS id, known.text_since, known.sentences

@@ -10,6 +10,7 @@ from engram.cli.command_groups import fact_group
 from engram.cli.http_client import Client, ClientError, drop_unset
 from engram.cli.service_commands import service_command
 from engram.cli.terminal import CollectionOption, JudgeOption, judge_of, say
+from engram.core.text.words import count_noun
 from engram.wings.facts.cli.fact_commands import GraphOption, KeyOption
 
 
@@ -27,7 +28,7 @@ def merge_graphs(
     options = {"collection": collection, "graph": graph, "into": into, "judge": judge_of(judge)}
     done = client.send("POST", "/facts/merge", json=drop_unset(options), key=key or uuid.uuid4().hex)
     yield done
-    counts = (f"{done[name]} {name}" for name in ("facts", "sentences", "verdicts", "joins"))
+    counts = (count_noun(done[f"{noun}s"], noun) for noun in ("fact", "sentence", "verdict", "join"))
     say(f"event {done['event']['event_id']}: merged {graph}: {', '.join(counts)}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from engram.cli.http_client import Client
 from engram.cli.terminal import complain
 from engram.context.errors import InvalidRequestError
+from engram.core.text.words import count_noun
 from engram.wings.importing.cli.collection_documents import count_restricted, list_documents
 
 if TYPE_CHECKING:
@@ -141,8 +142,8 @@ class ChosenReaders:
             )
             if restricted:
                 complain(
-                    f"{len(new)} new files of {folder} are read by nobody: {restricted} of its documents have "
-                    "readers, and nothing says who may read these. Give --readers, or rules."
+                    f"read by nobody: {count_noun(len(new), 'new file')} of {folder}, as {restricted} of its "
+                    "documents have readers, and nothing says who may read more. Give --readers, or rules."
                 )
                 closed |= {file.name for file in new}
         return replace(self, closed=frozenset(closed))

@@ -25,6 +25,7 @@ from engram.cli.terminal import (
     say_json,
 )
 from engram.context.errors import InvalidRequestError
+from engram.core.text.words import count_noun
 from engram.wings.importing.cli.chosen_readers import ChosenReaders, ReadersOptions
 from engram.wings.importing.cli.collection_documents import list_documents
 from engram.wings.importing.cli.document_lines import (
@@ -98,7 +99,8 @@ def import_(
                 read.write(file)
         say_or_complain = complain if as_json else say
         say_or_complain(
-            f"{len(read.sources)} files, {read.passages} passages" + ("" if out is None else f" in {out}")
+            f"{count_noun(len(read.sources), 'file')}, {count_noun(read.passages, 'passage')}"
+            + ("" if out is None else f" in {out}")
         )
         good = not listed.unreadable and not listed.twins and not read.failed
         if out is None and read.passages:

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from engram.cli.http_client import Client, ClientError
 from engram.cli.ingest_commands import ingest_stream, is_complete
 from engram.cli.terminal import complain, say, say_json
+from engram.core.text.words import count_noun
 from engram.wings.importing.cli import mass_deletion
 from engram.wings.importing.cli.chosen_readers import ChosenReaders, ReadersOptions
 from engram.wings.importing.cli.collection_documents import (
@@ -59,7 +60,7 @@ class SyncReport:
             "failed": self.failed,
         }
         done = [f"{len(names)} {name}" for name, names in counts.items() if names]
-        return f"{self.files} files: {', '.join(done) or 'all in step'}"
+        return f"{count_noun(self.files, 'file')}: {', '.join(done) or 'all in step'}"
 
     def has_changes(self) -> bool:
         """Whether the run changed or missed anything."""
@@ -322,7 +323,8 @@ class SourceSync:
             return
         if not comparison.is_whole or not all(map(is_complete, report.jobs)):
             reason = "its job did not succeed" if comparison.is_whole else "not all files can be read"
-            complain(f"nothing is deleted, because {reason}; no longer in the folder: {len(missing)} documents")
+            count = count_noun(len(missing), "document")
+            complain(f"nothing is deleted, because {reason}; no longer in the folder: {count}")
             return
         deleted, report.missing = comparison.part_missing(missing)
         for source in report.missing:

@@ -12,6 +12,7 @@ from email.parser import BytesParser
 from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import PurePosixPath
 
+from engram.core.text.words import count_noun
 from engram.wings.importing.conversion.calendars import read_entries
 from engram.wings.importing.conversion.documents import Attachment, Document, UnreadableError
 from engram.wings.importing.conversion.encodings import decode_text
@@ -134,7 +135,8 @@ class _MailConverter:
                 self._outline.add(block.text, whole=block.whole)
                 added += 1
         if added:
-            self._notes[f"{self._source}: added {added} pieces that only the HTML of the message has"] = None
+            pieces = count_noun(added, "piece")
+            self._notes[f"{self._source}: added {pieces} that only the HTML of the message has"] = None
 
     def _add_calendar(self, part: MIMEPart) -> bool:
         """Add the entries of a calendar, each once; whether there are any."""

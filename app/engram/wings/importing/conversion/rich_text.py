@@ -8,6 +8,7 @@ from engram.wings.importing.conversion.documents import Document, UnreadableErro
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 from engram.wings.importing.conversion.inline_text import superscript
 from engram.wings.importing.conversion.outline import Outline, flatten_text
+from engram.wings.importing.conversion.pages import TICKED, UNTICKED
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
 _TOKEN = re.compile(
@@ -55,6 +56,9 @@ _CHARSETS = {
 _FONT = re.compile(r"\\f(\d+)[^{};]*?\\fcharset(\d+)")
 _STYLE = re.compile(r"\{\\s(\d+)\b([^{}]*?) ([^{};\\]*);\}")
 _LEVEL = re.compile(r"\\outlinelevel(\d)|heading (\d)|title$", re.IGNORECASE)
+_TICK = re.compile(r"\\fftype1\b[^{}]*?\\ffres(\d+)(?:[^{}]*?\\ffdefres(\d+))?")
+_BY_DEFAULT = "25"
+_FIELD_CHARACTERS = 500
 _STACK_DEPTH = 1_000
 _BODY_LEVEL = 9
 
@@ -117,6 +121,7 @@ class _RichTextConverter:
         self._level = 0
         self._in_table = self._has_hidden = False
         self._pictures = 0
+        self._tick = ""  # of the field whose result comes
 
     def read(self) -> Document:
         """Return the document."""
@@ -169,10 +174,15 @@ class _RichTextConverter:
         marked = self._content[max(at - 2, 0) : at] == "\\*"
         self._pictures += word == "pict" and not self._state.skipped
         self._left = 0
+        if word == "formfield":
+            self._tick = _find_tick(self._content[at : at + _FIELD_CHARACTERS])
         if begins and (word in _NO_TEXT or (marked and word not in _SHOWN)):
             self._state = replace(self._state, skipped=True)
         elif self._state.skipped:
             pass
+        elif word == "fldrslt":
+            self._add(self._tick)
+            self._tick = ""
         elif word in _CHARACTERS:
             self._add(_CHARACTERS[word])
         elif word == "u" and number:
@@ -263,6 +273,14 @@ class _RichTextConverter:
 def _join_surrogates(text: str) -> str:
     """The text with characters that two numbers write, and without halves of them."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _find_tick(field: str) -> str:
+    """The box of a form's field; empty if it is of another kind."""
+    found = _TICK.search(field.partition("\\fldrslt")[0])
+    if found is None:
+        return ""
+    return TICKED if (found[2] if found[1] == _BY_DEFAULT else found[1]) == "1" else UNTICKED
 
 
 def _find_level(style: str) -> int:
