@@ -24,21 +24,18 @@ from engram.api.dependencies import (
 from engram.api.operations import operation, question_operation
 from engram.api.problem_document import Problem
 from engram.api.problems import content
-from engram.api.retrieval.schemas import (
-    AnswerIn,
+from engram.api.retrieval.answer_schemas import (
     AnswerOut,
     BatchedOut,
-    BatchIn,
     BatchOut,
     CitationOut,
     EpisodeOut,
-    JointQueryIn,
-    QueryIn,
     QueryOut,
     SuggestionsOut,
     TracedQueriesOut,
     TracedQueryOut,
 )
+from engram.api.retrieval.question_schemas import AnswerIn, BatchIn, JointQueryIn, QueryIn
 from engram.api.schemas import Storable, TraceId, WarningOut
 from engram.context import deadline
 from engram.context.errors import EngramError, UnavailableError

@@ -1,10 +1,12 @@
-"""Schemas of the verdicts behind an answer."""
+"""Traces of answers on the wire, with the verdicts behind them."""
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import Field
 
 from engram.api.schemas import ResponseModel
+from engram.core.ranking.question_contrasts import Contrast
 
 
 class CauseOut(ResponseModel):
@@ -121,3 +123,165 @@ class RejectionTraceOut(ResponseModel):
         description="Their verdicts, at most 10, each of which can be revoked."
     )
     influences_cut: bool = Field(description="Whether there may be more.")
+
+
+class EntityOut(ResponseModel):
+    """A mention in the question and the entity it was aligned to."""
+
+    mention: str
+    entity_id: int
+    name: str
+    similarity: float
+
+
+class RecallOut(ResponseModel):
+    """A sentence that a verdict on a past question brought in."""
+
+    sentence_id: int
+    past_question: str | None = Field(description="Null to whom what others asked is not to be shown.")
+    similarity: float = Field(description="Cosine of the two questions.")
+    same_need: float = Field(
+        description="Probability that the sentence's passage is evidence, by all past questions near this one."
+    )
+    nearness: float = Field(
+        description="Nearness of the two questions in standard units of the collection; 0 is the mean."
+    )
+    words: float = Field(description="Cosine of the words of the two questions, weighted by rarity, in [0, 1].")
+    contrasts: list[Contrast] = Field(
+        description="What makes the two questions different: other figures or names, a figure or a name that only "
+        "one has, negation, or a date against the present."
+    )
+    supporters: int = Field(description="Judged questions near this one that this passage answered.")
+    others: int = Field(description="Judged questions near this one that other passages answered.")
+    learned_from: int = Field(
+        description="Judged questions of the collection that taught what past questions are worth; 0: nothing is "
+        "judged, and the probability is a prior."
+    )
+    support: float
+    perplexity: float
+    recall_probability: float = Field(
+        description="Probability that the sentence is evidence, by this recall, in [0, 1]."
+    )
+
+
+class SentenceTraceOut(ResponseModel):
+    """Every factor of a selected sentence's score: activation x semantic x task x time, over their sum."""
+
+    sentence_id: int
+    passage_id: str
+    text: str
+    score: float
+    activation: float
+    activated_by: list[str]
+    semantic: float
+    task_factor: float
+    task_perplexity: float
+    time_factor: float
+    time_perplexity: float
+    recall_probability: float
+    influences: list[SentenceInfluenceOut] = Field(
+        default_factory=list, description="The verdicts that moved it, at most 10, the strongest first."
+    )
+    influences_cut: bool = Field(default=False, description="Whether there may be more.")
+
+
+class HopOut(ResponseModel):
+    """One propagation round."""
+
+    hop: int
+    entities: dict[str, float]
+    candidates: int
+    sentences: list[SentenceTraceOut]
+    coverage: float | None
+
+
+class SufficiencyOut(ResponseModel):
+    """Derivation of the probability of sufficiency."""
+
+    probability: float = Field(description="The highest of model, vouched and remembered, times undenied.")
+    model: float = Field(description="By the features: 1 / (1 + exp(-sum of value times weight)).")
+    vouched: float = Field(
+        description="By verdicts on nearby past questions that claimed to name all evidence, in [0, 1]."
+    )
+    remembered: float = Field(
+        default=0.0,
+        description=(
+            "Lower bound by verdicts on nearby past questions: how sufficient those answers were whose evidence is "
+            "among the first five again, in [0, 1]."
+        ),
+    )
+    undenied: float = Field(
+        default=1.0,
+        description="What judges of earlier answers to the same question leave of it, in (0, 1].",
+    )
+    features: dict[str, FeatureTraceOut] = Field(
+        description="By name (docs/ranking.md). None where nothing was found."
+    )
+    events: int = Field(description="Verdicts in the weights.")
+    influences: list[SufficiencyInfluenceOut] = Field(
+        default_factory=list,
+        description="At most 10 of them, the strongest first; where the query asked for a trace.",
+    )
+    influences_cut: bool = Field(default=False, description="Whether there are more.")
+    judgements: list[SufficiencyInfluenceOut] = Field(
+        default_factory=list,
+        description=(
+            "At most 10 verdicts that undenied follows from, with their influence on the probability; where the "
+            "query asked for a trace."
+        ),
+    )
+
+
+class VersionTraceOut(ResponseModel):
+    """The version of a text that the question was taken to be about."""
+
+    asked: Literal["last", "then", "previous", "changes"] = Field(
+        description="The last one that holds, the one of a time that the question names, the one before, or the "
+        "two last ones."
+    )
+    moved: int = Field(description="Passages that have another place for it.")
+
+
+class CorrectionOut(ResponseModel):
+    """A word of the question that the collection does not have, and its word that was meant."""
+
+    typed: str
+    corrected: str
+
+
+class TraceOut(ResponseModel):
+    """Trace of an answer."""
+
+    time_constraint: str | None
+    entities: list[EntityOut]
+    recalled: list[RecallOut]
+    hops: list[HopOut]
+    passages: list[PassageTraceOut] | None = Field(
+        default=None,
+        description="What memory did to each returned passage; null where the query did not ask for a trace.",
+    )
+    rejected: list[RejectionTraceOut] | None = Field(
+        default=None,
+        description="Passages that judges rejected for this question or one with the same need, the surest "
+        "first; null where the query did not ask for a trace.",
+    )
+    sufficiency: SufficiencyOut | None = Field(
+        default=None, description="Null with profile 'paper', and with strategies other than 'graph'."
+    )
+    collapsed: int | None = Field(
+        default=None,
+        description="Candidates that were left out as duplicates of better ones; null where none would be.",
+    )
+    language: str | None = Field(
+        default=None,
+        description="Of the question; of its collection, if the question does not tell and that has one language.",
+    )
+    lexical_terms: int = Field(
+        default=0, description="Terms of the question and its expansions that are matched word for word."
+    )
+    versions: VersionTraceOut | None = Field(
+        default=None, description="Null where no passage has another version of its text."
+    )
+    corrections: list[CorrectionOut] = Field(
+        default_factory=list, description="Typing errors of the question. Not kept."
+    )

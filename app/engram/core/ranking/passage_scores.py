@@ -115,7 +115,7 @@ def _hop_features(passages: Ids, similarity: Floats, hop: HopReach) -> Floats:
         similarity: cosine of each passage and the question, (n,).
     """
     features = np.zeros((len(passages), len(HOP_FEATURES)))
-    rows, is_candidate = _find_rows(passages, hop.passage_ids)
+    rows, is_candidate = find_rows(passages, hop.passage_ids)
     best = hop.scores.max(initial=0.0)
     sentence_values = {
         "evidence": hop.semantic,
@@ -138,20 +138,20 @@ def gather_values(passages: Ids, values: Mapping[int, float]) -> Floats:
         passages: ids in ascending order, (n,).
     """
     gathered = np.zeros(len(passages))
-    rows, is_candidate = _find_rows(passages, np.array(list(values)))
+    rows, is_candidate = find_rows(passages, np.array(list(values)))
     gathered[rows] = np.array(list(values.values()))[is_candidate]
     return gathered
 
 
-def _find_rows(passages: Ids, sought: Ids) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Find the rows of those sought that are among the passages, (m,), and say which these are, (n,).
+def find_rows(ids: Ids, sought: Ids) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Find the rows of those sought ids that are there, (m,), and say which these are, (n,).
 
     Args:
-        passages: ids in ascending order.
+        ids: in ascending order.
     """
-    rows = np.searchsorted(passages, sought)
-    is_found = rows < len(passages)
-    is_found[is_found] = passages[rows[is_found]] == sought[is_found]
+    rows = np.searchsorted(ids, sought)
+    is_found = rows < len(ids)
+    is_found[is_found] = ids[rows[is_found]] == sought[is_found]
     return rows[is_found], is_found
 
 

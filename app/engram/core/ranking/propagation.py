@@ -53,6 +53,13 @@ class ReachedSentences:
     def __len__(self) -> int:
         return len(self.sentence_ids)
 
+    def join(self, others: "ReachedSentences") -> "ReachedSentences":
+        """Return these sentences and others, in id order, without memories."""
+        order = np.argsort(np.concatenate([self.sentence_ids, others.sentence_ids]))
+        names = ("sentence_ids", "passage_ids", "activation", "semantic", "agreement")
+        columns = (np.concatenate([getattr(self, name), getattr(others, name)])[order] for name in names)
+        return ReachedSentences(*columns)
+
     def get_memories(self, channel: str) -> ChannelMemories:
         """Return what the sentences remember in a channel; nothing where hops do not read it."""
         count = len(self)

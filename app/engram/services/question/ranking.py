@@ -283,18 +283,16 @@ def _find_named_entities(
 ) -> EntityIncidence:
     """Find which candidates name the entities of the question and of the pool, or are titled after them."""
     reader, graph, titles = search.reader, search.graph, collected.titles
-    candidates = collected.passages.ids.tolist()
-    held = graph.read_entities_of_passages(reader, candidates)
+    candidates = collected.passages.ids
+    held = graph.read_entities_of_passages(reader, candidates.tolist())
     entity_ids = {*start_entities}.union(*(held[passage].tolist() for passage in pool if passage in held))
     entities = graph.read_entities(reader, sorted(entity_ids))
     ids = np.array(list(entities), dtype=np.int64)
     named, titled = (np.zeros((len(titles), len(ids)), dtype=bool) for _ in range(2))
-    links = [(row, held[passage]) for row, passage in enumerate(candidates) if passage in held]
-    if links:
-        rows = np.repeat([row for row, _ in links], [len(own) for _, own in links])
-        columns = np.concatenate([own for _, own in links])
-        known = np.isin(columns, ids)
-        named[rows[known], np.searchsorted(ids, columns[known])] = True
+    if held:
+        rows = np.repeat(np.searchsorted(candidates, list(held)), [len(own) for own in held.values()])
+        columns, is_known = passage_scores.find_rows(ids, np.concatenate(list(held.values())))
+        named[rows[is_known], columns] = True
     called = {entity.name: at for at, entity in enumerate(entities.values())}
     for row, names in enumerate(titles):
         for name in names:

@@ -94,7 +94,7 @@ class Walk:
         evidence_known: sentences that supported nearby past questions, by question.
         stop_reason: why it stopped; None while it may go on.
         near: passages near the question, best first; None where the collection is small.
-        reached: result of the first hop, if the opening has read it.
+        reached: result of the first hop without ``joining``, if the opening has read it.
     """
 
     frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))
@@ -159,7 +159,7 @@ def begin(
     reader, plan = search.reader, search.plan
     session = plan.query.part(SessionPart) or SessionPart()
     near = _find_near_passages(search, start) if opened is None else opened.near
-    walk = Walk(start, near=near, reached=None if opened is None or session.pool else opened.reached)
+    walk = Walk(start, near=near, reached=None if opened is None else opened.reached)
     if not recalls(plan):
         return replace(walk, joining=session.pool)
     recalled = None if opened is None else opened.recalled
@@ -189,7 +189,6 @@ def begin(
         undenied=compute_undenied_share(judgements),
         evidence_count=walk.evidence_count if compared is None else compared.evidence_count,
         evidence_known=_collect_past_evidence(recalled),
-        reached=None if joining else walk.reached,
     )
 
 
@@ -252,6 +251,8 @@ def _hop(search: Search, walk: Walk, start: Frontier) -> WalkHop | None:
     focus, profile, hops = plan.focus, plan.profile, plan.retriever or graph_hops
     if walk.reached is not None:
         candidates = walk.reached
+        if missing := set(walk.joining).difference(candidates.sentence_ids.tolist()):
+            candidates = candidates.join(hops.find_linked_sentences(reader, focus, {}, sorted(missing)))
     elif start.activation or walk.hops:
         near = (walk.near or ())[:NEAR_PASSAGES] if _reads_near_hubs(plan) else None
         candidates = hops.find_linked_sentences(reader, focus, start.activation, walk.joining, near)

@@ -1,7 +1,8 @@
 """Opening of a walk in one statement: the question's entities, its recalled supports, and the first links.
 
 The first hop starts from the entities that bear the names, each with activation 1. This is nearly always the walk's
-own first hop. It is made again if past questions add sentences, or if a name has to be compared by embedding.
+own first hop, which sentences of past questions may join. It is made again if a name has to be compared by
+embedding.
 """
 
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictInt
 from engram.api.learning.references import SentenceList, to_named_sentence
 from engram.api.learning.schemas import FeedbackOut, VerdictIn
 from engram.api.passage_source_schema import PassageSourceOut
-from engram.api.retrieval.schemas import ArmIn
+from engram.api.retrieval.question_schemas import ArmIn
 from engram.api.schemas import (
     DEFAULT_COLLECTION,
     CollectionName,
