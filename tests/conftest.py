@@ -85,8 +85,8 @@ MARKED = re.compile(r"\bmark\.(?:wing|routes)\b")
 
 @pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores, as tests often wait; half a GB each, so not for ever more of them."""
-    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 7) + 1
+    """Twice as many processes as there are cores, as tests wait half of the time; eight at most, of a GB each."""
+    return min(2 * (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1), 8)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

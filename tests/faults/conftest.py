@@ -1,4 +1,4 @@
-"""Servers that a test may kill: a Postgres and a Redis for each module, with Engram's own processes on them."""
+"""A database for each module, or servers that a test may kill, with Engram's own processes on them."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -50,9 +50,9 @@ def own_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedi
 
 
 @pytest.fixture(scope="module")
-def places(postgres: EmbeddedPostgres, own_redis: EmbeddedRedis) -> Servers:
-    """Where they are."""
-    return Servers(postgres.url, own_redis.url)
+def places(own: Servers) -> Servers:
+    """A database of the module's own in both servers of all tests; who kills servers has others."""
+    return Servers(own.database_url, own.redis_url.replace("db=0", "db=2"))
 
 
 @pytest.fixture(scope="module")
@@ -71,18 +71,18 @@ def _application(settings: Settings, places: Servers, heavy: Heavy) -> Applicati
 
 
 @pytest.fixture
-def stream(own_redis: EmbeddedRedis) -> Iterator["redis.Redis"]:
+def stream(places: Servers) -> Iterator["redis.Redis"]:
     """The Redis itself, empty."""
-    client = redis.Redis.from_url(own_redis.url)
-    client.flushall()
+    client = redis.Redis.from_url(places.redis_url)
+    client.flushdb()
     yield client
     client.close()
 
 
 @pytest.fixture
-def bystander(postgres: EmbeddedPostgres) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+def bystander(places: Servers) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
     """A connection that belongs to none of ours."""
-    address = postgres.url.replace("postgresql+psycopg", "postgresql")
+    address = places.database_url.replace("postgresql+psycopg", "postgresql")
     with psycopg.connect(address, autocommit=True) as connection:
         yield connection
 
@@ -141,9 +141,9 @@ def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pyte
 
 
 @contextmanager
-def pause_applying(postgres: EmbeddedPostgres) -> Iterator[None]:
+def pause_applying(places: Servers) -> Iterator[None]:
     """Whoever applies verdicts meanwhile stands still with half of its rows written."""
-    address = postgres.url.replace("postgresql+psycopg", "postgresql")
+    address = places.database_url.replace("postgresql+psycopg", "postgresql")
     with closing(psycopg.connect(address)) as connection:
         connection.execute("LOCK TABLE learned_weights IN EXCLUSIVE MODE")
         yield
