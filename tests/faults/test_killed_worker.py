@@ -119,11 +119,11 @@ DAMAGES = (
         "DELETE FROM lexical_term",
         {"lexical_posting without its term or passage", "lexical_passage without a term"},
     ),
-    ("DELETE FROM key_credit", {"expansion_unit that is credited to nothing"}),
     (
         "DELETE FROM key_generation",
         {"evidence of a generation that is not there", "collection that serves a generation that is not there"},
     ),
+    ("DELETE FROM key_credit", {"expansion_unit that is credited to nothing"}),
     ("UPDATE feedback_event SET applied_sequence = 1", {"two events of one place in the order"}),
     (
         "UPDATE feedback_event SET status = 'pending'",
