@@ -150,7 +150,9 @@ def list_statuses(application: Application, collection: str) -> list[str]:
     return [row[0] for row in found]
 
 
-@pytest.mark.parametrize(("step", "named"), zip(FEEDBACK_STEPS, cycle(["by its id", "by its words"]), strict=False))
+@pytest.mark.parametrize(
+    ("step", "named"), list(zip(FEEDBACK_STEPS, cycle(["by its id", "by its words"]), strict=False))
+)
 def test_killed_while_it_takes_a_verdict(
     application: Application, client: TestClient, curie: str, start: Start, step: str, named: str
 ) -> None:

@@ -110,7 +110,7 @@ def test_events_of_a_killed_worker_are_taken_over(
     assert sorted(state.list_applied_order(application, curie)) == events
 
 
-DAMAGES = (
+DAMAGES: tuple[tuple[str, set[str]], ...] = (
     (
         "UPDATE entity_sentence SET passage_id = passage_id + 1",
         {"entity_sentence of another passage than its sentence is of"},
@@ -135,6 +135,7 @@ DAMAGES = (
             "question without a verdict",
         },
     ),
+    ("UPDATE feedback_event SET status = 'applied'", set()),
     ("DELETE FROM question", {"feedback_event without its question"}),
 )
 """What is done to the rows of a collection, one after the other -> what the search finds besides."""
