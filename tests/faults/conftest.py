@@ -17,7 +17,7 @@ from engram.runtime.api_process import create_app
 from engram.storage.schema_revision import migrate
 from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from tests.conftest import PAGES_MB, Heavy
-from tests.support.constants import SWEEP_SECONDS, set_constants
+from tests.support.constants import EAGER, SWEEP_SECONDS, set_constants
 from tests.support.processes import Process
 from tests.support.strict_client import TestClient
 from tests.support.workers import run_in_thread
@@ -102,6 +102,7 @@ def env(settings: Settings, places: Servers) -> Mapping[str, str]:
         "REDIS_URL": places.redis_url,
         "ENGRAM_DATA_DIR": str(settings.data_dir),
         SWEEP_SECONDS: "0.2",
+        **{place: str(value) for place, value in EAGER.items()},
     }
 
 
