@@ -30,6 +30,7 @@ from engram.wings.tuning.services import learning_process
 from tests.support import encoder, keys, threads
 from tests.support.citus import CITUS, open_distributed
 from tests.support.command import Cli
+from tests.support.constants import EAGER, set_constants
 from tests.support.databases import hide_later_functions, open_migrated
 from tests.support.environment import PRECISION, WINGS  # reads the environment before it is cleared
 from tests.support.jobs import run_to_end
@@ -85,8 +86,8 @@ MARKED = re.compile(r"\bmark\.(?:wing|routes)\b")
 
 @pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
 def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores, as tests often wait; half a GB each, so not for ever more of them."""
-    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 7) + 1
+    """Twice as many processes as there are cores, as tests wait half of the time; eight at most, of a GB each."""
+    return min(2 * (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1), 8)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -195,6 +196,14 @@ def no_niceness() -> Iterator[None]:
     """What learns an encoder is not put off until all tests are done."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learning_process, "NICENESS", 0)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def eager_workers() -> Iterator[None]:
+    """Workers in this process look more often for what is due, and so end soon."""
+    with pytest.MonkeyPatch.context() as patch:
+        set_constants(patch, EAGER)
         yield
 
 

@@ -53,7 +53,7 @@ from tests.support.processes import PATIENCE_SECONDS
 pytestmark = pytest.mark.routes
 
 GIVEN_EXAMPLES = os.environ.get("CONTRACT_EXAMPLES")
-EXAMPLES = int(GIVEN_EXAMPLES or 4)
+EXAMPLES = int(GIVEN_EXAMPLES or 2)
 COLLECTION = "contract"
 SPARE = {"name": "spare", "passage_id": "tokyo"}
 """What requests may delete."""

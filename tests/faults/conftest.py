@@ -1,4 +1,4 @@
-"""Servers that a test may kill: a Postgres and a Redis for each module, with Engram's own processes on them."""
+"""A database for each module, or servers that a test may kill, with Engram's own processes on them."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +17,7 @@ from engram.runtime.api_process import create_app
 from engram.storage.schema_revision import migrate
 from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from tests.conftest import PAGES_MB, Heavy
-from tests.support.constants import SWEEP_SECONDS, set_constants
+from tests.support.constants import EAGER, SWEEP_SECONDS, set_constants
 from tests.support.processes import Process
 from tests.support.strict_client import TestClient
 from tests.support.workers import run_in_thread
@@ -50,9 +50,9 @@ def own_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedi
 
 
 @pytest.fixture(scope="module")
-def places(postgres: EmbeddedPostgres, own_redis: EmbeddedRedis) -> Servers:
-    """Where they are."""
-    return Servers(postgres.url, own_redis.url)
+def places(own: Servers) -> Servers:
+    """A database of the module's own in both servers of all tests; who kills servers has others."""
+    return Servers(own.database_url, own.redis_url.replace("db=0", "db=2"))
 
 
 @pytest.fixture(scope="module")
@@ -71,18 +71,18 @@ def _application(settings: Settings, places: Servers, heavy: Heavy) -> Applicati
 
 
 @pytest.fixture
-def stream(own_redis: EmbeddedRedis) -> Iterator["redis.Redis"]:
+def stream(places: Servers) -> Iterator["redis.Redis"]:
     """The Redis itself, empty."""
-    client = redis.Redis.from_url(own_redis.url)
-    client.flushall()
+    client = redis.Redis.from_url(places.redis_url)
+    client.flushdb()
     yield client
     client.close()
 
 
 @pytest.fixture
-def bystander(postgres: EmbeddedPostgres) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
+def bystander(places: Servers) -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
     """A connection that belongs to none of ours."""
-    address = postgres.url.replace("postgresql+psycopg", "postgresql")
+    address = places.database_url.replace("postgresql+psycopg", "postgresql")
     with psycopg.connect(address, autocommit=True) as connection:
         yield connection
 
@@ -102,6 +102,7 @@ def env(settings: Settings, places: Servers) -> Mapping[str, str]:
         "REDIS_URL": places.redis_url,
         "ENGRAM_DATA_DIR": str(settings.data_dir),
         SWEEP_SECONDS: "0.2",
+        **{place: str(value) for place, value in EAGER.items()},
     }
 
 
@@ -141,9 +142,9 @@ def working(settings: Settings, places: Servers, heavy: Heavy, monkeypatch: pyte
 
 
 @contextmanager
-def pause_applying(postgres: EmbeddedPostgres) -> Iterator[None]:
+def pause_applying(places: Servers) -> Iterator[None]:
     """Whoever applies verdicts meanwhile stands still with half of its rows written."""
-    address = postgres.url.replace("postgresql+psycopg", "postgresql")
+    address = places.database_url.replace("postgresql+psycopg", "postgresql")
     with closing(psycopg.connect(address)) as connection:
         connection.execute("LOCK TABLE learned_weights IN EXCLUSIVE MODE")
         yield

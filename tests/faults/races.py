@@ -22,7 +22,7 @@ from tests.support.processes import PATIENCE_SECONDS, Process, eventually
 from tests.support.threads import ThreadPoolExecutor
 
 CLIENTS = 4
-VERDICTS = 20
+VERDICTS = 10
 """Verdicts of each client."""
 REPEATED = 0.2
 REVOKED = 0.3

@@ -9,8 +9,7 @@ from contextlib import closing, contextmanager
 import httpx
 import psycopg
 
-from engram.composition.container import Application
-from engram.wings.local.servers import EmbeddedPostgres
+from engram.composition.container import Application, Servers
 from tests.api.operations import assert_problem
 from tests.conftest import CURIE
 from tests.faults.conftest import QUESTION, Start, Working, count_paused, pause_applying, post_verdict
@@ -35,7 +34,7 @@ def refuses(api: Process) -> bool:
 
 
 def test_terminated_api_finishes_open_requests_and_accepts_no_more(
-    application: Application, postgres: EmbeddedPostgres, curie: str, start: Start, working: Working
+    application: Application, places: Servers, curie: str, start: Start, working: Working
 ) -> None:
     ending, arriving = threading.Event(), f"{curie}-arriving"
     first, rest = BODY.split(b"\n", 1)
@@ -47,7 +46,7 @@ def test_terminated_api_finishes_open_requests_and_accepts_no_more(
 
     api = start("serve").ready()
     with client_of(api) as http, ThreadPoolExecutor(2) as pool:
-        with pause_applying(postgres):
+        with pause_applying(places):
             verdict = pool.submit(post_verdict, http, curie, "waited", wait=True)
             eventually(lambda: count_paused(application) == 1)
             stream = pool.submit(http.post, f"/passages?collection={arriving}", content=body(), headers=NDJSON)
@@ -88,12 +87,12 @@ def test_terminated_api_is_unready_and_serves_during_the_shutdown_delay(curie: s
 
 
 def test_a_request_that_outlives_the_grace_is_cut_off_and_can_be_repeated(
-    application: Application, postgres: EmbeddedPostgres, curie: str, start: Start, working: Working
+    application: Application, places: Servers, curie: str, start: Start, working: Working
 ) -> None:
     # Its statement would wait for hours.
     api = start("serve", ENGRAM_SHUTDOWN_GRACE_SECONDS="1", **{STATEMENT_TIMEOUT: "36000"}).ready()
     with client_of(api) as http, ThreadPoolExecutor(1) as pool:
-        with pause_applying(postgres):
+        with pause_applying(places):
             verdict = pool.submit(post_verdict, http, curie, "waited", wait=True)
             eventually(lambda: count_paused(application) == 1)
             api.terminate()
@@ -111,9 +110,9 @@ def test_a_request_that_outlives_the_grace_is_cut_off_and_can_be_repeated(
 
 
 def test_terminated_worker_applies_its_batch_and_takes_no_other(
-    application: Application, postgres: EmbeddedPostgres, curie: str, start: Start, working: Working
+    application: Application, places: Servers, curie: str, start: Start, working: Working
 ) -> None:
-    with pause_applying(postgres):
+    with pause_applying(places):
         held = undo.stream(application, curie, 4, seed=51)
         worker = start("worker")
         eventually(lambda: count_paused(application) == 1)
@@ -131,18 +130,18 @@ def test_terminated_worker_applies_its_batch_and_takes_no_other(
 
 
 @contextmanager
-def unwritten(postgres: EmbeddedPostgres) -> Iterator[None]:
+def unwritten(places: Servers) -> Iterator[None]:
     """Whoever writes passages meanwhile waits."""
-    address = postgres.url.replace("postgresql+psycopg", "postgresql")
+    address = places.database_url.replace("postgresql+psycopg", "postgresql")
     with closing(psycopg.connect(address)) as connection:
         connection.execute("LOCK TABLE entity_sentence IN EXCLUSIVE MODE")
         yield
 
 
 def test_terminated_worker_ingests_its_batch_and_resumes_after_restart(
-    application: Application, postgres: EmbeddedPostgres, collection: str, start: Start, working: Working
+    application: Application, places: Servers, collection: str, start: Start, working: Working
 ) -> None:
-    with unwritten(postgres):
+    with unwritten(places):
         job = state.stage_passages(application, collection, *CURIE)
         worker = start("worker", **{INGEST_BATCH: "2"})
         eventually(lambda: count_paused(application) == 1)

@@ -5,6 +5,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ from engram.composition.container import Application
 from tests.conftest import CURIE
 from tests.faults.conftest import Start
 from tests.support import state, undo
+from tests.support.campaign import leave_to_campaign
 from tests.support.orphans import orphans
 from tests.support.processes import PATIENCE_SECONDS, eventually
 from tests.support.strict_client import TestClient
@@ -31,6 +33,7 @@ INGEST_STEPS = {
     "released and not committed": (("engram.storage.jobs.jobs:release", "after"), False),
     "accepted and not answered": (("engram.services.corpus.passage_intake:PassageReception.finish", "after"), True),
 }
+ORDINARY = ("with lines staged", "accepted and not answered")
 # Where it dies, and what the event is by then.
 FEEDBACK_STEPS = {
     "before it is stored": (("engram.storage.feedback_log.event_intake:accept", "before"), False, None),
@@ -91,7 +94,7 @@ def assert_abandoned(application: Application, collection: str) -> None:
     assert orphans(application, collection) == {}
 
 
-@pytest.mark.parametrize("step", INGEST_STEPS)
+@pytest.mark.parametrize("step", leave_to_campaign(INGEST_STEPS, ordinary=ORDINARY))
 def test_killed_while_it_takes_passages(
     application: Application, client: TestClient, collection: str, start: Start, step: str
 ) -> None:
@@ -147,8 +150,9 @@ def list_statuses(application: Application, collection: str) -> list[str]:
     return [row[0] for row in found]
 
 
-@pytest.mark.parametrize("named", ["by its id", "by its words"])
-@pytest.mark.parametrize("step", FEEDBACK_STEPS)
+@pytest.mark.parametrize(
+    ("step", "named"), list(zip(FEEDBACK_STEPS, cycle(["by its id", "by its words"]), strict=False))
+)
 def test_killed_while_it_takes_a_verdict(
     application: Application, client: TestClient, curie: str, start: Start, step: str, named: str
 ) -> None:

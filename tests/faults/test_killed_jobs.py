@@ -234,7 +234,7 @@ SESSION = {
 }
 
 
-@pytest.mark.parametrize("step", SESSION)
+@pytest.mark.parametrize("step", leave_to_campaign(SESSION, ordinary=("between two rounds",)))
 def test_killed_in_the_middle_of_a_session(
     application: Application, curie: str, killed_and_made_good: Killed, step: str
 ) -> None:

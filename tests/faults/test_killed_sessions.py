@@ -48,7 +48,12 @@ def scope(application: Application) -> Scope:
 
 
 @pytest.mark.parametrize(
-    ("planner", "where"), [("socratic", AFTER_WRITE), ("tree", AFTER_WRITE), ("auto", BETWEEN_ROUNDS)]
+    ("planner", "where"),
+    [
+        pytest.param("socratic", AFTER_WRITE, marks=pytest.mark.campaign),
+        ("tree", AFTER_WRITE),
+        ("auto", BETWEEN_ROUNDS),
+    ],
 )
 def test_a_round_that_was_lost_is_made_again_and_the_others_are_not(
     reasoning: Application,

@@ -13,10 +13,16 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.wings.local.servers import EmbeddedPostgres
+from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from tests.faults.installation import Installation, Tally
 from tests.faults.replicas import Replicas
 from tests.support.databases import application_on
+
+
+@pytest.fixture(scope="module")
+def places(postgres: EmbeddedPostgres, own_redis: EmbeddedRedis) -> Servers:
+    """A server that a replica may follow."""
+    return Servers(postgres.url, own_redis.url)
 
 
 @pytest.mark.campaign

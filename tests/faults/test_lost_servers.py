@@ -17,13 +17,19 @@ import psycopg
 import pytest
 import redis
 
-from engram.composition.container import Application
+from engram.composition.container import Application, Servers
 from engram.wings.local.servers import EmbeddedPostgres, EmbeddedRedis
 from tests.api.operations import assert_problem
 from tests.faults.conftest import QUESTION, count_paused, pause_applying, post_verdict
 from tests.support import state, undo
 from tests.support.orphans import orphans
 from tests.support.processes import PATIENCE_SECONDS, Process, eventually
+
+
+@pytest.fixture(scope="module")
+def places(postgres: EmbeddedPostgres, own_redis: EmbeddedRedis) -> Servers:
+    """Servers that a test may kill."""
+    return Servers(postgres.url, own_redis.url)
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +103,9 @@ def send_requests(api: httpx.Client, collection: str) -> Iterator[list[httpx.Res
 
 class TestPostgres:
     def test_backends_ended_in_the_middle_of_their_transactions(
-        self, application: Application, postgres: EmbeddedPostgres, api: httpx.Client, curie: str
+        self, application: Application, places: Servers, api: httpx.Client, curie: str
     ) -> None:
-        with pause_applying(postgres), ThreadPoolExecutor(1) as pool:
+        with pause_applying(places), ThreadPoolExecutor(1) as pool:
             undo.stream(application, curie, 6, seed=21)
             eventually(lambda: count_paused(application) == 1)
             answer = pool.submit(post_verdict, api, curie, "waited", wait=True)
@@ -119,10 +125,10 @@ class TestPostgres:
         assert_whole(application, curie, 7)
 
     def test_a_killed_postmaster(
-        self, application: Application, postgres: EmbeddedPostgres, api: httpx.Client, curie: str
+        self, application: Application, places: Servers, postgres: EmbeddedPostgres, api: httpx.Client, curie: str
     ) -> None:
         with send_requests(api, curie) as answers:
-            with pause_applying(postgres), suppress(psycopg.OperationalError):
+            with pause_applying(places), suppress(psycopg.OperationalError):
                 undo.stream(application, curie, 12, seed=22)
                 assert post_verdict(api, curie, "before").status_code == 202
                 eventually(lambda: count_paused(application) == 1)
@@ -167,12 +173,12 @@ class TestRedis:
     def test_everything_in_redis_lost_while_verdicts_are_in_flight(
         self,
         application: Application,
-        postgres: EmbeddedPostgres,
+        places: Servers,
         stream: "redis.Redis[Any]",
         api: httpx.Client,
         curie: str,
     ) -> None:
-        with pause_applying(postgres):
+        with pause_applying(places):
             undo.stream(application, curie, 8, seed=23)
             eventually(lambda: count_paused(application) == 1)
             assert post_verdict(api, curie, "in-flight").status_code == 202

@@ -43,6 +43,11 @@ def second(primary: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) 
         yield server
 
 
+@pytest.fixture(scope="module")
+def places(primary: EmbeddedPostgres, own_redis: EmbeddedRedis) -> Servers:
+    return Servers(primary.url, own_redis.url)
+
+
 Make = Callable[..., Application]
 
 

@@ -5,9 +5,8 @@ from functools import partial
 
 import redis
 
-from engram.composition.container import Application
+from engram.composition.container import Application, Servers
 from engram.storage.corpus import collections
-from engram.wings.local.servers import EmbeddedPostgres
 from tests.conftest import CURIE, Ingest
 from tests.faults.conftest import Start, count_paused, pause_applying
 from tests.support import state, twins, undo
@@ -16,11 +15,11 @@ from tests.support.orphans import orphans
 from tests.support.processes import eventually
 from tests.support.threads import ThreadPoolExecutor
 
-VERDICTS = 60
+VERDICTS = 24
 
 
 def test_one_worker_at_a_time_learns_a_collection_and_the_other_goes_on_with_others(
-    application: Application, postgres: EmbeddedPostgres, curie: str, ingest: Ingest
+    application: Application, places: Servers, curie: str, ingest: Ingest
 ) -> None:
     other = f"{curie}-other"
     ingest(*CURIE, into=other)
@@ -28,7 +27,7 @@ def test_one_worker_at_a_time_learns_a_collection_and_the_other_goes_on_with_oth
     first, *rest = undo.stream(application, curie, 6, seed=31)
     elsewhere = undo.stream(application, other, 2, seed=31)
     with ThreadPoolExecutor(1) as pool:
-        with pause_applying(postgres):
+        with pause_applying(places):
             applying = pool.submit(application.learning.learner.apply_alone, target, [first])
             eventually(lambda: count_paused(application))
             assert application.learning.learner.apply_alone(target, rest) is None
@@ -58,7 +57,7 @@ def test_two_workers_share_a_stream_that_stutters(
     untouched = undo.stream(application, twin, VERDICTS, seed=31)
     twins.set_aside(application, twin)
     events = undo.stream(application, curie, VERDICTS, seed=31)
-    stream.flushall()
+    stream.flushdb()
     target = state.collection_id(application, curie)
     by_stream = {
         FEEDBACK_BATCH: "3",

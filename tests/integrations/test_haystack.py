@@ -1,17 +1,23 @@
-"""The retriever and the verdicts, in Haystack's own pipelines."""
+"""Haystack: its documented contract of components, its pipelines, verdicts, and the suite of adapters."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from haystack import Document, Pipeline
+from haystack.components.joiners import DocumentJoiner
+from haystack.core.errors import PipelineRuntimeError
+from haystack.core.serialization import component_from_dict, component_to_dict
 from haystack.utils import Secret
 
-from engram_client import Engram, NotFoundError
+from engram_client import Engram, InvalidRequestError
+from engram_client.testing import AdapterResult, AdapterSuite
 from engram_haystack import EngramRetriever, mark_helpful
 from tests.conftest import CURIE, Ingest
 
-QUESTION = {"retriever": {"query": "Where was Marie Curie born?"}}
+QUESTION = "Where was Marie Curie born?"
+ASKED = {"retriever": {"query": QUESTION}}
 
 
 @pytest.fixture
@@ -22,11 +28,11 @@ def retriever(service: str, curie: str) -> EngramRetriever:
 def test_a_pipeline_finds_documents(retriever: EngramRetriever, curie: str) -> None:
     pipeline = Pipeline()
     pipeline.add_component("retriever", retriever)
-    documents = pipeline.run(QUESTION)["retriever"]["documents"]
+    documents = pipeline.run(ASKED)["retriever"]["documents"]
     assert [document.meta["engram"]["rank"] for document in documents] == [1, 2, 3]
     best = documents[0]
     assert best.content == next(passage["text"] for passage in CURIE if passage["id"] == best.id)
-    fewer = pipeline.run({"retriever": QUESTION["retriever"] | {"top_k": 1}})["retriever"]["documents"]
+    fewer = pipeline.run({"retriever": {"query": QUESTION, "top_k": 1}})["retriever"]["documents"]
     assert [document.id for document in fewer] == [best.id]
 
 
@@ -47,15 +53,6 @@ def test_filters_of_haystack_are_understood(service: str, ingest: Ingest, collec
     for wrong in ({"field": "id", "operator": "==", "value": 1}, late | {"operator": "~"}):
         with pytest.raises(ValueError, match=r"metadata|unknown operator"):
             list_places(wrong)
-
-
-def test_a_pipeline_that_is_awaited_finds_the_same(retriever: EngramRetriever) -> None:
-    pipeline = Pipeline()
-    pipeline.add_component("retriever", retriever)
-    found = asyncio.run(pipeline.run_async(QUESTION))["retriever"]["documents"]
-    assert [document.id for document in found] == [
-        document.id for document in retriever.run(**QUESTION["retriever"])["documents"]
-    ]
 
 
 def test_a_saved_pipeline_keeps_no_key(retriever: EngramRetriever, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,11 +77,6 @@ def test_a_thumb_counts_once(retriever: EngramRetriever, service: str, curie: st
             mark_helpful(engram, [Document(content="a")])
 
 
-def test_service_refusal_raises(service: str) -> None:
-    with pytest.raises(NotFoundError):
-        EngramRetriever(service, "nowhere").run("Who discovered radium?")
-
-
 PARTS = ("The leave begins in May.", "It ends in June.", "The boss signs it.")
 
 
@@ -107,3 +99,100 @@ def test_a_retriever_asks_for_somebody(service: str, ingest: Ingest, collection:
     with Engram(service, collection=collection) as engram:
         (verdict,) = mark_helpful(engram, [found["pay"]])
         assert engram.verdict(verdict.feedback_id).collection == collection
+
+
+def results(documents: Sequence[Document]) -> list[AdapterResult]:
+    return [AdapterResult(one.id, one.content or "", one.meta, one.score) for one in documents]
+
+
+@pytest.mark.usefixtures("working")
+class TestAdapter(AdapterSuite):
+    @pytest.fixture(autouse=True)
+    def _at_service(self, service: str) -> None:
+        self.url = service
+
+    def search(self, question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
+        return results(EngramRetriever(url, collection, top_k=k).run(question)["documents"])
+
+    async def asearch(self, question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
+        found = await EngramRetriever(url, collection, top_k=k).run_async(question)
+        return results(found["documents"])
+
+
+def test_to_dict_names_the_type_and_all_arguments_and_from_dict_reads_them() -> None:
+    made = EngramRetriever(
+        "http://x",
+        "notes",
+        top_k=7,
+        memory="off",
+        filters={"topic": "space"},
+        context={"section": True},
+        on_behalf_of=["user:ana"],
+    )
+    stored = made.to_dict()
+    assert stored == {
+        "type": "engram_haystack.retriever.EngramRetriever",
+        "init_parameters": {
+            "url": "http://x",
+            "collection": "notes",
+            "key": {"type": "env_var", "env_vars": ["ENGRAM_ACCESS_KEY"], "strict": False},
+            "top_k": 7,
+            "memory": "off",
+            "filters": {"topic": "space"},
+            "context": {"section": True},
+            "on_behalf_of": ["user:ana"],
+        },
+    }
+    assert EngramRetriever.from_dict(stored).to_dict() == made.to_dict()
+
+
+def test_haystacks_own_serialisation_keeps_it() -> None:
+    made = EngramRetriever(collection="notes")
+    stored = component_to_dict(made, "retriever")
+    assert component_from_dict(EngramRetriever, stored, "retriever").to_dict() == made.to_dict()
+
+
+def test_a_key_that_is_written_down_is_not_serialised() -> None:
+    with pytest.raises(ValueError, match="token"):
+        EngramRetriever(key=Secret.from_token("engram_secret")).to_dict()
+
+
+def test_sockets_are_typed() -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", EngramRetriever())
+    taken = pipeline.inputs()["retriever"]
+    assert (taken["query"]["type"], taken["query"]["is_mandatory"]) == (str, True)
+    assert taken["top_k"]["is_mandatory"] is False
+    assert pipeline.outputs()["retriever"]["documents"]["type"] == list[Document]
+
+
+def test_retriever_works_in_sync_and_async_pipelines(service: str, curie: str) -> None:
+    def pipeline() -> Pipeline:
+        made = Pipeline()
+        made.add_component("retriever", EngramRetriever(service, curie, top_k=2))
+        made.add_component("joiner", DocumentJoiner())
+        made.connect("retriever.documents", "joiner.documents")
+        return Pipeline.loads(made.dumps(), allowed_modules=["engram_haystack.*"])
+
+    found = pipeline().run(ASKED)["joiner"]["documents"]
+    awaited = asyncio.run(pipeline().run_async(ASKED))["joiner"]["documents"]
+    assert len(found) == 2
+    assert [one.id for one in awaited] == [one.id for one in found]
+
+
+@pytest.mark.parametrize("top_k", [0, 101])
+def test_an_odd_number_of_results_is_refused_and_not_replaced(service: str, curie: str, top_k: int) -> None:
+    with pytest.raises(InvalidRequestError):
+        EngramRetriever(service, curie).run(QUESTION, top_k=top_k)
+
+
+def test_a_pipeline_names_the_component_that_failed(service: str) -> None:
+    pipeline = Pipeline()
+    pipeline.add_component("retriever", EngramRetriever(service, "nowhere"))
+    with pytest.raises(PipelineRuntimeError, match="retriever"):
+        pipeline.run(ASKED)
+
+
+def test_the_environment_names_the_service(service: str, curie: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_URL", service)
+    assert len(EngramRetriever(collection=curie, top_k=2).run(QUESTION)["documents"]) == 2

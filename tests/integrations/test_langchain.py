@@ -1,14 +1,19 @@
-"""The retriever and the verdicts, in LangChain's own runs."""
+"""LangChain: its own tests of retrievers, its runs, verdicts, and the suite of adapters."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
+from langchain_tests.integration_tests import RetrieversIntegrationTests
+from pydantic import ValidationError
 
 from engram.composition.container import Application
-from engram_client import Engram, NotFoundError
+from engram_client import Engram, InvalidRequestError
+from engram_client.testing import AdapterResult, AdapterSuite
 from engram_langchain import EngramFeedback, EngramRetriever
 from tests.conftest import CURIE, Ingest
 
@@ -72,11 +77,6 @@ def test_only_the_latest_runs_are_remembered(retriever: EngramRetriever, service
             short.queries(runs[0])
 
 
-def test_service_refusal_raises(retriever: EngramRetriever) -> None:
-    with pytest.raises(NotFoundError):
-        retriever.model_copy(update={"collection": "nowhere"}).invoke(QUESTION)
-
-
 PARTS = ("The leave begins in May.", "It ends in June.", "The boss signs it.")
 
 
@@ -102,3 +102,70 @@ def test_a_retriever_asks_for_somebody(service: str, ingest: Ingest, collection:
         bo.invoke(QUESTION, {"callbacks": [thumbs]}, run_id=(run := uuid4()), on_behalf_of=["user:ana"])
         (verdict,) = thumbs.mark_helpful(run, ["pay"])
         assert engram.verdict(verdict.feedback_id).collection == collection
+
+
+@pytest.mark.anyio  # the one that is awaited
+class TestLangChain(RetrieversIntegrationTests):
+    """All five, none overridden or expected to fail."""
+
+    @pytest.fixture(autouse=True)
+    def _at_service(self, service: str, curie: str) -> None:
+        self._params = {"url": service, "collection": curie}
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        return "asyncio"
+
+    @property
+    def retriever_constructor(self) -> type[BaseRetriever]:
+        return EngramRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return self._params
+
+    @property
+    def retriever_query_example(self) -> str:
+        return QUESTION
+
+
+@pytest.mark.usefixtures("working")
+class TestAdapter(AdapterSuite):
+    @pytest.fixture(autouse=True)
+    def _at_service(self, service: str) -> None:
+        self.url = service
+
+    def search(self, question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
+        retriever = EngramRetriever(url=url, collection=collection, k=k)
+        return [AdapterResult(one.id, one.page_content, one.metadata) for one in retriever.invoke(question)]
+
+    async def asearch(self, question: str, *, url: str, collection: str, k: int) -> Sequence[AdapterResult]:
+        retriever = EngramRetriever(url=url, collection=collection, k=k)
+        return [AdapterResult(one.id, one.page_content, one.metadata) for one in await retriever.ainvoke(question)]
+
+
+@pytest.mark.parametrize(
+    "unknown", [{"top_k": 3}, {"collections": "notes"}, {"k": 0}, {"k": 101}, {"memory": "on"}]
+)
+def test_an_unknown_or_odd_argument_is_an_error(unknown: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        EngramRetriever(**unknown)
+
+
+def test_an_unknown_or_odd_argument_of_one_question_is_an_error(service: str, curie: str) -> None:
+    retriever = EngramRetriever(url=service, collection=curie)
+    with pytest.raises(TypeError, match="top_k"):
+        retriever.invoke(QUESTION, top_k=1)
+    with pytest.raises(InvalidRequestError):
+        retriever.invoke(QUESTION, k=0)
+    with pytest.raises(InvalidRequestError):
+        asyncio.run(retriever.ainvoke(QUESTION, k=101))
+
+
+def test_k_is_bound_in_a_chain(service: str, curie: str) -> None:
+    assert len(EngramRetriever(url=service, collection=curie).bind(k=1).invoke(QUESTION)) == 1
+
+
+def test_the_environment_names_the_service(service: str, curie: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAM_URL", service)
+    assert EngramRetriever(collection=curie, k=2).invoke(QUESTION)

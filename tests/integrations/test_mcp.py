@@ -256,7 +256,7 @@ def test_agent_sees_an_unreachable_service(collection: str) -> None:
 FLAGS = ["--as", "user:ana", "--as", "group:hr"]
 
 
-@pytest.mark.parametrize(("by_flags", "asked"), [(True, []), (False, []), (True, FLAGS), (False, FLAGS)])
+@pytest.mark.parametrize(("by_flags", "asked"), [(True, []), (False, FLAGS)])
 def test_on_standard_input_and_output(service: str, collection: str, by_flags: bool, asked: list[str]) -> None:
     flags = ["--url", service, "--collection", collection, *asked] if by_flags else []
     named = {} if by_flags else {"ENGRAM_URL": service, "ENGRAM_COLLECTION": collection}
@@ -273,13 +273,11 @@ def test_on_standard_input_and_output(service: str, collection: str, by_flags: b
     assert asyncio.run(run_story()) == (everyones if asked else everyones | {"why"})
 
 
-@pytest.mark.parametrize("by_flags", [True, False])
-def test_over_http(service: str, collection: str, by_flags: bool) -> None:
+def test_over_http(service: str, collection: str) -> None:
     port = free_port()
     command = str(Path(sys.executable).with_name("engram-mcp"))
-    flags = ["--url", service, "--collection", collection] if by_flags else []
-    named = {} if by_flags else {"ENGRAM_URL": service, "ENGRAM_COLLECTION": collection}
-    process = Popen([command, "--http", str(port), *flags], env=ENV | named)
+    named = {"ENGRAM_URL": service, "ENGRAM_COLLECTION": collection}
+    process = Popen([command, "--http", str(port)], env=ENV | named)
 
     async def run_story() -> str:
         for _ in range(int(PATIENCE_SECONDS / 0.1)):

@@ -24,6 +24,7 @@ from engram.runtime.api_process import create_app
 from engram.services.auth.access_key_service import AccessKeyRequest
 from engram.services.auth.scope import LOCAL
 from engram_client import Engram
+from engram_mcp.__main__ import main
 from tests.conftest import Heavy
 from tests.support.environment import drop_settings
 from tests.support.identity_provider import AUDIENCE, IdentityProvider
@@ -82,7 +83,7 @@ def guarded(
     services.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def address(guarded: tuple[Application, str], provider: IdentityProvider) -> Iterator[str]:
     """Of a running ``engram-mcp`` that asks for a login."""
     port = free_port()
@@ -199,7 +200,8 @@ def test_other_tokens_are_refused(
 
 
 @pytest.mark.parametrize("flags", [[], ["--http", "1", "--as", "user:ana"]])
-def test_a_login_goes_with_http_alone(flags: list[str]) -> None:
-    command = str(Path(sys.executable).with_name("engram-mcp"))
-    process = Popen([command, "--login", "http://127.0.0.1:1", *flags], env=drop_settings())
-    assert process.wait(PATIENCE_SECONDS) == 2
+def test_a_login_goes_with_http_alone(flags: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["engram-mcp", "--login", "http://127.0.0.1:1", *flags])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2

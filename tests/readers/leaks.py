@@ -315,10 +315,14 @@ def change_readers(dice: random.Random, world: World, admin: TestClient) -> None
 
 
 def explore(
-    dice: random.Random, worlds: Sequence[World], callers: Sequence[Caller], admin: TestClient
+    dice: random.Random,
+    worlds: Sequence[World],
+    callers: Sequence[Caller],
+    admin: TestClient,
+    requests: int = REQUESTS,
 ) -> Iterator[str]:
     """Make requests; what each leaked."""
-    for at in range(REQUESTS):
+    for at in range(requests):
         if at % CHANGED_EVERY == 0:
             change_readers(dice, worlds[0], admin)
         world = dice.choice(worlds)

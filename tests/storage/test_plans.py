@@ -24,6 +24,7 @@ from engram.storage.maintenance import vector_indexes
 from engram.storage.retrieval import entity_lookup, passages_by_key
 from engram.storage.retrieval.query_focus import Focus, GraphLimits
 from tests.support import knowledge, large, workload
+from tests.support.campaign import leave_to_campaign
 from tests.support.databases import application_on, new_database, open_migrated
 from tests.support.keys import unit
 from tests.support.plans import TENANTS, Watch, watch_plans
@@ -161,7 +162,7 @@ def _watch_workload(servers: Servers, settings: Settings, application: Applicati
     return watch
 
 
-@pytest.mark.parametrize("kind", knowledge.KINDS)
+@pytest.mark.parametrize("kind", leave_to_campaign(knowledge.KINDS, ordinary=("large", "none")))
 @pytest.mark.wing("experiments", "facts", "published", "sessions", "tuning", "why")
 def test_a_new_collection_is_looked_up(
     kind: str, filled: Servers, settings: Settings, application: Application

@@ -25,6 +25,8 @@ READ_WAIT = "engram.composition.servers:READ_WAIT_SECONDS"
 STATEMENT_TIMEOUT = "engram.composition.servers:STATEMENT_TIMEOUT_SECONDS"
 SWEEP_SECONDS = "engram.runtime.worker:SWEEP_SECONDS"
 WAITING_KEY_EVENTS = "engram.wings.published.parts:WAITING_KEY_EVENTS"
+EAGER = {"engram.runtime.worker:BLOCK_MS": 100, "engram.runtime.worker:JOB_POLL_SECONDS": 0.1}
+"""How long a worker waits for news, and for a job, where it need not wait as long as it does in service."""
 
 
 def set_constants(patch: pytest.MonkeyPatch, values: Mapping[str, Any]) -> None:

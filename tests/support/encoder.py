@@ -24,6 +24,8 @@ HALF_PRECISION = 4e-4
 """How far half precision moves a number of a unit vector at most, and a cosine."""
 VECTORS = "TESTED_VECTORS"
 """Variable that tells processes where the vectors of the default encoder are kept, see ``remember_vectors``."""
+TOGETHER = 32
+"""Texts that one process embeds before others may."""
 SOME_ENCODER = EncoderId("some", "5" * 64, 384)
 """Of collections whose vectors are of no matter."""
 
@@ -88,7 +90,7 @@ class MemoisingEncoder:
     """An encoder that runs once for each text: tests ingest the same few passages more than a thousand times.
 
     Processes that share the file ``beside``, which is of this encoder alone, have one vector for each text: while
-    one of them embeds, the others wait for what it writes.
+    one of them embeds a few texts, the others wait for what it writes.
     """
 
     def __init__(self, encoder: Embedder, beside: Path) -> None:
@@ -130,14 +132,15 @@ class MemoisingEncoder:
                 yield text, np.frombuffer(row[0], dtype=np.float32)
 
     def _embed_alone(self, texts: Sequence[str]) -> None:
-        """Embed what no other process has embedded by the time that this one may write."""
-        self._beside.execute("BEGIN IMMEDIATE")
-        with self._beside:  # which commits, or rolls back
-            self._known.update(self._find_cached(texts))
-            new = [text for text in texts if text not in self._known]
-            self._known.update(zip(new, self._encoder.embed(new), strict=True))
-            rows = [(_key(text), self._known[text].tobytes()) for text in new]
-            self._beside.executemany("INSERT INTO vector VALUES (?, ?)", rows)
+        """Embed what no other process has embedded by the time that this one may write, a few texts at a time."""
+        for at in range(0, len(texts), TOGETHER):
+            self._beside.execute("BEGIN IMMEDIATE")
+            with self._beside:  # which commits, or rolls back
+                self._known.update(self._find_cached(texts[at : at + TOGETHER]))
+                new = [text for text in texts[at : at + TOGETHER] if text not in self._known]
+                self._known.update(zip(new, self._encoder.embed(new), strict=True))
+                rows = [(_key(text), self._known[text].tobytes()) for text in new]
+                self._beside.executemany("INSERT INTO vector VALUES (?, ?)", rows)
 
 
 def remember_vectors() -> None:

@@ -2,7 +2,7 @@
 
 Importing takes longer than what most commands do. Arguments, environment, working directory, output, exit code and
 signals are as if Python had been started; its end is not: nothing is taken apart, so what was not closed is not
-written out. ``tests/wings/local/test_launcher.py`` starts and ends real ones.
+written out. ``tests/test_documented_commands.py`` starts and ends a real one.
 """
 
 import atexit
@@ -25,6 +25,7 @@ from struct import Struct
 from typing import IO, NoReturn
 
 from tests.support.encoder import remember_vectors
+from tests.support.environment import WINGS
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDE = {"COLUMNS": "300"}
@@ -120,16 +121,24 @@ def _serve() -> list[str]:
     """Fork for each order; returns in a forked process, and with what it is to run."""
     gc.disable()  # nothing of all this is garbage
     import httpcore  # noqa: F401  # which clients import when they are made
+    import onnxruntime  # noqa: F401
 
     import engram.cli
-    import engram.runtime.api_process
     import engram.runtime.worker
+    from engram.composition.container import Application, Servers
+    from engram.config.settings import Settings
     from engram.providers.language.spacy_pipeline import torch_hidden
+    from engram.runtime.api_process import create_app
 
     with torch_hidden():
         import spacy  # noqa: F401
 
     engram.cli.command()
+    settings = Settings(_env_file=None, wings=WINGS)
+    # What the first application of a process imports and reads takes longer than the rest of its start.
+    first = Application(settings, Servers("postgresql+psycopg://127.0.0.1:1/none", "redis://127.0.0.1:1/0"))
+    create_app(first)
+    first.models.language.analyse_question("Where was Marie Curie born?")
     gc.enable()
     gc.freeze()  # else each process copies all of this when it looks for garbage
     with socket.socket(fileno=os.dup(0)) as orders:

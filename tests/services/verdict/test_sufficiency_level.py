@@ -89,7 +89,7 @@ def test_corrections_leave_the_sufficiency_of_right_answers(application: Applica
     undo.assert_verified(application, corpus)
 
 
-@pytest.mark.parametrize("rate", [0.3, 0.9])
+@pytest.mark.parametrize("rate", [0.3, pytest.param(0.9, marks=pytest.mark.campaign)])
 def test_the_level_stays_whatever_share_of_judged_answers_is_right(
     application: Application, corpus: str, rate: float
 ) -> None:

