@@ -53,14 +53,16 @@ def test_a_judge_goes_with_settings_and_acts(
     assert JUDGE not in str(receipt)
 
 
-@pytest.mark.parametrize("name", ["collections", "judges", "collection"])
-def test_acts_of_others_stay_where_a_route_has_a_word_like_the_name(
+@pytest.mark.parametrize("name", ["collections", "judges", "collection", "removed"])
+def test_acts_of_others_stay_where_a_route_or_a_field_has_a_word_like_the_name(
     application: Application, http: TestClient, curie: str, name: str
 ) -> None:
     other = "zebra"
+    job = finish(application, http, http.delete(f"/collections/{curie}/judges/ant"))
     for judge in (name, other):
         http.put(f"/collections/{curie}/judges/{judge}", json={"daily_share": 0.5}).raise_for_status()
     finish(application, http, http.delete(f"/collections/{curie}/judges/{name}"))
+    assert http.get(f"/jobs/{job['job_id']}", params={"collection": curie}).json()["result"] == job["result"]
     targets = [one["target"] for one in http.get("/audit", params={"limit": 100}).json()["entries"]]
     assert f"/collections/{curie}/judges/{other}" in targets
     assert f"/collections/{curie}/judges/{name}" not in targets

@@ -1,6 +1,9 @@
 """Facts that passages are the sources of: changed with the passages, and erased with them; proved and copied."""
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from contextvars import copy_context
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +12,14 @@ import pytest
 from engram.composition.container import Application
 from engram.services.auth.scope import Scope
 from engram.services.question.passage_source import PassageSource
+from engram.storage.database import Writer
 from engram.wings.facts.core.beliefs import UNSAID
 from engram.wings.facts.core.triples import Triple
 from engram.wings.facts.parts import facts_of
+from engram.wings.facts.services.fact_observer import FactObserver
 from engram.wings.facts.services.fact_search import FactPattern
 from engram.wings.facts.services.fact_service import Revision, StatedFact
+from engram.wings.facts.services.fact_transaction import begin_change
 from tests.support import past, state, undo
 
 LOVELACE = {
@@ -61,6 +67,31 @@ def scope(application: Application, collection: str) -> Scope:
 
 def facts(application: Application, name: str) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["predicate"], row["object_text"]): row for row in state.rows(application, name, "fact")}
+
+
+@pytest.mark.parametrize(
+    "follow",
+    [
+        lambda writer, collection: FactObserver().change(writer, collection, {}),
+        lambda writer, collection: FactObserver().removal(writer, collection, 0),
+    ],
+    ids=["change", "removal"],
+)
+def test_a_passage_waits_for_who_changes_facts(
+    application: Application, scope: Scope, follow: Callable[[Writer, int], AbstractContextManager[None]]
+) -> None:
+    followed = threading.Event()
+
+    def write() -> None:
+        with application.database.write() as writer, follow(writer, scope.collection.id):
+            followed.set()
+
+    waiting = threading.Thread(target=copy_context().run, args=(write,))
+    with begin_change(application.database, scope):
+        waiting.start()
+        assert not followed.wait(0.1)
+    waiting.join(10)
+    assert followed.is_set()
 
 
 def test_a_fact_has_the_source_of_its_passage(application: Application, collection: str) -> None:

@@ -210,25 +210,44 @@ def test_figures_of_turned_labels_are_no_superscripts(degrees: float) -> None:
     assert shown.split() == [word for label in labels for word in label.split()]
 
 
-def test_a_table_keeps_its_columns_where_names_and_rows_end_with_words() -> None:
-    rows = [
-        ("Product", "2023", "2024", "Change"),
-        ("Cable", "1,250", "1,310", "4.8%"),
-        ("Hub", "", "17", ""),
-        ("Total", "1,250", "1,327", "n/a"),
-    ]
+@pytest.mark.parametrize(
+    ("rows", "written"),
+    [
+        (
+            [
+                ("Product", "2023", "2024", "Change"),
+                ("Cable", "1,250", "1,310", "4.8%"),
+                ("Hub", "", "17", ""),
+                ("Total", "1,250", "1,327", "n/a"),
+            ],
+            [
+                "Product | 2023 | 2024 | Change",
+                "Product: Cable | 2023: 1,250 | 2024: 1,310 | Change: 4.8%",
+                "Product: Hub | 2024: 17",
+                "Product: Total | 2023: 1,250 | 2024: 1,327 | Change: n/a",
+            ],
+        ),
+        (
+            [("Region", "Q1", "Q2", "Q3"), ("North", "1.5", "n/a", "2.5"), ("South", "-", "3", "4")],
+            [
+                "Region | Q1 | Q2 | Q3",
+                "Region: North | Q1: 1.5 | Q2: n/a | Q3: 2.5",
+                "Region: South | Q1: - | Q2: 3 | Q3: 4",
+            ],
+        ),
+    ],
+    ids=["words", "single letters"],
+)
+def test_a_table_keeps_its_columns_whatever_its_rows_end_with(
+    rows: list[tuple[str, ...]], written: list[str]
+) -> None:
     words = [
         (72 + 90 * column, 700 - 18 * row, text)
         for row, line in enumerate(rows)
         for column, text in enumerate(line)
         if text
     ]
-    assert texts(portable.pdf("a.pdf", pdf_drawn([show_at(*words)]), LIMITS)) == [
-        "Product | 2023 | 2024 | Change",
-        "Product: Cable | 2023: 1,250 | 2024: 1,310 | Change: 4.8%",
-        "Product: Hub | 2024: 17",
-        "Product: Total | 2023: 1,250 | 2024: 1,327 | Change: n/a",
-    ]
+    assert texts(portable.pdf("a.pdf", pdf_drawn([show_at(*words)]), LIMITS)) == written
 
 
 def test_filled_fields_of_a_form_are_read() -> None:

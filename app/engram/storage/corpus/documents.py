@@ -287,15 +287,15 @@ def list_held(
 
 def find_taught(reader: Reader, collection_id: int, sentences: Sequence[int]) -> set[int]:
     """Select the sentences that verdicts taught something about, or that a verdict which waits names."""
-    named = "named.event_id = waiting.id AND named.sentence_id = ANY(%(ids)s)"
     rows = reader.rows(
         f"""
         SELECT q.sentence_id AS id FROM {WANTED_IDS}
         {join_by_index("question_support q", "q.sentence_id = wanted.id")}
         UNION ALL
         SELECT named.sentence_id FROM feedback_event waiting
-        {join_by_index("verdict_sentence named", named)}
+        {join_by_index("verdict_sentence named", "named.event_id = waiting.id")}
         WHERE waiting.collection_id = %(collection)s AND waiting.status = 'pending'
+          AND named.sentence_id = ANY(%(ids)s)
         """,
         {"collection": collection_id, "ids": list(sentences)},
     )

@@ -15,6 +15,8 @@ from engram.storage.database import Reader, Writer
 from engram.storage.erasure.erased_log import Selection
 from engram.storage.tables.table_base import NOBODY
 
+_TEXTS_IN = """jsonb_path_query_array({}, '$.** ? (@.type() == "string")')::text"""
+"""The texts in a JSON value without the names of its fields, which name nobody."""
 _VALUES_OF_TARGET = r"""
     regexp_replace(
         regexp_replace(target, '^/(?:collections(/[^/?]+)(?:/[^/?]+)?|access/[^/?]+|[^/?]+)', '\1'),
@@ -72,10 +74,10 @@ def delete_traces(writer: Writer, collection_id: int, tenant: str, selection: Se
         parameters | named,
     )
     removed["job"] = writer.execute(
-        """
-        UPDATE job SET payload = '{"erased": true}', result = NULL, error = NULL
+        f"""
+        UPDATE job SET payload = '{{"erased": true}}', result = NULL, error = NULL
         WHERE collection_id = %(collection)s AND status NOT IN ('receiving', 'queued', 'running') AND %(words)s
-          AND concat_ws(' ', payload::text, result::text, error) ~ %(pattern)s
+          AND concat_ws(' ', {_TEXTS_IN.format("payload")}, {_TEXTS_IN.format("result")}, error) ~ %(pattern)s
         """,
         parameters | named,
     )

@@ -10,7 +10,7 @@ from engram.wings.importing.conversion.inline_text import superscript
 from engram.wings.importing.conversion.line_ends import MARK
 from engram.wings.importing.conversion.outline import library
 from engram.wings.importing.conversion.prose import STOPS
-from engram.wings.importing.conversion.table_model import Cell, Grid, TableLine, is_figure, write_table
+from engram.wings.importing.conversion.table_model import MISSING, Cell, Grid, TableLine, is_figure, write_table
 
 ROW = "\x03"
 """What stands before each row of a table, and between it and the names of the table's columns."""
@@ -28,7 +28,6 @@ _SPACES = 1.4
 _RIGHT_ANGLE = pi / 2
 _ANGLE_DIGITS = 2
 """Of an angle in right angles: half a degree is none."""
-_MISSING = {"n/a", "n.a.", "na", "-", "–", "—", "...", "…"}
 _LEAST_NAMES = 3
 """Words apart that name the columns of a table."""
 _RAISE = 0.2
@@ -91,9 +90,10 @@ class _Layout:
         at = 0
         for words in whole.split("\r\n"):
             line = _Line(at, words, self._find_turns(at, words))
-            if words and self._lines and self._goes_on(self._lines[-1], line):
+            joint = self._find_joint(self._lines[-1], line) if words and self._lines else ""
+            if joint:
                 before = self._lines.pop()
-                self._lines.append(before._replace(text=f"{before.text}{_JOINT}{_JOINT}{words}"))
+                self._lines.append(before._replace(text=f"{before.text}{joint}{joint}{words}"))
             else:
                 self._lines.append(line)
             at += len(words) + 2
@@ -110,15 +110,20 @@ class _Layout:
         }
         return int(min(angles)) if len(angles) == 1 and min(angles).is_integer() else None
 
-    def _goes_on(self, line: _Line, following: _Line) -> bool:
-        """Whether a line stands behind another one: pdfium ends a line after a superscript."""
+    def _find_joint(self, line: _Line, following: _Line) -> str:
+        """What stands for each letter of the line end between a line and one that stands behind it.
+
+        pdfium ends a line after a superscript, and before a short cell of a table. Empty: they are two lines.
+        """
         if not line.text or line.turns is None or line.turns != following.turns:
-            return False
+            return ""
         self._turns = line.turns
         size = self._size(line.at)
         gap = self._box(following.at)[0] - self._box(line.at + len(line.text) - 1)[2]
         level = abs(self._baseline(following.at) - self._baseline(line.at))
-        return level < _LEVEL * size and -size < gap < size
+        if level >= _LEVEL * size or gap <= -size:
+            return ""
+        return _JOINT if gap < size else " "
 
     def read(self) -> Iterator[str]:
         """The lines with superscripts and rows."""
@@ -231,7 +236,7 @@ def _looks_like_row(line: str) -> bool:
     if (
         not cells
         or not _is_filled(cells[-1])
-        or (line.rstrip().endswith((".", ",", ";")) and cells[-1].casefold() not in _MISSING)
+        or (line.rstrip().endswith((".", ",", ";")) and cells[-1].casefold() not in MISSING)
     ):
         return False
     return 2 * sum(map(_is_filled, cells)) >= len(cells) and any(map(is_figure, cells))
@@ -239,7 +244,7 @@ def _looks_like_row(line: str) -> bool:
 
 def _is_filled(word: str) -> bool:
     """Whether a word is a figure, or stands for a missing one."""
-    return is_figure(word) or word.casefold() in _MISSING
+    return is_figure(word) or word.casefold() in MISSING
 
 
 def _align(rows: Sequence[Sequence[_Segment]]) -> Grid | None:

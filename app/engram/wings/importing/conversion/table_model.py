@@ -18,6 +18,8 @@ MOST_PLACES = 2_000_000
 """Places of a grid, most of which a hostile table leaves empty."""
 REPEATED_CHARACTERS = 200
 """A longer text stands only where its merged cell begins."""
+MISSING = {"n/a", "n.a.", "na", "-", "--", "–", "—", "...", "…"}
+"""What stands in the place of a figure that is not there."""
 _NAME_CHARACTERS = 60
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -214,7 +216,7 @@ def looks_like_header(first: Sequence[Cell | None], rows: Grid, *, named: bool =
     if not named and any(is_figure(name) and not (wide and _may_name(name)) for name in names):
         return False
     for at in range(len(first)):
-        below = [row[at] for row in texts if at < len(row) and row[at]]
+        below = [row[at] for row in texts if at < len(row) and row[at] and row[at].casefold() not in MISSING]
         if names[at] and len(below) >= (1 if wide else 2) and all(map(is_figure, below)):
             return True
     return (
