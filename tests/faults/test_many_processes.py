@@ -22,7 +22,7 @@ from tests.support.forks import ROOT, ForkedProcess
 from tests.support.orphans import orphans
 from tests.support.processes import PATIENCE_SECONDS, PLAIN_CLIENT, eventually, free_port
 
-CLIENTS = 8
+CLIENTS = 4
 VERDICTS = 6
 """Of each client, in each half."""
 

@@ -255,6 +255,7 @@ class TestExport:
             export(tiny_model, tmp_path / "graph.onnx", "cls")
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.campaign
     def test_failed_export_is_one_line(self, tiny_model: Path, tmp_path: Path) -> None:
         broken = tmp_path / "broken"
         shutil.copytree(tiny_model, broken)

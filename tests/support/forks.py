@@ -186,7 +186,7 @@ def _run_child(told: int, reports: int, out: int, err: int) -> list[str]:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run a script, or "-m" and a module; its exit code, if it ends as it should."""
+    """Run a script, or "-m" and a module; its exit code. Whatever it raises is not left to Python's own end."""
     sys.argv = list(arguments)
     try:
         if sys.argv[0] == "-m":
@@ -195,9 +195,16 @@ def _run(arguments: Sequence[str]) -> int:
         else:
             runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
-        if not isinstance(end.code, int | None):
-            raise
-        return end.code or 0
+        if isinstance(end.code, int | None):
+            return end.code or 0
+        print(end.code, file=sys.stderr)  # noqa: T201 - as Python does
+        return 1
+    except Exception:  # noqa: BLE001 - its traceback is printed, as Python does
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        return 1
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     return 0
 
 
