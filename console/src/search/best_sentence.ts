@@ -22,11 +22,17 @@ export function splitAtSentence(passage: Passage, question: string): readonly [s
   return [text.slice(0, found.index), found[0], text.slice(found.index + found[0].length)];
 }
 
-/** The sentence that the service found to be nearest; if it found none, one that has words of the question. */
+/**
+ * The sentence that the service found to be nearest: of those that the question itself led to, since later hops look for
+ * what stands with these. If it found none, one that has words of the question.
+ */
 function bestSentence({ sentences, title, source }: Passage, question: string): Sentence | undefined {
   const headings = new Set([title, source.document, ...source.heading]);
   const texts = sentences.filter((one) => !headings.has(one.text.trim()));
-  const nearest = highest(texts, (one) => one.score ?? -Infinity);
+  const hop = ({ hops }: Sentence): number => hops[0] ?? 1; // none of a sentence that was remembered
+  const found = texts.filter(({ score }) => typeof score === "number");
+  const first = Math.min(...found.map(hop));
+  const nearest = highest(found, (one) => (hop(one) === first ? (one.score ?? 0) : -Infinity));
   if (nearest !== undefined) return nearest;
   const asked = stems(question);
   return highest(texts, (one) => [...stems(one.text)].filter((stem) => asked.has(stem)).length || -Infinity);

@@ -8,7 +8,7 @@ import { allowed, CHOSEN, names } from "../state";
 import { addressOf, type Filter, type Search, searchHere } from "./address";
 import { Facets } from "./facets";
 import { Result } from "./result";
-import { sayFailure, sayLikelihood } from "./words";
+import { fill, sayFailure, sayLikelihood, words } from "./words";
 
 const TOP_K = 5;
 /** From this time on the page says that an answer takes long. */
@@ -90,7 +90,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   useEffect(() => {
     const field = form.elements.namedItem("q") as HTMLInputElement;
     if (search.question) field.value = search.question;
-    document.title = search.question ? `${search.question} – Search` : "Search";
+    document.title = search.question ? `${search.question} – ${words.search}` : words.search;
     if (collection !== null) {
       localStorage.setItem(CHOSEN, collection);
       // Whoever is sent the address may have searched elsewhere last.
@@ -111,7 +111,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       {!access.isWanted && access.error !== undefined && <Failure error={access.error} again={access.enter} />}
       {collections !== null && collections.length > 1 && (
         <label>
-          Search in
+          {words.place}
           <select value={collection ?? ""} onChange={(event) => go({ collection: event.currentTarget.value, filter: {}, nearest: false })}>
             {collections.map((name) => (
               <option key={name}>{name}</option>
@@ -119,7 +119,7 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
           </select>
         </label>
       )}
-      {collections !== null && collection === null && <p class="panel">There is nothing that you may search.</p>}
+      {collections !== null && collection === null && <p class="panel">{words.nothing}</p>}
       {engram !== null && mayCount && search.question && (
         <Facets engram={engram} answer={answer} filter={search.filter} onChoose={(filter: Filter) => go({ filter })} />
       )}
@@ -127,16 +127,16 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       {failed !== null && <Failure {...failed} />}
       {answer?.insufficient && (
         <div class="panel stack">
-          <p>Other words may help, or another place to search in.</p>
+          <p>{words.otherWords}</p>
           <div class="row">
             <button type="button" onClick={() => go({ nearest: true })}>
-              Show the nearest passages anyway
+              {words.showNearest}
             </button>
           </div>
         </div>
       )}
       {answer && engram && (
-        <ol class={isBusy ? "stack outdated" : "stack"} aria-label="Results" aria-busy={isBusy}>
+        <ol class={isBusy ? "stack outdated" : "stack"} aria-label={words.results} aria-busy={isBusy}>
           {answer.passages.map((passage) => (
             <li key={`${answer.query_id} ${passage.passage_id}`}>
               <Result engram={engram} answer={answer} passage={passage} mayJudge={mayJudge} />
@@ -146,9 +146,9 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
       )}
       {me !== null && access.leave && (
         <footer class="row quiet">
-          <span>You are {personOf(me)}.</span>
+          <span>{fill(words.person, personOf(me))}</span>
           <button type="button" class="plain" onClick={() => void leave()}>
-            {key.get() === undefined ? "Log out" : "Forget key"}
+            {key.get() === undefined ? words.logOut : words.forgetKey}
           </button>
         </footer>
       )}
@@ -165,9 +165,9 @@ function chooseCollection(me: Schemas["WhoOut"] | null, collections: readonly st
 }
 
 function summary({ insufficient, passages, sufficiency }: Schemas["QueryOut"], nearest: boolean): string {
-  if (insufficient || passages.length === 0) return "Not found here.";
-  if (nearest) return "The answer was not found here. These passages are the nearest.";
-  return typeof sufficiency === "number" ? sayLikelihood(sufficiency) : "These passages fit best.";
+  if (insufficient || passages.length === 0) return words.notFound;
+  if (nearest) return words.nearest;
+  return typeof sufficiency === "number" ? sayLikelihood(sufficiency) : words.best;
 }
 
 function Waiting() {
@@ -176,7 +176,7 @@ function Waiting() {
     const timer = setTimeout(() => setIsLong(true), LONG_MS);
     return () => clearTimeout(timer);
   }, []);
-  return <>{isLong ? "Still searching. The service is slow just now …" : "Searching …"}</>;
+  return <>{isLong ? words.slow : words.searching}</>;
 }
 
 function Failure({ error, again }: Failed) {
@@ -184,7 +184,7 @@ function Failure({ error, again }: Failed) {
     <div class="panel row bad" role="alert">
       <span>{sayFailure(error)}</span>
       <button type="button" onClick={() => void again()}>
-        Try again
+        {words.again}
       </button>
     </div>
   );

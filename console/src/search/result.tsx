@@ -6,7 +6,7 @@ import type { Engram, Schemas } from "../service";
 import { Icon } from "../parts/icons";
 import { passageVerdict } from "../parts/passage_verdict";
 import { splitAtSentence } from "./best_sentence";
-import { sayEffect, sayFailure } from "./words";
+import { fill, sayEffect, sayFailure, words } from "./words";
 
 /** Characters that are shown before and after the sentence, until more is wanted. */
 const BEFORE = 220;
@@ -39,7 +39,7 @@ export function Result({ engram, answer, passage, mayJudge }: Props) {
           )}
         </h2>
         <p class="quiet">{sayOrigin(source, title)}</p>
-        {source.replaced_by && <p class="quiet">Replaced by {source.replaced_by}</p>}
+        {source.replaced_by && <p class="quiet">{fill(words.replaced, source.replaced_by)}</p>}
       </header>
       <div lang={source.language}>
         {isWhole && context?.before.map((one) => <p key={one.passage_id} class="around">{one.text}</p>)}
@@ -53,7 +53,7 @@ export function Result({ engram, answer, passage, mayJudge }: Props) {
       {(hasMore || isWhole) && (
         <div>
           <button type="button" class="plain" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
-            {isWhole ? "Show less" : "Show what stands around it"}
+            {isWhole ? words.less : words.more}
           </button>
         </div>
       )}
@@ -65,7 +65,7 @@ export function Result({ engram, answer, passage, mayJudge }: Props) {
 /** Document, headings and page, without what the title says already. */
 function sayOrigin({ document, heading, page }: Schemas["PassageSourceOut"], title: string): string {
   const path = [document, ...heading].filter((one) => one !== title);
-  return [path.join(" › "), page === null ? "" : `Page ${page}`].filter(Boolean).join(", ");
+  return [path.join(" › "), page === null ? "" : fill(words.page, page)].filter(Boolean).join(", ");
 }
 
 /** The first characters of the text, or the last ones if `most` is negative, with whole words. */
@@ -86,30 +86,30 @@ function Thumbs({ engram, answer, passageId, title }: Pick<Props, "engram" | "an
   const press = async (up: boolean) => {
     if (isBusy) return;
     setIsBusy(true);
-    setSaid("Storing …");
+    setSaid(words.storing);
     try {
       if (stored !== null) {
         await engram.revoke(stored.id);
         setStored(null);
-        setSaid("Your rating is taken back. It counts no more.");
+        setSaid(words.takenBack);
       }
       if (stored?.up !== up) {
         const verdict = await engram.feedback(answer.query_id, { ...passageVerdict(answer, passageId, up), wait: true });
         setStored({ id: verdict.feedback_id, up });
-        setSaid(`${sayEffect(up, verdict.effect)} Press again to take it back.`);
+        setSaid(`${sayEffect(up, verdict.effect)} ${words.takeBack}`);
       }
     } catch (error) {
-      setSaid(`Your rating was not stored. ${sayFailure(error)}`);
+      setSaid(`${words.notStored} ${sayFailure(error)}`);
     }
     setIsBusy(false);
   };
   return (
-    <div class="row" role="group" aria-label={`Rate: ${title}`}>
+    <div class="row" role="group" aria-label={fill(words.rate, title)}>
       <span class="thumbs">
         {([true, false] as const).map((up) => (
           <button key={String(up)} type="button" aria-pressed={stored?.up === up} aria-disabled={isBusy} onClick={() => void press(up)}>
             <Icon name={up ? "up" : "down"} />
-            {up ? "Helped" : "Did not help"}
+            {up ? words.helped : words.notHelped}
           </button>
         ))}
       </span>
