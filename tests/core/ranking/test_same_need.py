@@ -65,8 +65,15 @@ def test_other_numbers_make_it_another_need() -> None:
     assert compute_probability(pair(5.0, 0.4)) > 5 * compute_probability(pair(5.0, 0.4, "figures"))
 
 
-def test_what_is_less_near_than_others_are_is_no_surer() -> None:
-    assert compute_probability(pair(-4.0, 0.1)) == compute_probability(pair(3.0, 0.1))
+@pytest.mark.parametrize("others", [[], [12.0] * 40], ids=["unjudged", "very near others"])
+def test_what_is_less_near_is_no_surer(others: list[float]) -> None:
+    observed = signal(others, [0.1] * len(others))
+    probabilities = [
+        compute_probability(pair(nearness, 0.1), observed) for nearness in (-4.0, 1.5, 3.0, 5.0, 7.0, 9.0, 11.0)
+    ]
+
+    assert probabilities == sorted(probabilities)
+    assert probabilities[1] < 0.05
 
 
 def test_a_collection_whose_different_questions_come_near_is_surer_of_less() -> None:

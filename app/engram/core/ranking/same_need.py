@@ -13,7 +13,8 @@ two questions with the same need, and ρ the share of questions whose nearest pa
     P(same need) = ρ f1 / (ρ f1 + (1 - ρ) f0)
 
 f0 is a kernel density over the collection's own judged questions, beside a prior that weighs as much as
-``PRIOR_PAIRS`` of them. f1 is uniform: a need can be worded in any way. So an encoder that makes all vectors alike,
+``PRIOR_PAIRS`` of them. It does not rise with nearness, so nearer questions are never less likely to have the same
+need. f1 is uniform: a need can be worded in any way. So an encoder that makes all vectors alike,
 or a collection whose questions are all alike, recalls little until two questions are closer than its different ones
 ever are.
 
@@ -263,24 +264,23 @@ def compute_log_odds(
 
 
 def _compute_other_density(pairs: Signals, other_pairs: Signals, known: Flags | None) -> Floats:
-    """f0 of each pair, (n,). A pair that is less near than others are on average counts as near as these."""
+    """f0 of each pair, (n,). It never rises with nearness: see ``_decline``."""
     count = len(other_pairs.nearness)
     (mean, deviation), (own_mean, own_deviation) = PRIOR_NEARNESS, CROSS_LANGUAGE_NEARNESS
     cross_language = (
         np.zeros(len(pairs.nearness), dtype=np.bool_) if pairs.cross_language is None else pairs.cross_language
     )
     differ, others_differ = pairs.contrasts[:, FIGURES], other_pairs.contrasts[:, FIGURES]
-    typical = (PRIOR_PAIRS * mean + float(other_pairs.nearness.sum())) / (PRIOR_PAIRS + count)
-    nearness = np.clip(pairs.nearness, typical, MAX_NEARNESS)
+    nearness = np.minimum(pairs.nearness, MAX_NEARNESS)
     imagined = (
-        np.where(cross_language, _gauss(nearness - own_mean, own_deviation), _gauss(nearness - mean, deviation))
+        np.where(cross_language, _decline(nearness - own_mean, own_deviation), _decline(nearness - mean, deviation))
         * _drop_absent(2.0 * _gauss(pairs.words, PRIOR_WORDS))
         * np.where(differ, PRIOR_OTHER[FIGURES], 1.0 - PRIOR_OTHER[FIGURES])
     )
     own_nearness = np.minimum(other_pairs.nearness, MAX_NEARNESS)
     words = pairs.words[:, None]
     own = (
-        _gauss(nearness[:, None] - own_nearness, NEARNESS_WIDTH)
+        _decline(nearness[:, None] - own_nearness, NEARNESS_WIDTH)
         * _drop_absent(
             _gauss(words - other_pairs.words, WORDS_WIDTH) + _gauss(words + other_pairs.words, WORDS_WIDTH)
         )
@@ -360,6 +360,15 @@ def compare_words(one: Mapping[str, float], other: Mapping[str, float]) -> float
 def _drop_absent(densities: Floats) -> Floats:
     """Take densities of a signal that is absent for 1, which leaves it out."""
     return np.where(np.isnan(densities), 1.0, densities)
+
+
+def _decline(distances: Floats, width: float) -> Floats:
+    """Normal density above 0, and its peak below: a pair that is less near than another counts as near as that one.
+
+    Where questions with other evidence are very near, the plain density is low of middling pairs as well, and would
+    take them for the same need.
+    """
+    return _gauss(np.maximum(distances, 0.0), width)
 
 
 def _gauss(distances: Floats, width: float) -> Floats:
