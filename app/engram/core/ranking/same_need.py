@@ -128,6 +128,8 @@ class JudgedPairs:
         neighbours: place in ``evidence`` of its neighbour, (n,).
         signals: of each pair.
         vectors: of each question in ``evidence``, of length 1, (m, d).
+        word_shares: question of the sample -> passage of its neighbours' evidence -> share of the question's words
+            that the passage has, see ``neighbour_vote.Neighbours``.
     """
 
     evidence: Sequence[AbstractSet[int]]
@@ -135,6 +137,7 @@ class JudgedPairs:
     neighbours: NDArray[np.intp]
     signals: Signals
     vectors: Vectors
+    word_shares: Mapping[int, Mapping[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,7 @@ class ComparedQuestions:
         vote_nearness: nearness of each pair in the vote, (n,), see ``wording_scatter``.
         log_ratios: summed log likelihood ratios of the contrasts of each pair, (n,).
         identical: whether the two are the same but for case, white space and marks at their ends, (n,).
+        word_shares: passage of their evidence -> share of the present question's words that it has.
         weights: what votes of past questions are worth in this collection.
         evidence_count: passages that answer a judged question on average, of those whose need was judged twice.
     """
@@ -158,6 +162,7 @@ class ComparedQuestions:
     vote_nearness: Floats
     log_ratios: Floats
     identical: Flags
+    word_shares: Mapping[int, float]
     weights: VoteWeights
     evidence_count: float
 
@@ -172,10 +177,13 @@ class ComparedQuestions:
         beside the nearest one speaks for itself, too: it may have another need that the same passage answers.
 
         Args:
-            evidence: past question -> passages that support it; those without any do not vote.
+            evidence: past question -> passages that support it, of those in ``word_shares``; those without any do
+                not vote.
         """
         of_each = [evidence.get(question, frozenset()) for question in self.ids]
-        votes = self.weights.count(Neighbours(of_each, self.log_odds, self.vote_nearness, self.log_ratios))
+        votes = self.weights.count(
+            Neighbours(of_each, self.log_odds, self.vote_nearness, self.log_ratios, self.word_shares)
+        )
         alone = sigmoid(self.log_odds).tolist()
         words = np.nan_to_num(self.signals.words).tolist()
         needs: dict[tuple[int, int | None], SameNeed] = {}
@@ -223,7 +231,12 @@ class QuestionSpread:
         return self.scatter.place(self.units.centre, vectors)
 
     def compare(
-        self, ids: Sequence[int], pairs: Signals, vote_nearness: Floats, identical: Flags
+        self,
+        ids: Sequence[int],
+        pairs: Signals,
+        vote_nearness: Floats,
+        identical: Flags,
+        word_shares: Mapping[int, float],
     ) -> ComparedQuestions:
         """Compare past questions with the present one.
 
@@ -232,6 +245,7 @@ class QuestionSpread:
             pairs: the present question with each.
             vote_nearness: nearness of each pair in the vote, (n,).
             identical: whether each is the present one, (n,).
+            word_shares: passage of their evidence -> share of the present question's words that it has.
         """
         return ComparedQuestions(
             ids,
@@ -240,6 +254,7 @@ class QuestionSpread:
             vote_nearness,
             self.shares.compute_log_ratios(pairs.contrasts).sum(axis=1),
             identical,
+            word_shares,
             self.weights,
             self.evidence_count,
         )
@@ -337,6 +352,7 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
                 log_odds[places],
                 vote_nearness[places],
                 log_ratios[places],
+                judged.word_shares[row],
             ),
         )
         for row, places in sorted(places_by_row.items())
