@@ -1,5 +1,7 @@
 """Vote of judged questions: what it is worth is learned by leaving each judged question out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,10 +18,11 @@ from engram.core.ranking.neighbour_vote import (
 )
 
 
-def near(*judged: tuple[set[int], float, float]) -> Neighbours:
-    """Neighbours: evidence, log odds of the same need, and nearness of each."""
+def near(*judged: tuple[set[int], float, float], words: float | dict[int, float] = 0.5) -> Neighbours:
+    """Neighbours: evidence, log odds of the same need, and nearness of each; share of words in each passage."""
     evidence, log_odds, nearness = zip(*judged, strict=True) if judged else ((), (), ())
-    return Neighbours(list(evidence), np.array(log_odds), np.array(nearness), np.zeros(len(judged)))
+    shares = words if isinstance(words, dict) else dict.fromkeys(set().union(*evidence), words)
+    return Neighbours(list(evidence), np.array(log_odds), np.array(nearness), np.zeros(len(judged)), shares)
 
 
 def draw_log(needs: int, wordings: int, noise: float, seed: int = 0) -> list[tuple[set[int], Neighbours]]:
@@ -49,12 +52,18 @@ def test_before_any_question_is_left_out_the_log_odds_of_the_nearest_count() -> 
 
 
 def test_the_features_are_those_that_are_described() -> None:
-    share, count = VoteWeights(np.array([0.0, 0.0, 1.0, 0.0]), 9), VoteWeights(np.array([0.5, 0.0, 0.0, 1.0]), 9)
+    share, count, words = (
+        VoteWeights(np.array(weights), 9, 0.5)
+        for weights in ([0.0, 0.0, 1.0, 0.0, 0.0], [0.5, 0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 2.0])
+    )
     neighbours = near(({1}, 0.0, 6.0), ({2}, 0.0, 6.0 - VOTE_WIDTH * np.log(2)), ({1}, 0.0, 6.0))
 
     # Two supporters as near as can be against one of half their weight; a fourth is added to both sides.
     assert share.count(neighbours)[1].probability == pytest.approx(2.25 / (2.25 + 0.75))
     assert count.count(neighbours)[2].probability == pytest.approx(1 / (1 + np.exp(-0.5) / 1.5))
+    worded = words.count(near(({1, 2}, 0.0, 6.0), words={1: 0.75, 2: float("nan")}))
+    assert worded[1].probability == pytest.approx(1 / (1 + (0.3 / 0.8) ** 2 * np.exp(1.0)))
+    assert worded[2].probability == 0.5
 
 
 def test_questions_that_agree_count_together_and_others_against_them() -> None:
@@ -70,10 +79,20 @@ def test_questions_that_agree_count_together_and_others_against_them() -> None:
 def test_a_contrast_takes_weight_from_a_vote() -> None:
     weights = learn_weights(draw_log(12, 4, 0.7))
     neighbours = near(({1}, -1.0, 5.0), ({2}, -1.0, 5.0))
-    contrasted = Neighbours(neighbours.evidence, neighbours.log_odds, neighbours.nearness, np.array([-2.0, 0.0]))
+    contrasted = replace(neighbours, log_ratios=np.array([-2.0, 0.0]))
 
     assert weights.count(contrasted)[1].probability < weights.count(neighbours)[1].probability
     assert weights.count(contrasted)[2].probability > weights.count(neighbours)[2].probability
+
+
+def test_where_words_tell_passages_apart_a_vote_is_worth_more_to_those_that_have_them() -> None:
+    taught = learn_weights(
+        [({need}, near(({need}, 0.0, 5.0), ({-1}, 0.0, 5.0), words={need: 0.9, -1: 0.4})) for need in range(20)]
+    )
+    votes = taught.count(near(({1}, 0.0, 5.0), ({2}, 0.0, 5.0), words={1: 0.9, 2: 0.4}))
+
+    assert votes[1].probability > 0.85
+    assert votes[2].probability < 0.15
 
 
 def test_where_needs_repeat_votes_are_worth_more_than_where_none_does() -> None:

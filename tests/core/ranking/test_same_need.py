@@ -65,8 +65,15 @@ def test_other_numbers_make_it_another_need() -> None:
     assert compute_probability(pair(5.0, 0.4)) > 5 * compute_probability(pair(5.0, 0.4, "figures"))
 
 
-def test_what_is_less_near_than_others_are_is_no_surer() -> None:
-    assert compute_probability(pair(-4.0, 0.1)) == compute_probability(pair(3.0, 0.1))
+@pytest.mark.parametrize("others", [[], [12.0] * 40], ids=["unjudged", "very near others"])
+def test_what_is_less_near_is_no_surer(others: list[float]) -> None:
+    observed = signal(others, [0.1] * len(others))
+    probabilities = [
+        compute_probability(pair(nearness, 0.1), observed) for nearness in (-4.0, 1.5, 3.0, 5.0, 7.0, 9.0, 11.0)
+    ]
+
+    assert probabilities == sorted(probabilities)
+    assert probabilities[1] < 0.05
 
 
 def test_a_collection_whose_different_questions_come_near_is_surer_of_less() -> None:
@@ -92,7 +99,7 @@ def test_probabilities_stay_in_range(nearness: float, words: float, count: int, 
 
 def test_identical_questions_certainly_have_the_same_need() -> None:
     spread = QuestionSpread(UNITS, NO_OTHERS, UNLEARNED, NO_SCATTER, UNTAUGHT)
-    compared = spread.compare([7], pair(0.0, 0.0), np.zeros(1), np.array([True]))
+    compared = spread.compare([7], pair(0.0, 0.0), np.zeros(1), np.array([True]), {1: 0.5})
     needs = compared.count_votes({7: {1}})
 
     assert compared.compute_probabilities() == {7: 1.0}
@@ -102,7 +109,7 @@ def test_identical_questions_certainly_have_the_same_need() -> None:
 def test_of_a_passage_that_does_not_support_it_a_question_speaks_for_itself() -> None:
     spread = QuestionSpread(UNITS, NO_OTHERS, UNLEARNED, NO_SCATTER, UNTAUGHT)
     compared = spread.compare(
-        [7, 8], signal([9.0, 8.0], [0.9, 0.8]), np.array([9.0, 8.0]), np.array([False, False])
+        [7, 8], signal([9.0, 8.0], [0.9, 0.8]), np.array([9.0, 8.0]), np.array([False, False]), {1: 0.5}
     )
     needs = compared.count_votes({7: {1}})
 
@@ -115,7 +122,8 @@ def judge(evidence: list[set[int]], pairs: dict[tuple[int, int], float]) -> Judg
     """Judged questions, and how near some come to each other; every pair contrasts in its figures."""
     rows, neighbours = (np.array([key[side] for key in pairs], dtype=np.intp) for side in (0, 1))
     signals = signal([*pairs.values()], [0.5] * len(pairs), "figures")
-    return JudgedPairs(evidence, rows, neighbours, signals, np.eye(DIMENSION)[: len(evidence)])
+    shares = dict.fromkeys(range(len(evidence)), dict.fromkeys(set().union(*evidence), 0.5))
+    return JudgedPairs(evidence, rows, neighbours, signals, np.eye(DIMENSION)[: len(evidence)], shares)
 
 
 def test_others_are_the_nearest_questions_with_other_evidence() -> None:
@@ -158,7 +166,7 @@ def test_words_of_two_languages_say_nothing() -> None:
 
     assert compute_probability(pair(6.0, 0.0), others) < compute_probability(pair(6.0, np.nan), others) < 1.0
     spread = QuestionSpread(UNITS, others, UNLEARNED, NO_SCATTER, UNTAUGHT)
-    compared = spread.compare([7], pair(6.0, np.nan), np.array([6.0]), np.array([False]))
+    compared = spread.compare([7], pair(6.0, np.nan), np.array([6.0]), np.array([False]), {})
     assert compared.count_votes({})[7, None].words == 0.0
 
 

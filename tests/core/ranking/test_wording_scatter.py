@@ -157,7 +157,8 @@ def learn(judged: Vectors, evidence: list[set[int]]) -> QuestionSpread:
     places = np.arange(len(judged))
     nearest, signals = compare_nearest(units, judged, judged, places)
     rows = np.repeat(places, NEIGHBOURS)
-    return same_need.measure_spread(units, JudgedPairs(evidence, rows, nearest.ravel(), signals, judged))
+    shares = dict.fromkeys(rows.tolist(), dict.fromkeys(set().union(*evidence), 0.5))
+    return same_need.measure_spread(units, JudgedPairs(evidence, rows, nearest.ravel(), signals, judged, shares))
 
 
 @pytest.mark.parametrize("wordings", [2, 3, 5])
@@ -176,9 +177,9 @@ def test_votes_are_calibrated_on_new_questions(wordings: int) -> None:
         )
         pairs = signals.select(np.arange(at * NEIGHBOURS, (at + 1) * NEIGHBOURS))
         ids = near.tolist()
-        needs_of = spread.compare(ids, pairs, nearness, np.zeros(NEIGHBOURS, dtype=np.bool_)).count_votes(
-            {question: evidence[question] for question in ids}
-        )
+        identical = np.zeros(NEIGHBOURS, dtype=np.bool_)
+        compared = spread.compare(ids, pairs, nearness, identical, dict.fromkeys(range(needs), 0.5))
+        needs_of = compared.count_votes({question: evidence[question] for question in ids})
         (_, best), vote = max(
             ((key, need) for key, need in needs_of.items() if key[1] is not None),
             key=lambda pair: pair[1].probability,

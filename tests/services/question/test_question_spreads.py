@@ -9,7 +9,7 @@ from engram.core.ranking.same_need import QuestionSpread, SameNeed
 from engram.services.question import question_spreads
 from engram.services.question.query import Query
 from engram.services.question.question_spreads import QuestionSpreads
-from engram.services.question.walk import judge_needs
+from engram.services.question.walk import group_passages, judge_needs
 from engram.storage.corpus import current_vectors
 from engram.storage.learning import question_samples, question_supports
 from tests.support import state
@@ -42,7 +42,7 @@ def compare(
         current = current_vectors.find_current(reader, plan.collection.id)
         assert current is not None
         compared = (spreads or QuestionSpreads(lambda: application.models.language)).compare(
-            reader, plan.collection, current, text, plan.focus.vector, past
+            reader, plan.collection, current, text, plan.focus.vector, past, group_passages(past)
         )
     needs = {
         one.question: one.same_need

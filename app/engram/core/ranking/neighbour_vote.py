@@ -4,9 +4,11 @@ Each of the nearest judged questions votes for the passages that verdicts suppor
 
     w_j = exp(nearness_j / VOTE_WIDTH) · likelihood ratio of its contrasts
 
-Four features describe a passage: a constant, the log odds of the same need of the question that supports it and is
-most likely to have it (``same_need``), the log odds of its share of all weights, and the logarithm of one plus its
-weight, in units of the nearest question's. A logistic regression maps them to a probability.
+Five features describe a passage: a constant, the log odds of the same need of the question that supports it and is
+most likely to have it (``same_need``), the log odds of its share of all weights, the logarithm of one plus its
+weight, in units of the nearest question's, and how much of the present question's words it has. The last one parts
+passages about one person in several years, which near questions name alike. A logistic regression maps them to a
+probability.
 
 The collection's own judged questions teach the regression. Each is left out in turn: do its neighbours vote for
 its evidence? Before that, the log odds of the same need count as they are, and nothing else (``PRIOR_WEIGHTS``,
@@ -14,7 +16,7 @@ with a Gaussian prior). So a vote says much where the same needs are asked again
 judged question needs something else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -29,10 +31,14 @@ NEIGHBOURS = 16
 """Judged questions that vote."""
 VOTE_WIDTH = 0.7
 """Width of the kernel in nearness, in standard units of the collection."""
-PRIOR_WEIGHTS = np.array([0.0, 1.0, 0.0, 0.0])
-"""Mean of the prior over the weights, (4,): the log odds of the same need as they are."""
-PRIOR_DEVIATIONS = np.array([1.0, 0.3, 1.0, 1.0])
-"""Standard deviations of the prior over the weights, (4,)."""
+PRIOR_WEIGHTS = np.array([0.0, 1.0, 0.0, 0.0, 0.0])
+"""Mean of the prior over the weights, (5,): the log odds of the same need as they are."""
+PRIOR_DEVIATIONS = np.array([1.0, 0.3, 1.0, 1.0, 1.0])
+"""Standard deviations of the prior over the weights, (5,)."""
+WORDS = 4
+"""Place of the feature of words."""
+LEAST_SHARE = 0.05
+"""Added to the share of words that a passage has and to that which it lacks, so that their log odds are finite."""
 CANDIDATES = 4
 """Passages of each left-out question, those with most weight, that teach the regression."""
 LARGEST_LOG_ODDS = 8.0
@@ -56,12 +62,15 @@ class Neighbours:
         log_odds: of the same need, by each question alone, (n,).
         nearness: in standard units, (n,).
         log_ratios: log likelihood ratios of contrasts, summed for each, (n,).
+        word_shares: passage of ``evidence`` -> share of the question's words that it has, each weighted by its idf,
+            in [0, 1]; NaN where this says nothing.
     """
 
     evidence: Sequence[AbstractSet[int]]
     log_odds: Floats
     nearness: Floats
     log_ratios: Floats
+    word_shares: Mapping[int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +93,23 @@ class VoteWeights:
     """Weights of the regression.
 
     Attributes:
-        weights: of the four features, (4,).
+        weights: of the five features, (5,).
         questions: judged questions that taught them.
+        words: mean log odds of the share of words; a share that says nothing counts as this.
     """
 
     weights: Floats
     questions: int
+    words: float = 0.0
 
     def count(self, neighbours: Neighbours) -> dict[int, PassageVote]:
         """Return passage -> vote, for each passage that a neighbour supports."""
         ballot = _Ballot(neighbours)
         passages = list(ballot.weights)
         near = ballot.find_near()
-        probabilities = sigmoid(ballot.compute_features(passages) @ self.weights).tolist()
+        features = ballot.compute_features(passages)
+        features[:, WORDS] = np.nan_to_num(features[:, WORDS] - self.words)
+        probabilities = sigmoid(features @ self.weights).tolist()
         return {
             passage: PassageVote(probability, supporters, len(near) - len(supporters))
             for passage, probability in zip(passages, probabilities, strict=True)
@@ -125,6 +138,7 @@ class _Ballot:
         if own and thinning < 1.0:
             apart = np.array([not evidence & own for evidence in neighbours.evidence], dtype=np.bool_)
             self.kernel = np.where(apart, thinning * self.kernel, self.kernel)
+        self._word_shares = neighbours.word_shares
         self.places: dict[int, list[int]] = {}
         self.weights: dict[int, float] = {}
         self._total = 0.0
@@ -143,12 +157,14 @@ class _Ballot:
         return frozenset(np.flatnonzero(self.kernel >= NEAR_SHARE).tolist())
 
     def compute_features(self, passages: Sequence[int]) -> Floats:
-        """Features of the passages, (n, 4)."""
+        """Features of the passages, (n, 5)."""
         weights = np.array([self.weights[passage] for passage in passages])
         against = np.maximum(self._total - weights, 0.0)
         log_odds = [self._log_odds[self.places[passage]].max() for passage in passages]
         share = np.log(weights + SHARE_PSEUDO_WEIGHT) - np.log(against + SHARE_PSEUDO_WEIGHT)
-        return np.column_stack([np.ones(len(passages)), log_odds, share, np.log1p(weights)]).reshape(-1, 4)
+        held = np.array([self._word_shares[passage] for passage in passages])
+        words = np.log(held + LEAST_SHARE) - np.log(1.0 - held + LEAST_SHARE)
+        return np.column_stack([np.ones(len(passages)), log_odds, share, np.log1p(weights), words]).reshape(-1, 5)
 
 
 def learn_weights(left_out: Sequence[tuple[AbstractSet[int], Neighbours]]) -> VoteWeights:
@@ -161,13 +177,16 @@ def learn_weights(left_out: Sequence[tuple[AbstractSet[int], Neighbours]]) -> Vo
         left_out: evidence of each question that is left out, and its neighbours among all other judged questions.
     """
     thinning = compute_thinning(left_out)
-    features, labels = [np.zeros((0, 4))], []
+    features, labels = [np.zeros((0, len(PRIOR_WEIGHTS)))], []
     for own, neighbours in left_out:
         ballot = _Ballot(neighbours, own, thinning)
         passages = ballot.list_heaviest()
         features.append(ballot.compute_features(passages))
         labels += [float(passage in own) for passage in passages]
-    return VoteWeights(_fit_logistic(np.concatenate(features), np.array(labels)), len(left_out))
+    rows = np.concatenate(features)
+    words = float(rows[:, WORDS].mean()) if len(rows) else 0.0
+    rows[:, WORDS] -= words
+    return VoteWeights(_fit_logistic(rows, np.array(labels)), len(left_out), words)
 
 
 def compute_thinning(left_out: Sequence[tuple[AbstractSet[int], Neighbours]]) -> float:
@@ -200,7 +219,7 @@ def compute_thinning(left_out: Sequence[tuple[AbstractSet[int], Neighbours]]) ->
 
 
 def _fit_logistic(features: Floats, labels: Floats) -> Floats:
-    """Weights of largest posterior density, (4,), for ``features`` (n, 4) and ``labels`` in {0, 1}, (n,)."""
+    """Weights of largest posterior density, (5,), for ``features`` (n, 5) and ``labels`` in {0, 1}, (n,)."""
     precision = PRIOR_DEVIATIONS**-2.0
     weights = PRIOR_WEIGHTS
     for _ in range(NEWTON_STEPS):

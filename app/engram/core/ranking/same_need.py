@@ -13,7 +13,8 @@ two questions with the same need, and ρ the share of questions whose nearest pa
     P(same need) = ρ f1 / (ρ f1 + (1 - ρ) f0)
 
 f0 is a kernel density over the collection's own judged questions, beside a prior that weighs as much as
-``PRIOR_PAIRS`` of them. f1 is uniform: a need can be worded in any way. So an encoder that makes all vectors alike,
+``PRIOR_PAIRS`` of them. It does not rise with nearness, so nearer questions are never less likely to have the same
+need. f1 is uniform: a need can be worded in any way. So an encoder that makes all vectors alike,
 or a collection whose questions are all alike, recalls little until two questions are closer than its different ones
 ever are.
 
@@ -127,6 +128,8 @@ class JudgedPairs:
         neighbours: place in ``evidence`` of its neighbour, (n,).
         signals: of each pair.
         vectors: of each question in ``evidence``, of length 1, (m, d).
+        word_shares: question of the sample -> passage of its neighbours' evidence -> share of the question's words
+            that the passage has, see ``neighbour_vote.Neighbours``.
     """
 
     evidence: Sequence[AbstractSet[int]]
@@ -134,6 +137,7 @@ class JudgedPairs:
     neighbours: NDArray[np.intp]
     signals: Signals
     vectors: Vectors
+    word_shares: Mapping[int, Mapping[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,7 @@ class ComparedQuestions:
         vote_nearness: nearness of each pair in the vote, (n,), see ``wording_scatter``.
         log_ratios: summed log likelihood ratios of the contrasts of each pair, (n,).
         identical: whether the two are the same but for case, white space and marks at their ends, (n,).
+        word_shares: passage of their evidence -> share of the present question's words that it has.
         weights: what votes of past questions are worth in this collection.
         evidence_count: passages that answer a judged question on average, of those whose need was judged twice.
     """
@@ -157,6 +162,7 @@ class ComparedQuestions:
     vote_nearness: Floats
     log_ratios: Floats
     identical: Flags
+    word_shares: Mapping[int, float]
     weights: VoteWeights
     evidence_count: float
 
@@ -171,10 +177,13 @@ class ComparedQuestions:
         beside the nearest one speaks for itself, too: it may have another need that the same passage answers.
 
         Args:
-            evidence: past question -> passages that support it; those without any do not vote.
+            evidence: past question -> passages that support it, of those in ``word_shares``; those without any do
+                not vote.
         """
         of_each = [evidence.get(question, frozenset()) for question in self.ids]
-        votes = self.weights.count(Neighbours(of_each, self.log_odds, self.vote_nearness, self.log_ratios))
+        votes = self.weights.count(
+            Neighbours(of_each, self.log_odds, self.vote_nearness, self.log_ratios, self.word_shares)
+        )
         alone = sigmoid(self.log_odds).tolist()
         words = np.nan_to_num(self.signals.words).tolist()
         needs: dict[tuple[int, int | None], SameNeed] = {}
@@ -222,7 +231,12 @@ class QuestionSpread:
         return self.scatter.place(self.units.centre, vectors)
 
     def compare(
-        self, ids: Sequence[int], pairs: Signals, vote_nearness: Floats, identical: Flags
+        self,
+        ids: Sequence[int],
+        pairs: Signals,
+        vote_nearness: Floats,
+        identical: Flags,
+        word_shares: Mapping[int, float],
     ) -> ComparedQuestions:
         """Compare past questions with the present one.
 
@@ -231,6 +245,7 @@ class QuestionSpread:
             pairs: the present question with each.
             vote_nearness: nearness of each pair in the vote, (n,).
             identical: whether each is the present one, (n,).
+            word_shares: passage of their evidence -> share of the present question's words that it has.
         """
         return ComparedQuestions(
             ids,
@@ -239,6 +254,7 @@ class QuestionSpread:
             vote_nearness,
             self.shares.compute_log_ratios(pairs.contrasts).sum(axis=1),
             identical,
+            word_shares,
             self.weights,
             self.evidence_count,
         )
@@ -263,24 +279,23 @@ def compute_log_odds(
 
 
 def _compute_other_density(pairs: Signals, other_pairs: Signals, known: Flags | None) -> Floats:
-    """f0 of each pair, (n,). A pair that is less near than others are on average counts as near as these."""
+    """f0 of each pair, (n,). It never rises with nearness: see ``_decline``."""
     count = len(other_pairs.nearness)
     (mean, deviation), (own_mean, own_deviation) = PRIOR_NEARNESS, CROSS_LANGUAGE_NEARNESS
     cross_language = (
         np.zeros(len(pairs.nearness), dtype=np.bool_) if pairs.cross_language is None else pairs.cross_language
     )
     differ, others_differ = pairs.contrasts[:, FIGURES], other_pairs.contrasts[:, FIGURES]
-    typical = (PRIOR_PAIRS * mean + float(other_pairs.nearness.sum())) / (PRIOR_PAIRS + count)
-    nearness = np.clip(pairs.nearness, typical, MAX_NEARNESS)
+    nearness = np.minimum(pairs.nearness, MAX_NEARNESS)
     imagined = (
-        np.where(cross_language, _gauss(nearness - own_mean, own_deviation), _gauss(nearness - mean, deviation))
+        np.where(cross_language, _decline(nearness - own_mean, own_deviation), _decline(nearness - mean, deviation))
         * _drop_absent(2.0 * _gauss(pairs.words, PRIOR_WORDS))
         * np.where(differ, PRIOR_OTHER[FIGURES], 1.0 - PRIOR_OTHER[FIGURES])
     )
     own_nearness = np.minimum(other_pairs.nearness, MAX_NEARNESS)
     words = pairs.words[:, None]
     own = (
-        _gauss(nearness[:, None] - own_nearness, NEARNESS_WIDTH)
+        _decline(nearness[:, None] - own_nearness, NEARNESS_WIDTH)
         * _drop_absent(
             _gauss(words - other_pairs.words, WORDS_WIDTH) + _gauss(words + other_pairs.words, WORDS_WIDTH)
         )
@@ -337,6 +352,7 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
                 log_odds[places],
                 vote_nearness[places],
                 log_ratios[places],
+                judged.word_shares[row],
             ),
         )
         for row, places in sorted(places_by_row.items())
@@ -360,6 +376,15 @@ def compare_words(one: Mapping[str, float], other: Mapping[str, float]) -> float
 def _drop_absent(densities: Floats) -> Floats:
     """Take densities of a signal that is absent for 1, which leaves it out."""
     return np.where(np.isnan(densities), 1.0, densities)
+
+
+def _decline(distances: Floats, width: float) -> Floats:
+    """Normal density above 0, and its peak below: a pair that is less near than another counts as near as that one.
+
+    Where questions with other evidence are very near, the plain density is low of middling pairs as well, and would
+    take them for the same need.
+    """
+    return _gauss(np.maximum(distances, 0.0), width)
 
 
 def _gauss(distances: Floats, width: float) -> Floats:

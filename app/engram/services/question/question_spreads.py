@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from threading import Lock
@@ -33,8 +34,11 @@ MOST_COLLECTIONS = 500
 """Collections whose spreads a process keeps: about 150 kB each."""
 MOST_TERMS = 20_000
 """Terms of a collection whose rarity a process keeps."""
+MOST_PASSAGES = 5_000
+"""Passages of a collection whose terms a process keeps, until others are needed: less than 1 kB each."""
 MOST_QUESTIONS = 5_000
 """Questions whose words a process keeps."""
+SMALLEST_IDF = 1e-9
 
 
 Measured = TypeVar("Measured")
@@ -71,24 +75,67 @@ class _ReadQuestion:
         return None not in (self.language, other.language) and self.language != other.language
 
 
-class _TermRarity:
-    """Idf of terms in one version of a collection, looked up as they are needed."""
+class _KnownTerms:
+    """Terms of one version of a collection, looked up as they are needed: their idf, and which passages have them.
+
+    Other threads may read meanwhile: entries are only added, and a version has one value for each.
+    """
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
         self._idf: dict[str, float] = {}
+        self._ids: dict[str, int] = {}
+        self._passages: dict[int, NDArray[np.int64]] = {}
 
     def weigh(self, reader: Reader, questions: Sequence[_ReadQuestion]) -> list[Mapping[str, float]]:
         """Return term -> idf for each question."""
-        idf = self._idf if len(self._idf) <= MOST_TERMS else {}
+        idf, ids = (self._idf, self._ids) if len(self._idf) <= MOST_TERMS else ({}, {})
         unknown = sorted({term for question in questions for term in question.terms} - idf.keys())
         if unknown:
-            passages, counts = lexical_index.passage_counts(reader, self._collection, unknown)
-            values = bm25.inverse_document_frequency(passages, [counts.get(term, 0) for term in unknown])
-            # Another thread may read meanwhile: terms are only added, and the version has one idf for each.
-            idf.update(zip(unknown, values.tolist(), strict=True))
-            self._idf = idf
+            passages, held = lexical_index.find_terms(reader, self._collection, unknown)
+            counts = [held[term].passages if term in held else 0 for term in unknown]
+            ids.update((term, one.id) for term, one in held.items())
+            idf.update(zip(unknown, bm25.inverse_document_frequency(passages, counts).tolist(), strict=True))
+            self._idf, self._ids = idf, ids
         return [{term: idf[term] for term in question.terms} for question in questions]
+
+    def measure_shares(
+        self, reader: Reader, questions: Sequence[tuple[Mapping[str, float], AbstractSet[int]]]
+    ) -> list[dict[int, float]]:
+        """For each question, passage -> share of its words that the passage has, each weighted by its idf.
+
+        Args:
+            questions: term -> idf, as ``weigh`` returned them last, and passages.
+        """
+        terms = self._read_passages(reader, set().union(*(passages for _, passages in questions)))
+        ids, shares = self._ids, []
+        for words, passages in questions:
+            known = sorted((ids[term], idf) for term, idf in words.items() if term in ids)
+            wanted = np.array([term for term, _ in known], dtype=np.int64)
+            weights = np.array([idf for _, idf in known]) / max(sum(words.values()), SMALLEST_IDF)
+            shares.append(
+                {passage: float(weights @ _find_members(wanted, terms[passage])) for passage in sorted(passages)}
+            )
+        return shares
+
+    def _read_passages(self, reader: Reader, passages: AbstractSet[int]) -> Mapping[int, NDArray[np.int64]]:
+        """Passage -> ids of its terms, in order, (n,)."""
+        held = self._passages if len(self._passages) <= MOST_PASSAGES else {}
+        missing = sorted(passages - held.keys())
+        if missing:
+            holders, terms = lexical_index.term_rows(reader, self._collection.id, missing)
+            order = np.lexsort((terms, holders))
+            bounds = np.searchsorted(holders[order], missing)
+            held.update(zip(missing, np.split(terms[order], bounds[1:]), strict=True))
+            self._passages = held
+        return held
+
+
+def _find_members(wanted: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of the wanted ids, (n,), are among those held, which are in order."""
+    if not len(held):
+        return np.zeros(len(wanted), dtype=np.bool_)
+    return np.asarray(held.take(np.searchsorted(held, wanted), mode="clip") == wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +143,7 @@ class _MeasuredPassages:
     """Measures of one version of a collection's passages."""
 
     spread: PassageSpread
-    rarity: _TermRarity
+    terms: _KnownTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +157,7 @@ class MeasuredQuestions:
     spread: QuestionSpread
     rows: Mapping[int, int]
     placed: PlacedQuestions
-    rarity: _TermRarity
+    terms: _KnownTerms
 
     def place(self, reader: Reader, collection: Collection, questions: Sequence[int]) -> PlacedQuestions:
         """Place judged questions; the vectors of those that are not held are read."""
@@ -211,6 +258,7 @@ class QuestionSpreads:
         question: str,
         vector: NDArray[np.float32],
         past: Sequence[PastQuestion],
+        evidence: Mapping[int, AbstractSet[int]],
     ) -> ComparedQuestions | None:
         """Compare past questions with this question; None if there are none, or no passages.
 
@@ -218,6 +266,7 @@ class QuestionSpreads:
             current: versions of the collection in the reader's snapshot; None if it is gone.
             vector: of the question, (d,), of length 1.
             past: several may be of one question.
+            evidence: past question -> passages that may get its vote.
         """
         questions = list({one.question_id: one for one in past}.values())
         measured = None if current is None or not questions else self.find(reader, collection, current)
@@ -227,7 +276,7 @@ class QuestionSpreads:
         placed = measured.place(reader, collection, [one.question_id for one in questions])
         languages = tuple(collection.languages.items())
         own, *others = (self._read(text, languages) for text in (question, *(one.question for one in questions)))
-        own_words, *words = measured.rarity.weigh(reader, [own, *others])
+        own_words, *words = measured.terms.weigh(reader, [own, *others])
         own_place = spread.place(vector[None, :])
         foreign = np.array([own.is_foreign_to(other) for other in others])
         cosines = np.array([one.similarity for one in questions])
@@ -251,7 +300,14 @@ class QuestionSpreads:
             foreign & (adapted is not units),
         )
         identical = np.array([other.key == own.key for other in others])
-        return spread.compare([one.question_id for one in questions], pairs, vote_nearness, identical)
+        ids = [one.question_id for one in questions]
+        readable = {id_ for id_, is_foreign in zip(ids, foreign.tolist(), strict=True) if not is_foreign}
+        passages = set[int]().union(*evidence.values())
+        # To a question in another language than all who support a passage, its words say nothing.
+        apart = passages.difference(*(evidence[one] for one in readable & evidence.keys()))
+        (word_shares,) = measured.terms.measure_shares(reader, [(own_words, passages)])
+        word_shares |= dict.fromkeys(apart, np.nan)
+        return spread.compare(ids, pairs, vote_nearness, identical, word_shares)
 
     def find(self, reader: Reader, collection: Collection, current: Current) -> MeasuredQuestions | None:
         """Return the spread of this version's questions; None if the collection has no passages."""
@@ -271,7 +327,7 @@ class QuestionSpreads:
         measured = None if current is None else self.find(reader, collection, current)
         languages = tuple(collection.languages.items())
         read = [self._read(text, languages) for text in texts]
-        words = [] if measured is None else measured.rarity.weigh(reader, read)
+        words = [] if measured is None else measured.terms.weigh(reader, read)
         return ComparableQuestions(
             None if measured is None else measured.spread, read, words, vectors.astype(np.float64)
         )
@@ -293,10 +349,10 @@ class QuestionSpreads:
             return None
         sample = question_samples.load_question_sample(reader, collection, SAMPLED_QUESTIONS, NEIGHBOURS)
         units = question_units.measure_units(passages.spread, sample.vectors[: sample.size])
-        judged = self._compare_sample(reader, collection, sample, units, passages.rarity)
+        judged = self._compare_sample(reader, collection, sample, units, passages.terms)
         spread = same_need.measure_spread(units, judged)
         rows = {question: row for row, question in enumerate(sample.ids)}
-        return MeasuredQuestions(spread, rows, spread.place(judged.vectors), passages.rarity)
+        return MeasuredQuestions(spread, rows, spread.place(judged.vectors), passages.terms)
 
     def _compare_sample(
         self,
@@ -304,12 +360,12 @@ class QuestionSpreads:
         collection: Collection,
         sample: QuestionSample,
         units: QuestionUnits,
-        rarity: _TermRarity,
+        terms: _KnownTerms,
     ) -> JudgedPairs:
         """Compare each question of a sample with its neighbours."""
         languages = tuple(collection.languages.items())
         read = [self._read(text, languages) for text in sample.texts]
-        words = rarity.weigh(reader, read)
+        words = terms.weigh(reader, read)
         pairs = list(zip(sample.rows.tolist(), sample.neighbours.tolist(), strict=True))
         contrasts = [compare_marks(read[one].marks, read[other].marks) for one, other in pairs]
         along = sample.vectors.astype(np.float64).reshape(-1, len(units.centre)) @ units.centre
@@ -318,14 +374,19 @@ class QuestionSpreads:
             np.array([same_need.compare_words(words[one], words[other]) for one, other in pairs]),
             np.array(contrasts, dtype=np.bool_).reshape(-1, len(CONTRASTS)),
         )
-        return JudgedPairs(sample.evidence, sample.rows, sample.neighbours, signals, sample.vectors)
+        passages: dict[int, set[int]] = {}
+        for one, other in pairs:
+            passages.setdefault(one, set()).update(sample.evidence[other])
+        shares = terms.measure_shares(reader, [(words[row], near) for row, near in passages.items()])
+        word_shares = dict(zip(passages, shares, strict=True))
+        return JudgedPairs(sample.evidence, sample.rows, sample.neighbours, signals, sample.vectors, word_shares)
 
 
 def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassages | None:
     vectors = question_samples.load_passage_sample(reader, collection.id, SAMPLED_PASSAGES)
     if not len(vectors):
         return None
-    return _MeasuredPassages(question_units.measure_passages(vectors), _TermRarity(collection))
+    return _MeasuredPassages(question_units.measure_passages(vectors), _KnownTerms(collection))
 
 
 def _read(

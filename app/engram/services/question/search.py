@@ -23,7 +23,7 @@ from engram.services.question.reranking import PassageReranker
 from engram.services.question.shown import QuestionRule, ShownPassages, choose_best, depth
 from engram.services.question.trace import EntityAnswer, VersionTrace
 from engram.services.question.versions import put_asked_version_first
-from engram.services.question.walk import Walk, advance, begin, read_opening
+from engram.services.question.walk import Walk, advance, begin, group_passages, read_opening
 from engram.storage.corpus import current_vectors, passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
@@ -247,7 +247,9 @@ class RetrievalService:
     def _compare_questions(
         self, reader: Reader, plan: QueryPlan, current: Current | None, past: Sequence[PastSupport]
     ) -> ComparedQuestions | None:
-        return self._spreads.compare(reader, plan.collection, current, plan.question, plan.focus.vector, past)
+        return self._spreads.compare(
+            reader, plan.collection, current, plan.question, plan.focus.vector, past, group_passages(past)
+        )
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""

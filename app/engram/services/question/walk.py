@@ -298,15 +298,20 @@ def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     return Frontier(activation, {entity: names[entity] for entity in activation})
 
 
+def group_passages(supports: Sequence[PastSupport]) -> dict[int, set[int]]:
+    """Past question -> passages of its supports."""
+    passages: dict[int, set[int]] = {}
+    for past in supports:
+        passages.setdefault(past.question_id, set()).add(past.passage_id)
+    return passages
+
+
 def judge_needs(recalled: Sequence[PastSupport], compared: ComparedQuestions | None) -> list[PastSupport]:
     """Return the supports with the probability that each one's passage is evidence, by all past questions."""
     if compared is None:
         return list(recalled)
-    evidence: dict[int, set[int]] = {}
-    for past in recalled:
-        if net_support(past.support, past.perplexity) > 0:
-            evidence.setdefault(past.question_id, set()).add(past.passage_id)
-    needs = compared.count_votes(evidence)
+    supported = [past for past in recalled if net_support(past.support, past.perplexity) > 0]
+    needs = compared.count_votes(group_passages(supported))
     return [
         replace(past, same_need=needs.get((past.question_id, past.passage_id), needs[past.question_id, None]))
         for past in recalled

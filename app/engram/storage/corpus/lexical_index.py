@@ -245,10 +245,24 @@ def term_rows(
     return decode_column(row.passages, np.int64), decode_column(row.terms, np.int64)
 
 
-def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
-    """All passages of the collection, and term -> those that hold it, of one moment; unknown terms are absent.
+@dataclass(frozen=True, slots=True)
+class HeldTerm:
+    """A term, and how many passages hold it."""
 
-    To a caller who does not see all, both are as in ``question``.
+    id: int
+    passages: int
+
+
+def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+    """All passages of the collection, and term -> those that hold it, see ``find_terms``."""
+    passages, held = find_terms(reader, collection, terms)
+    return passages, {term: one.passages for term, one in held.items()}
+
+
+def find_terms(reader: Reader, collection: Collection, terms: Sequence[str]) -> tuple[int, dict[str, HeldTerm]]:
+    """All passages of the collection, and the terms that some hold, of one moment.
+
+    To a caller who does not see all, both counts are as in ``question``.
     """
     passages, holding = "collection.passage_count", "term.passage_count"
     if reader.reader_sets is not None:
@@ -256,16 +270,17 @@ def passage_counts(reader: Reader, collection: Collection, terms: Sequence[str])
         holding = _count_visible(holding)
     rows = reader.rows(
         f"""
-        SELECT ({passages})::bigint AS passages, held.term, held.holding::bigint AS holding
+        SELECT ({passages})::bigint AS passages, held.term, held.id, held.holding::bigint AS holding
         FROM collection LEFT JOIN LATERAL (
-            SELECT term.term, {holding} AS holding
+            SELECT term.term, term.id, {holding} AS holding
             FROM {id_rows("terms", "text")} {join_by_index("lexical_term term", "term.term = wanted.id")}
         ) AS held ON true
         WHERE collection.id = %(collection)s
         """,
         {"collection": collection.id, "terms": list(terms)},
     )
-    return (rows[0].passages if rows else 0), {row.term: row.holding for row in rows if row.holding}
+    held = {row.term: HeldTerm(row.id, row.holding) for row in rows if row.holding}
+    return (rows[0].passages if rows else 0), held
 
 
 @dataclass(frozen=True, slots=True)

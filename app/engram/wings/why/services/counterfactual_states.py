@@ -132,8 +132,6 @@ class Supports:
         # One more than are heard: a question that a single verdict taught goes with it, and the next moves up.
         near = log.list_near_questions(reader, focus, RECALL_QUESTIONS + 1)
         self.too_long = sum(question.steps for question in near) > MOST_STEPS
-        current = current_vectors.find_current(reader, focus.collection.id)
-        self._compared = spreads.compare(reader, focus.collection, current, plan.question, focus.vector, near)
         self._near: Sequence[NearQuestion] = near
         self._steps: dict[int, list[ReplayStep]] = {question.question_id: [] for question in near}
         if near and not self.too_long:
@@ -145,6 +143,15 @@ class Supports:
         for step in every:
             self._by_sentence.setdefault(step.recorded.sentence_id, []).append(step)
         self.placed = log.find_places(reader, focus, sorted(self._by_sentence)) if every else {}
+        passages: dict[int, set[int]] = {}
+        for step in every:
+            passages.setdefault(step.event.question_id, set()).add(
+                self.placed[step.recorded.sentence_id].passage_id
+            )
+        current = current_vectors.find_current(reader, focus.collection.id)
+        self._compared = spreads.compare(
+            reader, focus.collection, current, plan.question, focus.vector, near, passages
+        )
         self._fixed = (
             PastJudgements(walk.recall_probabilities, walk.rejection_probabilities) if self.too_long else None
         )
