@@ -56,8 +56,8 @@ class VerificationService:
     def verify_all(self, most: int = 100) -> Iterator[VerificationReport]:
         """Verify all collections of all tenants, in name order, keeping ``most`` differences of each.
 
-        One that is deleted or moved meanwhile is left out: nothing of it is left to differ. Another tenant's is called by
-        both names, as in ``acme/docs``.
+        One that is deleted or moved meanwhile is left out: nothing of it is left to differ. Another tenant's is
+        called by both names, as in ``acme/docs``.
         """
         after = ("", 0)
         while page := self._page(after):
