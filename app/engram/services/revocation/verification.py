@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from engram.context.errors import NotFoundError
+from engram.context.errors import CollectionMovingError, NotFoundError
 from engram.core.filter import caps
 from engram.core.filter.states import RECALL, JudgedText, Support, question_hash
 from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, WeightEvidence
@@ -56,15 +56,15 @@ class VerificationService:
     def verify_all(self, most: int = 100) -> Iterator[VerificationReport]:
         """Verify all collections of all tenants, in name order, keeping ``most`` differences of each.
 
-        One that is deleted meanwhile is left out: nothing of it is left to differ. Another tenant's is called by
-        both names, as in ``acme/docs``.
+        One that is deleted or moved meanwhile is left out: nothing of it is left to differ. Another tenant's is
+        called by both names, as in ``acme/docs``.
         """
         after = ("", 0)
         while page := self._page(after):
             for collection in page:
                 try:
                     yield self._verify(collection, most)
-                except NotFoundError:
+                except (NotFoundError, CollectionMovingError):
                     continue
             after = (page[-1].name, page[-1].id)
 
