@@ -122,6 +122,10 @@ class TestVectors:
         onnx_embedder.embed(["Ada. Ada."])
         assert onnx_embedder.tokens_read == before + 2 * alone + (2 * alone - 2)
 
+    def test_one_token_is_looked_up_as_it_is_counted(self, onnx_embedder: Any) -> None:
+        for word in ("walking", "Warsaw", "walkign", "consultant", "consustant", "Zürich", "café", "a"):
+            assert onnx_embedder.is_one_token(word) == (onnx_embedder.count_tokens([word]) == [1]), word
+
     def test_unit_length_whatever_the_text(self, onnx_embedder: Embedder) -> None:
         vectors = onnx_embedder.embed(TEXTS)
         empty = onnx_embedder.embed([])

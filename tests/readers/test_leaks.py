@@ -62,6 +62,8 @@ def test_what_is_hidden_is_answered_like_what_there_never_was(world: World, call
         dice.setstate(state)
         _, other_url, other_arguments = draw_request(dice, caller, world, number, never, plain=True)
         dice.setstate(after)
+        if url == other_url and arguments | {"headers": None} == other_arguments | {"headers": None}:
+            continue  # it names nothing
         answers = [
             settle(send(caller, method, *request).text, words)
             for request, words in (((url, arguments), own), ((other_url, other_arguments), never))

@@ -38,6 +38,14 @@ class Embedder(Protocol):
         """Tokens of each text that ``embed`` would read, without those of overlaps and special ones."""
 
 
+def choose_token_test(embedder: Embedder) -> Callable[[str], bool]:
+    """The encoder's ``is_one_token``, which tells whether a word is one token, or a count of its tokens."""
+    test: Callable[[str], bool] = getattr(
+        embedder, "is_one_token", lambda word: embedder.count_tokens([word]) == [1]
+    )
+    return test
+
+
 def choose_question_embed(embedder: Embedder) -> Embed:
     """The encoder's ``embed_questions``, or ``embed`` where it has none and embeds all texts alike."""
     embed: Embed = getattr(embedder, "embed_questions", embedder.embed)

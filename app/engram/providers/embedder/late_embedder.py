@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.providers.embedder.encoder_protocol import Embedder
+from engram.providers.embedder.encoder_protocol import Embedder, choose_token_test
 
 
 class LateEmbedder:
@@ -41,6 +41,10 @@ class LateEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text that ``embed`` would read, without those of overlaps and special ones."""
         return self._embedder().count_tokens(texts)
+
+    def is_one_token(self, word: str) -> bool:
+        """Whether a word is one token."""
+        return choose_token_test(self._embedder())(word)
 
     def _embedder(self) -> Embedder:
         with self._lock:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import ConfigurationError
-from engram.providers.embedder.encoder_protocol import Embedder, choose_question_embed
+from engram.providers.embedder.encoder_protocol import Embedder, choose_question_embed, choose_token_test
 from engram.providers.embedder.model_folder import PACKAGED_MODELS
 from engram.providers.embedder.question_tuning import QuestionTuning, find_question_tuning
 
@@ -129,6 +129,10 @@ class PrefixedEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, without those of prefixes."""
         return self._embedder.count_tokens(texts)
+
+    def is_one_token(self, word: str) -> bool:
+        """Whether a word is one token."""
+        return choose_token_test(self._embedder)(word)
 
     def _shorten(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         return vectors if self._cut is None else unit_length(vectors, self._cut)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.providers.embedder.encoder_protocol import Embedder
+from engram.providers.embedder.encoder_protocol import Embedder, choose_token_test
 from engram.providers.embedder.question_tuning import QuestionTuning, find_question_tuning
 
 
@@ -45,3 +45,7 @@ class TwoPrecisionEmbedder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, which are the same in both precisions."""
         return self._questions.count_tokens(texts)
+
+    def is_one_token(self, word: str) -> bool:
+        """Whether a word is one token."""
+        return choose_token_test(self._questions)(word)

@@ -81,7 +81,7 @@ def correct_question(
     languages: Mapping[str, int],
     open_words: Callable[[], AbstractContextManager[OwnWords]],
     known: dict[str, int],
-    count_tokens: Callable[[Sequence[str]], Sequence[int]],
+    is_one_token: Callable[[str], bool],
 ) -> tuple[str, list[Correction]]:
     """Return a question with the words that were meant in place of mistyped ones, and what was corrected.
 
@@ -92,7 +92,7 @@ def correct_question(
         languages: of the passages -> passages of it.
         open_words: gives the words of the collection; it is not called where no word can be mistyped.
         known: term -> passages of the collection that had it when they were counted; what is counted is added.
-        count_tokens: counts the tokens as which an encoder reads each word. One token is a frequent word of a
+        is_one_token: tells whether an encoder reads a word as one token. It does so with frequent words of a
             language, which hardly any typing error gives: then the collection just does not have the word.
     """
     detected = detect_language(text)
@@ -100,15 +100,13 @@ def correct_question(
     if detected is not None and detected not in languages:
         return text, []
     words = list(_list_words(text, readings))
-    doubtful = [word for word in words if known.keys().isdisjoint(word.terms)]
-    tokens = count_tokens([word.text for word in doubtful]) if doubtful else []
-    doubtful = [word for word, count in zip(doubtful, tokens, strict=True) if count > 1]
+    doubtful = [word for word in words if known.keys().isdisjoint(word.terms) and not is_one_token(word.text)]
     if not doubtful:
         return text, []
     with open_words() as own:
         known |= own.count_passages(sorted({term for word in words for term in word.terms}))
         unknown = [word for word in doubtful if known.keys().isdisjoint(word.terms)]
-        return _correct_words(text, words, unknown, readings, own, known, count_tokens)
+        return _correct_words(text, words, unknown, readings, own, known, is_one_token)
 
 
 def _correct_words(
@@ -118,7 +116,7 @@ def _correct_words(
     readings: Collection[str],
     own: OwnWords,
     known: Mapping[str, int],
-    count_tokens: Callable[[Sequence[str]], Sequence[int]],
+    is_one_token: Callable[[str], bool],
 ) -> tuple[str, list[Correction]]:
     """Correct the unknown ones of a question's words, unless they are too many."""
     if len(unknown) > MOST_WORDS:
@@ -130,7 +128,7 @@ def _correct_words(
     }
     corrections = []
     for word in reversed(unknown):  # so that places before it stay right
-        corrected = _find_meant(word.text, readings, own, context, count_tokens)
+        corrected = _find_meant(word.text, readings, own, context, is_one_token)
         if corrected is not None:
             text = text[: word.start] + corrected + text[word.start + len(word.text) :]
             corrections.append(Correction(word.text, corrected))
@@ -142,7 +140,7 @@ def _find_meant(
     readings: Collection[str],
     own: OwnWords,
     context: Mapping[str, float],
-    count_tokens: Callable[[Sequence[str]], Sequence[int]],
+    is_one_token: Callable[[str], bool],
 ) -> str | None:
     """Return the word that a mistyped one was meant to be; None if none is near.
 
@@ -159,16 +157,13 @@ def _find_meant(
     if meant is None and len(folded) >= MOST_CHANGES * LETTERS_PER_CHANGE:
         meant = _find_farther(folded, readings, own, context)
     if meant is None and not is_short and word == folded:  # names that the collection lacks stay
-        meant = _find_frequent(set[str]().union(*variants.values()), count_tokens)
+        meant = _find_frequent(set[str]().union(*variants.values()), is_one_token)
     return meant
 
 
-def _find_frequent(
-    spellings: Collection[str], count_tokens: Callable[[Sequence[str]], Sequence[int]]
-) -> str | None:
+def _find_frequent(spellings: Collection[str], is_one_token: Callable[[str], bool]) -> str | None:
     """Return the one spelling that an encoder reads as one token; None if it does so with none or several."""
-    listed = [one for one in spellings if len(one) >= LETTERS_PER_CHANGE]
-    frequent = [one for one, tokens in zip(listed, count_tokens(listed), strict=True) if tokens == 1]
+    frequent = [one for one in spellings if len(one) >= LETTERS_PER_CHANGE and is_one_token(one)]
     return frequent[0] if len(frequent) == 1 else None
 
 

@@ -16,7 +16,7 @@ from engram.context.errors import (
     InvalidRequestError,
 )
 from engram.core.ranking.cosine_scale import compute_unrelated_cosine
-from engram.providers.embedder import Embedder, choose_question_embed
+from engram.providers.embedder import Embedder, choose_question_embed, choose_token_test
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.providers.embedder.question_tuning import (
     QuestionTuning,
@@ -214,6 +214,10 @@ class Encoder:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text that the encoder of new collections would read."""
         return self._embedder.count_tokens(texts)
+
+    def is_one_token(self, word: str) -> bool:
+        """Whether the encoder of new collections reads a word as one token."""
+        return choose_token_test(self._embedder)(word)
 
     def embed(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of passages, sentences and names, shape (n, d), comparable with the collection's.

@@ -302,7 +302,7 @@ class QueryPlanner:
                 yield lexical_index.CollectionWords(reader, collection.id)
 
         known = self.known_terms.open(collection.id)
-        return correct_question(query.text, collection.languages, open_words, known, self.encoder.count_tokens)
+        return correct_question(query.text, collection.languages, open_words, known, self.encoder.is_one_token)
 
     def _choose_generation(self, query: Query, generation: int | None) -> int | None:
         """Return the generation of the taught question encoder to embed by; None if it is not asked.
