@@ -16,6 +16,7 @@ from engram.context.errors import (
     InvalidRequestError,
 )
 from engram.core.ranking.cosine_scale import compute_unrelated_cosine
+from engram.core.text.known_languages import LEAST_NEARNESS, measure_nearness
 from engram.providers.embedder import Embedder, choose_question_embed, choose_token_test
 from engram.providers.embedder.endpoint_encoder import EndpointEmbedder
 from engram.providers.embedder.question_tuning import (
@@ -23,7 +24,6 @@ from engram.providers.embedder.question_tuning import (
     choose_question_tuning,
     find_question_tuning,
 )
-from engram.services.encoders.known_languages import LEAST_NEARNESS, measure_nearness
 from engram.storage.corpus.collections import Collection, EncoderId
 
 QUESTION_TOKENS = 512

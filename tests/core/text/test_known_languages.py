@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engram.composition.container import Application
+from engram.core.text.known_languages import LEAST_NEARNESS, PARALLEL, REFERENCE, measure_nearness
 from engram.providers.embedder import load_embedder
-from engram.services.encoders.known_languages import LEAST_NEARNESS, PARALLEL, REFERENCE, measure_nearness
 from tests.conftest import Ingest
 
 
