@@ -199,6 +199,7 @@ def _name_operator(key: str) -> str | None:
 
 
 def _refuse_impossible_days(operator: str, value: Any) -> None:
+    """Refuse a day that no calendar has, as a value or in a list."""
     for text in value if isinstance(value, list) else [value]:
         if isinstance(text, str) and _DAY.match(text):  # other figures may number a part
             _refuse_impossible_date(operator, text)

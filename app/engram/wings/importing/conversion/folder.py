@@ -196,7 +196,7 @@ def _walk_folder(
     for directory, folders, names in os.walk(
         top, onerror=lambda error: unreadable.append(escape_name(error.filename))
     ):
-        for name in sorted((*folders, *names)):
+        for name in sorted(name for name in (*folders, *names) if name.startswith(".")):
             below = Path(directory, name).relative_to(top).as_posix()
             hidden += name_hidden(Path(name), f"{prefix}{below}", is_folder=name in folders)
         folders[:] = [name for name in folders if not is_left_out(name)]
