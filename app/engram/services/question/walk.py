@@ -252,7 +252,7 @@ def _hop(search: Search, walk: Walk, start: Frontier) -> WalkHop | None:
     if walk.reached is not None:
         candidates = walk.reached
         if missing := set(walk.joining).difference(candidates.sentence_ids.tolist()):
-            candidates = candidates.join(hops.find_linked_sentences(reader, focus, {}, sorted(missing)))
+            candidates = candidates.join(graph_hops.find_linked_sentences(reader, focus, {}, sorted(missing)))
     elif start.activation or walk.hops:
         near = (walk.near or ())[:NEAR_PASSAGES] if _reads_near_hubs(plan) else None
         candidates = hops.find_linked_sentences(reader, focus, start.activation, walk.joining, near)
