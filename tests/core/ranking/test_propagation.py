@@ -40,6 +40,17 @@ def candidates(
     return ReachedSentences(ids, ids * 10, np.array(activation), np.array(semantic), agreed, memories)
 
 
+def test_sentences_join_others_in_id_order() -> None:
+    one, other = (
+        ReachedSentences(np.array(ids), np.array(ids) * 10, *(np.array(ids) / number for number in (1.0, 2.0, 4.0)))
+        for ids in ([2, 7], [5])
+    )
+    joined = one.join(other)
+    assert_array_equal(joined.sentence_ids, [2, 5, 7])
+    assert_array_equal(joined.passage_ids, [20, 50, 70])
+    assert_array_equal([joined.activation, joined.semantic * 2, joined.agreement * 4], [[2, 5, 7]] * 3)
+
+
 def test_untouched_memory_has_factor_one() -> None:
     assert_array_equal(ChannelMemories(np.array([1.0, 1.0]), np.array([0.9, -0.9])).factor, [1.0, 1.0])
 

@@ -77,7 +77,7 @@ def _batch(asking: AskingRequest, body: BatchIn) -> BatchOut:
     away: UnavailableError | None = None
     for query in body.queries:
         try:
-            answer = _answer_query(asking, query, _find_counted_scope(asking, query.collection))
+            answer = _answer_query(asking, query, _find_scope(asking, query.collection, counts=True))
         except EngramError as error:
             away = away or (error if isinstance(error, UnavailableError) else None)
             answers.append(BatchedOut(problem=Problem.model_validate(content(error))))
@@ -88,24 +88,20 @@ def _batch(asking: AskingRequest, body: BatchIn) -> BatchOut:
     return BatchOut(answers=answers)
 
 
-def _find_scope(asking: AskingRequest, collection: str) -> Scope:
+def _find_scope(asking: AskingRequest, collection: str, *, counts: bool) -> Scope:
+    """The scope of a question; one of several ``counts`` towards the quotas of its tenant as if it came alone."""
+    if counts and asking.asker is not LOCAL:
+        asking.app.auth.quotas.take(asking.asker, "queries")
     return asking.app.auth.access.scope_or_missing(collection, asking.asker, asking.need)
 
 
-def _find_counted_scope(asking: AskingRequest, collection: str) -> Scope:
-    """The scope of one of several questions, which counts towards the quotas of its tenant as if it came alone."""
-    if asking.asker is not LOCAL:
-        asking.app.auth.quotas.take(asking.asker, "queries")
-    return _find_scope(asking, collection)
-
-
 def _answer_jointly(asking: AskingRequest, body: JointQueryIn) -> QueryOut:
-    scope = _find_scope(asking, body.collection)
+    scope = _find_scope(asking, body.collection, counts=False)
     if not body.collections:
         return _answer_query(asking, body, scope)
     if asking.rate is not None and len(body.collections) > 1:
         asking.rate.take(len(body.collections) - 1)
-    scopes = [scope, *(_find_counted_scope(asking, name) for name in body.collections[1:])]
+    scopes = [scope, *(_find_scope(asking, name, counts=True) for name in body.collections[1:])]
     with ExitStack() as stack:
         queries = [stack.enter_context(_open_query(body, scope, asking.parent)) for scope in scopes]
         return QueryOut.join(asking.app.answers.joint.serve(queries))

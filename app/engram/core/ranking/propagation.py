@@ -56,9 +56,11 @@ class ReachedSentences:
     def join(self, others: "ReachedSentences") -> "ReachedSentences":
         """Return these sentences and others, in id order, without memories."""
         order = np.argsort(np.concatenate([self.sentence_ids, others.sentence_ids]))
-        names = ("sentence_ids", "passage_ids", "activation", "semantic", "agreement")
-        columns = (np.concatenate([getattr(self, name), getattr(others, name)])[order] for name in names)
-        return ReachedSentences(*columns)
+        sentences, passages, activation, semantic, agreement = (
+            np.concatenate([getattr(self, name), getattr(others, name)])[order]
+            for name in ("sentence_ids", "passage_ids", "activation", "semantic", "agreement")
+        )
+        return ReachedSentences(sentences, passages, activation, semantic, agreement)
 
     def get_memories(self, channel: str) -> ChannelMemories:
         """Return what the sentences remember in a channel; nothing where hops do not read it."""

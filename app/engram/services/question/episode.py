@@ -154,7 +154,7 @@ def _hop(trace: HopTrace, hop: WalkHop) -> dict[str, Any]:
 
 def _format_passage_trace(trace: PassageTrace) -> dict[str, Any]:
     """Return the stored form of a passage's trace, with ids inside the collection."""
-    row = _json(trace, "id", "completes_id")
+    row: dict[str, Any] = _json(trace, "id", "completes_id")
     row |= {"passage_id": trace.id, "completes": trace.completes_id}
     row["features"] = {name: [one.value, one.weight] for name, one in trace.features.items()}
     if row["key"] is not None:
@@ -164,7 +164,8 @@ def _format_passage_trace(trace: PassageTrace) -> dict[str, Any]:
 
 def _format_rejection(trace: RejectionTrace) -> dict[str, Any]:
     """Return the stored form of a rejected passage's trace, with its id inside the collection."""
-    return _json(trace, "id", "title") | {"passage_id": trace.id}
+    row: dict[str, Any] = _json(trace, "id", "title")
+    return row | {"passage_id": trace.id}
 
 
 def drop_fields(row: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -100,9 +100,14 @@ class QuestionPipeline:
             explained: as of ``answer``.
         """
         audits = plan.query.scope.is_allowed(AUDIT)
-        retrieved, trace = self._reads.on_replica(
-            plan.collection.id, lambda: self._retrieve_with_trace(plan, explained=explained and audits)
-        )
+
+        def read() -> tuple[RetrievalResult, Trace]:
+            if self._explainer is not None and explained and audits and "trace" in plan.query.include:
+                return self._explainer.find(self._retrieve, plan)
+            found = self._retrieve.find(plan)
+            return found, build_trace(found)
+
+        retrieved, trace = self._reads.on_replica(plan.collection.id, read)
         return retrieved, trace if audits else trace.hide_questions()
 
     def finish(self, retrieved: RetrievalResult, trace: Trace) -> Answer:
@@ -124,13 +129,6 @@ class QuestionPipeline:
         for rule in self._rules:
             query = rule.prepare(query)
         return query
-
-    def _retrieve_with_trace(self, plan: QueryPlan, *, explained: bool) -> tuple[RetrievalResult, Trace]:
-        """Run the retrieval and build its trace. Where explanations are wanted, the explainer does both."""
-        if self._explainer is not None and explained and "trace" in plan.query.include:
-            return self._explainer.find(self._retrieve, plan)
-        retrieved = self._retrieve.find(plan)
-        return retrieved, build_trace(retrieved)
 
     def store_episode(self, collection_id: int, episode: EpisodeRow) -> None:
         """Insert the episode. If the partition of its week is missing, create it and insert again.

@@ -16,9 +16,9 @@ from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfigure
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import query_vector
 from engram.core.ranking import bm25
-from engram.core.ranking.profiles import Policy, Profile
+from engram.core.ranking.profiles import Profile
 from engram.core.text.identifiers import RANDOM_BYTES, uuid7
-from engram.core.text.temporal import TimeExpression, find_time_expressions
+from engram.core.text.temporal import find_time_expressions
 from engram.providers.language import (
     Correction,
     Language,
@@ -32,7 +32,7 @@ from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.encoders.encoder import EmbeddedTexts, Encoder
 from engram.services.question.caches import CachedGraph, KnownTerms, NearestLookup, VisibleLanguages
-from engram.services.question.query import Fallback, HopStopRule, Query, Strategy
+from engram.services.question.query import Fallback, HopStopRule, Query
 from engram.services.question.retriever import Retriever, Retrievers
 from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
@@ -197,14 +197,17 @@ class QueryPlanner:
         self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
         query_id, retriever = query.id or create_query_id(), self.retrievers.find(query.profile)
         profile = profile or self.retrievers.find_profile(query.profile)
-        stop_rule = self._stop_rule(query, profile, retriever)
+        features_rank = query.strategy == "graph" and retriever is None
+        stop_rule = self._stop_rule(query, profile, features_rank=features_rank)
         began = time.perf_counter()
         with stage("analyse"):
             languages = query.scope.collection.languages
             question, corrections = self._correct(query) if retriever is None else (query.text, ())
             read = read_question(question, languages)
             usual = max(languages, key=lambda code: languages[code], default=None)
-            analysis = self._analyse_question(query, question, read.language or usual)
+            analysis = QuestionAnalysis((), None)  # without a walk neither names nor times are used
+            if query.strategy == "graph":
+                analysis = self.language.analyse_question(question, read.language or usual)
             constraint, warnings = self._choose_time(query, question, analysis)
             weights = term_weights(read.counts, query.expansions, languages)
         analysed = time.perf_counter()
@@ -213,7 +216,8 @@ class QueryPlanner:
         times = [constraint] if constraint else []
         embedded = self._embed_texts(query.scope.collection, [question, *units], times, like)
         vectors, beside = embedded.vectors
-        policy = _choose_policy(query.strategy, profile)
+        # A search by keys alone has nothing else to learn by, so it reads all that keys have.
+        policy = profile.policy if query.strategy == "graph" else replace(profile.policy, evolved_keys=True)
         generation = self._choose_generation(query, question_generation)
         focus = Focus(
             query.scope.collection,
@@ -225,7 +229,7 @@ class QueryPlanner:
             filter=compile_filter(query.filter),
             among=query.among,
             without=query.without,
-            intervals=_days(constraint, query.strategy) if retriever is None else (),
+            intervals=tuple(find_time_expressions(constraint)) if constraint and features_rank else (),
             key_vector=self._embed_for_passages(query, question, generation, vectors[0], vectors[1:]),
         )
         plan = QueryPlan(
@@ -250,7 +254,9 @@ class QueryPlanner:
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
             warnings=warnings,
-            collapses=self._collapses(query, profile),
+            collapses=self.collapse_duplicates and profile.collapses
+            if query.collapse_duplicates is None
+            else query.collapse_duplicates,
             question_generation=generation,
         )
         return self._narrow(plan)
@@ -348,33 +354,21 @@ class QueryPlanner:
         )
         return replace(plan, focus=replace(plan.focus, among=among))
 
-    def _collapses(self, query: Query, profile: Profile) -> bool:
-        if query.collapse_duplicates is not None:
-            return query.collapse_duplicates
-        return self.collapse_duplicates and profile.collapses
-
-    def _stop_rule(self, query: Query, profile: Profile, retriever: Retriever | None) -> HopStopRule:
+    def _stop_rule(self, query: Query, profile: Profile, *, features_rank: bool) -> HopStopRule:
         walks = query.strategy == "graph"
-        has_probability = walks and retriever is None
         if not walks and (query.max_hops is not None or query.stop_rule is not None):
             raise InvalidRequestError(
                 f"Strategy {query.strategy!r} makes no hops: max_hops and stop_rule go with strategy 'graph'."
             )
-        if query.stop_rule == "learned" and not has_probability:
+        if query.stop_rule == "learned" and not features_rank:
             raise InvalidRequestError("stop_rule 'learned' goes with profile 'default'.")
-        if query.min_sufficiency is not None and not has_probability:
+        if query.min_sufficiency is not None and not features_rank:
             raise InvalidRequestError("min_sufficiency goes with strategy 'graph' and profile 'default'.")
         if query.stop_rule == "llm" and self.llm is None:
             raise LlmNotConfiguredError("stop_rule 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
         if not walks:
             return "none"
         return query.stop_rule or ("coverage" if profile.recalls else "none")
-
-    def _analyse_question(self, query: Query, question: str, language: str | None) -> QuestionAnalysis:
-        """Find names and times in a question. Strategies without a walk use neither."""
-        if query.strategy != "graph":
-            return QuestionAnalysis((), None)
-        return self.language.analyse_question(question, language)
 
     def _choose_time(
         self, query: Query, question: str, analysis: QuestionAnalysis
@@ -391,16 +385,6 @@ class QueryPlanner:
             except LlmError as error:
                 return analysis.time_expression, (Fallback("time-by-rules", error.detail),)
         return analysis.time_expression, ()
-
-
-def _choose_policy(strategy: Strategy, profile: Profile) -> Policy:
-    """The profile's policy. A search by keys alone has nothing else to learn by, so it reads all that keys have."""
-    return profile.policy if strategy == "graph" else replace(profile.policy, evolved_keys=True)
-
-
-def _days(constraint: str | None, strategy: Strategy) -> tuple[TimeExpression, ...]:
-    """Return the intervals that the time constraint names; none where the strategy does not use them."""
-    return tuple(find_time_expressions(constraint)) if constraint is not None and strategy == "graph" else ()
 
 
 def term_weights(

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context.errors import LlmError, LlmNotConfiguredError
-from engram.core.ranking.same_need import ComparedQuestions
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPriors
 from engram.services.question.align import add_possible_names, align_mentions, build_first_frontier
@@ -23,13 +22,12 @@ from engram.services.question.reranking import PassageReranker
 from engram.services.question.shown import QuestionRule, ShownPassages, choose_best, depth
 from engram.services.question.trace import EntityAnswer, VersionTrace
 from engram.services.question.versions import put_asked_version_first
-from engram.services.question.walk import Walk, advance, begin, group_passages, read_opening
+from engram.services.question.walk import Walk, advance, begin, read_opening
 from engram.storage.corpus import current_vectors, passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
 from engram.storage.corpus.passages import StoredPassage, StoredSentence
 from engram.storage.database import Database, Reader
-from engram.storage.learning.question_supports import PastSupport
 from engram.telemetry.stages import stage
 
 
@@ -185,7 +183,9 @@ class RetrievalService:
                 entities, unknown, opened = align_mentions(reader, plan, opened)
                 if unknown:
                     return partial(self._embed_names, plan, progress, unknown)
-                compare_questions = partial(self._compare_questions, reader, plan, current)
+                compare_questions = partial(
+                    self._spreads.compare, reader, plan.collection, current, plan.question, plan.focus.vector
+                )
                 walk = begin(search, build_first_frontier(entities), compare_questions, opened)
                 progress = replace(progress, entities=entities)
         walk, ranking = self._advance_walk(search, walk)
@@ -243,13 +243,6 @@ class RetrievalService:
         if isinstance(odds, Fallback):
             return replace(plan, reranked={}, warnings=(*plan.warnings, odds)), progress
         return replace(plan, reranked=odds), progress
-
-    def _compare_questions(
-        self, reader: Reader, plan: QueryPlan, current: Current | None, past: Sequence[PastSupport]
-    ) -> ComparedQuestions | None:
-        return self._spreads.compare(
-            reader, plan.collection, current, plan.question, plan.focus.vector, past, group_passages(past)
-        )
 
     def features(self, query: Query) -> tuple[list[str], NDArray[np.float64]]:
         """External ids of the passages that are ranked for a question, (n,), and their features, (n, k)."""

@@ -1,6 +1,7 @@
 """Step 5: walk the graph: each hop activates sentences, then stops or goes on through the entities they name."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -31,8 +32,8 @@ from engram.storage.retrieval import graph_hops, passages_by_key
 from engram.storage.retrieval.graph_hops import SelectedSentence
 
 StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-QuestionComparison = Callable[[Sequence[PastSupport]], ComparedQuestions | None]
-"""Compares the past questions of supports with the present one."""
+QuestionComparison = Callable[[Sequence[PastSupport], Mapping[int, AbstractSet[int]]], ComparedQuestions | None]
+"""Compares the past questions of supports, and the passages of each, with the present one."""
 
 RECALL_QUESTIONS = NEIGHBOURS
 RECALL_SENTENCES = 8
@@ -170,7 +171,7 @@ def begin(
         if opened is None
         else opened.judgements
     )
-    compared = compare_questions(recalled)
+    compared = compare_questions(recalled, group_passages(recalled))
     recalled = judge_needs(recalled, compared)
     if not plan.focus.policy.gated:
         recalled = [
@@ -252,7 +253,7 @@ def _hop(search: Search, walk: Walk, start: Frontier) -> WalkHop | None:
     if walk.reached is not None:
         candidates = walk.reached
         if missing := set(walk.joining).difference(candidates.sentence_ids.tolist()):
-            candidates = candidates.join(hops.find_linked_sentences(reader, focus, {}, sorted(missing), None))
+            candidates = candidates.join(graph_hops.find_linked_sentences(reader, focus, {}, sorted(missing)))
     elif start.activation or walk.hops:
         near = (walk.near or ())[:NEAR_PASSAGES] if _reads_near_hubs(plan) else None
         candidates = hops.find_linked_sentences(reader, focus, start.activation, walk.joining, near)
