@@ -5,13 +5,14 @@ import pytest
 
 from engram.composition.container import Application
 from engram.core.ranking.question_memory import net_support
-from engram.core.ranking.same_need import QuestionSpread, SameNeed
+from engram.core.ranking.same_need import ComparedQuestions, QuestionSpread, SameNeed
 from engram.services.question import question_spreads
 from engram.services.question.query import Query
 from engram.services.question.question_spreads import QuestionSpreads
 from engram.services.question.walk import group_passages, judge_needs
 from engram.storage.corpus import current_vectors
 from engram.storage.learning import question_samples, question_supports
+from engram.storage.learning.question_supports import PastSupport
 from tests.support import state
 
 JUDGED = (
@@ -36,20 +37,28 @@ def compare(
     application: Application, name: str, text: str, spreads: QuestionSpreads | None = None
 ) -> dict[str, SameNeed]:
     """Past question -> how sure it is that it has the need of ``text``."""
-    plan = application.retrieval.retrieve.plan(Query(text=text, scope=application.auth.access.scope(name)))
-    with application.database.snapshot() as reader:
-        past = question_supports.recall(reader, plan.focus, 8)
-        current = current_vectors.find_current(reader, plan.collection.id)
-        assert current is not None
-        compared = (spreads or QuestionSpreads(lambda: application.models.language)).compare(
-            reader, plan.collection, current, text, plan.focus.vector, past, group_passages(past)
-        )
+    past, compared = compare_with_past(application, name, text, spreads)
     needs = {
         one.question: one.same_need
         for one in judge_needs(past, compared)
         if net_support(one.support, one.perplexity) > 0
     }
     return {text: need for text, need in needs.items() if need is not None}
+
+
+def compare_with_past(
+    application: Application, name: str, text: str, spreads: QuestionSpreads | None = None
+) -> tuple[list[PastSupport], ComparedQuestions]:
+    """Supports of past questions, and these questions compared with ``text``."""
+    plan = application.retrieval.retrieve.plan(Query(text=text, scope=application.auth.access.scope(name)))
+    with application.database.snapshot() as reader:
+        past = question_supports.recall(reader, plan.focus, 8)
+        current = current_vectors.find_current(reader, plan.collection.id)
+        compared = (spreads or QuestionSpreads(lambda: application.models.language)).compare(
+            reader, plan.collection, current, text, plan.focus.vector, past, group_passages(past)
+        )
+    assert compared is not None
+    return past, compared
 
 
 def find_spread(application: Application, name: str) -> QuestionSpread:
@@ -70,6 +79,19 @@ def test_the_same_question_is_certain_and_others_are_not(application: Applicatio
     assert needs[JUDGED[0]].probability == 1.0
     assert all(needs[text].probability < 0.6 for text in JUDGED[1:])
     assert (needs[JUDGED[0]].supporters, needs[JUDGED[0]].others) == (1, 0)
+
+
+def test_voted_passages_have_a_share_of_the_question_s_words(application: Application, taught: str) -> None:
+    sentence = "Marie Curie was born in Warsaw."
+    past, compared = compare_with_past(application, taught, sentence)
+    shares = compared.word_shares
+
+    assert shares.keys() == {one.passage_id for one in past}
+    (born,) = {
+        one.passage_id for one in past if one.question == JUDGED[0] and net_support(one.support, one.perplexity) > 0
+    }
+    assert max(shares, key=lambda passage: shares[passage]) == born
+    assert 0.0 <= min(shares.values()) < 0.5 < shares[born] <= 1.0
 
 
 def test_a_paraphrase_is_nearer_than_other_questions(application: Application, taught: str) -> None:
