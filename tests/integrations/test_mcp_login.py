@@ -202,6 +202,7 @@ def test_other_tokens_are_refused(
 @pytest.mark.parametrize("flags", [[], ["--http", "1", "--as", "user:ana"]])
 def test_a_login_goes_with_http_alone(flags: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["engram-mcp", "--login", "http://127.0.0.1:1", *flags])
+    monkeypatch.setattr("engram_mcp.__main__.server", None)  # which else serves until it is killed
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2

@@ -1,12 +1,17 @@
-"""What all services' tests need: quiet failures, no open job left to the next test, and another encoder."""
+"""What services' tests need: quiet failures, no open job left to the next test, another encoder, the sample."""
 
+import json
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 import structlog
 
 from engram.composition.container import Application
+from engram.context.errors import NotFoundError
 from engram.providers.embedder import Embedder, load_embedder
+from engram.wings.local import sample
+from tests.conftest import Ingest
 from tests.support import encoder
 
 
@@ -33,3 +38,14 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
     folder = encoder.shallow(tmp_path_factory.mktemp("models") / "shallow")
     cache = tmp_path_factory.mktemp("cache")
     return encoder.MemoisingEncoder(load_embedder(str(folder), "onnx", cache, 1, 64), cache / "vectors.sqlite")
+
+
+@pytest.fixture
+def corpus(application: Application, ingest: Ingest, collection: str) -> Iterator[str]:
+    """A collection of all passages of the sample."""
+    rows = [json.loads(line) for line in sample.corpus().splitlines()]
+    passages = [{"id": row["_id"], "title": row["title"], "text": row["text"]} for row in rows]
+    assert ingest(*passages)["created"] == len(passages)
+    yield collection
+    with suppress(NotFoundError):
+        application.corpus.ingest.delete_collection(application.auth.access.scope(collection))

@@ -1,21 +1,17 @@
 """The level of sufficiency survives verdicts, whichever answers people judge."""
 
-import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 import numpy as np
 import pytest
 
 from engram.composition.container import Application
-from engram.context.errors import NotFoundError
 from engram.core.ranking.sufficiency import ANSWER_FEATURES, EVIDENCE_PASSAGES, probability
 from engram.services.question.answer import Answer
 from engram.services.question.query import Query
 from engram.wings.local import sample
-from tests.conftest import Ingest
 from tests.support import state, undo
 
 CORRECTIONS, RIGHT = 4, 35
@@ -25,16 +21,6 @@ JUDGED = 50
 """Questions with one verdict each."""
 KINDS = ("partial", "complete", "thumb")
 """Of verdicts: ``tests/core/ranking/test_sufficiency.py`` has users of each kind alone."""
-
-
-@pytest.fixture
-def corpus(application: Application, ingest: Ingest, collection: str) -> Iterator[str]:
-    rows = [json.loads(line) for line in sample.corpus().splitlines()]
-    passages = [{"id": row["_id"], "title": row["title"], "text": row["text"]} for row in rows]
-    assert ingest(*passages)["created"] == len(passages)
-    yield collection
-    with suppress(NotFoundError):
-        application.corpus.ingest.delete_collection(application.auth.access.scope(collection))
 
 
 def ask(application: Application, name: str, text: str) -> Answer:
