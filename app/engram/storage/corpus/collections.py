@@ -12,7 +12,7 @@ from engram.context.errors import GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, CorpusKindMeasure, KindSource
 from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED_LOCK, WRITE, hold, lock_row, row_lock
-from engram.storage.corpus.moved_collections import check_name_not_moved, check_not_moved
+from engram.storage.corpus.moved_collections import build_move_error, check_name_not_moved, check_not_moved
 from engram.storage.database import Reader, Writer
 from engram.storage.row_lookups import NOT_DELETED
 
@@ -181,6 +181,7 @@ COLUMNS = (
     "index_recall, title_share, fixed_kind, question_share, question_count, languages, language, "
     "link_template, has_versions, level, created_at"
 )
+_NAMES = COLUMNS.split(", ")
 
 
 def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
@@ -191,12 +192,14 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
         CollectionMovingError, CollectionMovedError: it is hidden for its move.
     """
     row = reader.row(
-        f"SELECT {COLUMNS} FROM collection WHERE tenant = %(tenant)s AND name = %(name)s AND {NOT_DELETED}",
+        f"SELECT {COLUMNS}, {NOT_DELETED} AS is_there, move FROM collection"
+        " WHERE tenant = %(tenant)s AND name = %(name)s",
         {"tenant": tenant, "name": name},
     )
-    if row is None:
-        check_name_not_moved(reader, name, tenant)
+    if row is None or not (row.is_there or row.move):
         raise build_missing_error(name)
+    if not row.is_there:
+        raise build_move_error(name, row.move)
     return build_from_row(row)
 
 
@@ -549,8 +552,8 @@ def clear_settings(writer: Writer, settings: Sequence[str]) -> int:
 
 
 def build_from_row(row: Any) -> Collection:
-    """Make a collection of a row of ``COLUMNS``."""
-    columns = row._asdict()
+    """Make a collection of a row with ``COLUMNS``, among others."""
+    columns = {name: getattr(row, name) for name in _NAMES}
     measured, languages, level = (columns.pop(name) for name in ("index_recall", "languages", "level"))
     return Collection(
         **columns,
