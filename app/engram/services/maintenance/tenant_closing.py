@@ -12,8 +12,9 @@ from engram.context import tenancy
 from engram.context.errors import ConflictError, InvalidRequestError, NotFoundError
 from engram.services.auth.scope import LOCAL
 from engram.services.corpus.collection_removal import RemovalService
+from engram.storage import moved_collections
 from engram.storage.auth import tenants
-from engram.storage.corpus import collections, moved_collections
+from engram.storage.corpus import collections
 from engram.storage.database import Database, Writer
 from engram.storage.maintenance import audit_log
 

@@ -7,8 +7,8 @@ number that the coordinator keeps.
 from dataclasses import dataclass
 from typing import Any
 
-from engram.storage.corpus.moved_collections import check_not_moved
 from engram.storage.database import Writer
+from engram.storage.moved_collections import check_not_moved
 from engram.storage.row_lookups import NOT_DELETED
 
 

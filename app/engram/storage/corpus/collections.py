@@ -12,8 +12,8 @@ from engram.context.errors import GoneError, NotFoundError
 from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, CorpusKindMeasure, KindSource
 from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED_LOCK, WRITE, hold, lock_row, row_lock
-from engram.storage.corpus.moved_collections import build_move_error, check_name_not_moved, check_not_moved
 from engram.storage.database import Reader, Writer
+from engram.storage.moved_collections import build_move_error, check_name_not_moved, check_not_moved
 from engram.storage.row_lookups import NOT_DELETED
 
 LOCAL_TENANT = "local"

@@ -20,8 +20,8 @@ from engram.storage.column_parameters import Numbers, integers
 from engram.storage.corpus import collections
 from engram.storage.corpus.collection_lock import SHARED_LOCK, row_lock
 from engram.storage.corpus.collections import QUERY
-from engram.storage.corpus.moved_collections import check_not_moved
 from engram.storage.database import Reader, Writer
+from engram.storage.moved_collections import check_not_moved
 from engram.storage.row_lookups import NOT_DELETED, WANTED_IDS, id_rows, join_by_index
 from engram.storage.written_names import WRITTEN_NAME
 

@@ -13,10 +13,10 @@ from engram.context.errors import ConfigurationError, ConflictError, Unavailable
 from engram.services.revocation.verification import VerificationService
 from engram.services.revocation.verification_findings import VerificationReport
 from engram.storage.corpus import collections
-from engram.storage.corpus.moved_collections import ARRIVING, MOVED, MOVING, SWITCHED, build_move_error
 from engram.storage.database import Administrator, Database
 from engram.storage.maintenance import vector_indexes
 from engram.storage.maintenance.schema_standing import load_standing
+from engram.storage.moved_collections import ARRIVING, MOVED, MOVING, SWITCHED, build_move_error
 from engram.storage.retrieval import episode_partitions
 from engram.wings.upkeep.services.backup_service import Progress, ignore_progress
 from engram.wings.upkeep.services.held_locks import exclude_upkeep

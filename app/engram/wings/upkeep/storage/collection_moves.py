@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import Column, Table
 
 from engram.context.errors import ConfigurationError
-from engram.storage.corpus import moved_collections
+from engram.storage import moved_collections
 from engram.storage.corpus.collection_lock import EXCLUSIVE, lock_row
 from engram.storage.database import Administrator, Reader, Writer
 from engram.storage.postgres_errors import MOVE_CONSTRAINT
