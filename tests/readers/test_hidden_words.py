@@ -64,15 +64,15 @@ def test_hidden_passages_do_not_tell_their_language(put: Put, client: Client, st
 
 
 def test_hidden_passages_neither_correct_nor_complete(put: Put, client: Client) -> None:
-    put("completed", *VISIBLE, {"id": "secret", "text": "Dismissal of Gardener before Goldsmith.", "readers": []})
+    put("completed", *VISIBLE, {"id": "secret", "text": "Quellbrunn of Gardener before Goldsmith.", "readers": []})
     staff, admin = client("group:staff"), client(scopes=["admin"])
 
     def see(asking: TestClient) -> tuple[list[dict[str, str]], list[str]]:
-        body = {"collection": "completed", "query": "dismisal goldfsh", "include": ["trace"]}
+        body = {"collection": "completed", "query": "quelbrunn goldfsh", "include": ["trace"]}
         trace = asking.post("/query", json=body).raise_for_status().json()["trace"]
         path = "/collections/completed/suggestions"
         return trace["corrections"], asking.get(path, params={"prefix": "go"}).json()["suggestions"]
 
     fish = {"typed": "goldfsh", "corrected": "goldfish"}
-    assert see(admin) == ([{"typed": "dismisal", "corrected": "Dismissal"}, fish], ["Goldsmith"])
+    assert see(admin) == ([{"typed": "quelbrunn", "corrected": "Quellbrunn"}, fish], ["Goldsmith"])
     assert see(staff) == ([fish], [])

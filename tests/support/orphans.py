@@ -22,6 +22,7 @@ OUTLIVING = {
     ("fact_event", "origin_id"): "what it repeats of another graph may be gone there",
     ("fact_statement", "origin_id"): "what it repeats of another graph may be gone there",
     ("removed_passage", "passage_id"): "a removed passage is named by the id that it has again if it returns",
+    ("tuning_generation", "lender_id"): "a worker withdraws what a deleted collection lent",
     ("session", "job_id"): "jobs are retired sooner than the sessions they did",
     ("session_evidence", "sentence_id"): "an answer that was given: what is gone of it is not shown",
     ("session_evidence", "passage_id"): "an answer that was given: what is gone of it is not shown",

@@ -36,6 +36,8 @@ POLL_SECONDS = 0.5
 
 OUT_OF_MEMORY = 3
 """Exit status of a process that needed more memory than it may."""
+NO_MEMORY_FOR_THREADS = b"cannot allocate memory for thread-local data"
+"""The loader's last words, if memory ends before Python could say so."""
 ORPHAN_SECONDS = 60
 """Processor time beyond the limit after which the kernel ends a process whose parent died."""
 ERROR_CHARACTERS = 2_000
@@ -112,7 +114,7 @@ def learn_in_subprocess(
         finally:
             process.kill()
         answer, errors = spoken.result()
-    if process.returncode == OUT_OF_MEMORY:
+    if process.returncode == OUT_OF_MEMORY or NO_MEMORY_FOR_THREADS in errors:
         raise LearningLimitError(f"needs more than {memory_bytes >> 20} MB")
     if process.returncode != 0:
         tail = errors.decode(errors="replace")[-ERROR_CHARACTERS:]
