@@ -139,7 +139,7 @@ class Reader:
         return None if row is None else row[0]
 
     def copy_out(self, statement: str) -> Iterator[Buffer]:
-        """What a COPY TO STDOUT gives, row by row."""
+        """Yield what a COPY TO STDOUT gives, row by row."""
         with (
             raise_as_sqlalchemy(self._connection, self._driver, statement),
             self._driver.cursor() as cursor,

@@ -111,10 +111,10 @@ class _KnownTerms:
         ids, shares = self._ids, []
         for words, passages in questions:
             known = sorted((ids[term], idf) for term, idf in words.items() if term in ids)
-            wanted = np.array([term for term, _ in known], dtype=np.int64)
+            term_ids = np.array([term for term, _ in known], dtype=np.int64)
             weights = np.array([idf for _, idf in known]) / max(sum(words.values()), SMALLEST_IDF)
             shares.append(
-                {passage: float(weights @ _find_members(wanted, terms[passage])) for passage in sorted(passages)}
+                {passage: float(weights @ _find_members(term_ids, terms[passage])) for passage in sorted(passages)}
             )
         return shares
 
@@ -131,11 +131,11 @@ class _KnownTerms:
         return held
 
 
-def _find_members(wanted: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of the wanted ids, (n,), are among those held, which are in order."""
+def _find_members(ids: NDArray[np.int64], held: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each of the ids, (n,), is among those held, which are in order."""
     if not len(held):
-        return np.zeros(len(wanted), dtype=np.bool_)
-    return np.asarray(held.take(np.searchsorted(held, wanted), mode="clip") == wanted)
+        return np.zeros(len(ids), dtype=np.bool_)
+    return np.asarray(held.take(np.searchsorted(held, ids), mode="clip") == ids)
 
 
 @dataclass(frozen=True, slots=True)

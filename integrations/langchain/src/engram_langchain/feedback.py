@@ -59,10 +59,10 @@ class EngramFeedback(BaseCallbackHandler):
         """Note the queries that were asked."""
         on_behalf_of = self._on_behalf_of.setdefault(self._roots.get(run_id, run_id), {})
         for document in documents:
-            found = document.metadata.get("engram")
-            if found:
-                where = FeedbackIn(collection=found["collection"])
-                on_behalf_of[found["query_id"]] = where | name_person(found.get("as"))
+            origin = document.metadata.get("engram")
+            if origin:
+                where = FeedbackIn(collection=origin["collection"])
+                on_behalf_of[origin["query_id"]] = where | name_person(origin.get("as"))
         while len(self._on_behalf_of) > self._remember:
             self._on_behalf_of.popitem(last=False)
 
@@ -84,19 +84,19 @@ class EngramFeedback(BaseCallbackHandler):
             EngramError: as the client.
         """
         passages = sorted(set(passage_ids))
-        said = FeedbackIn(supporting_passages=passages)
-        return self._judge_all(run_id, "helped", said)
+        verdict = FeedbackIn(supporting_passages=passages)
+        return self._judge_all(run_id, "helped", verdict)
 
     def mark_unhelpful(self, run_id: UUID) -> list[FeedbackOut]:
         """Reject everything that was found; raises as ``mark_helpful`` does."""
         return self._judge_all(run_id, "nothing", FeedbackIn(none_helped=True))
 
-    def _judge_all(self, run_id: UUID, what: str, verdict: FeedbackIn) -> list[FeedbackOut]:
+    def _judge_all(self, run_id: UUID, judgement: str, verdict: FeedbackIn) -> list[FeedbackOut]:
         verdict |= self._said
         return [
             self._engram.feedback(
                 query_id,
-                idempotency_key=build_repeat_key(str(run_id), query_id, what, verdict),
+                idempotency_key=build_repeat_key(str(run_id), query_id, judgement, verdict),
                 **(verdict | where),
             )
             for query_id, where in self._find(run_id).items()

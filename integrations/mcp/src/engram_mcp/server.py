@@ -255,8 +255,8 @@ class AgentTools:
     ) -> StoredText:
         """Keep a text, so that it is found from now on."""
         readers = list_own_readers() if self._asks_as_caller else self._on_behalf_of
-        kept = "\n".join([title or "", text, *(readers or ())])
-        name = passage_id or hashlib.sha256(kept.encode()).hexdigest()[:32]
+        content = "\n".join([title or "", text, *(readers or ())])
+        name = passage_id or hashlib.sha256(content.encode()).hexdigest()[:32]
         passage: PassageIn = {"id": name, "title": title, "text": text}
         if readers is not None:
             passage["readers"] = readers

@@ -225,9 +225,9 @@ def _show_panels(soup: Any) -> None:
     """Show what a tab or a button of the page shows, and make text of such buttons."""
     controls: dict[str, Any] = {}
     for tag in soup.find_all(lambda tag: bool(tag.attrs)):
-        shown = _list_controlled(tag)
-        if shown and not any(above.name == "header" or _kind(above) == "navigation" for above in tag.parents):
-            controls |= dict.fromkeys(shown, tag)
+        panels = _list_controlled(tag)
+        if panels and not any(above.name == "header" or _kind(above) == "navigation" for above in tag.parents):
+            controls |= dict.fromkeys(panels, tag)
     for tag in soup.find_all(is_hidden):
         control = controls.get(str(tag.get("id")))
         if control is None and tag.get("role") != "tabpanel":
@@ -241,11 +241,11 @@ def _show_panels(soup: Any) -> None:
 
 def _list_controlled(tag: Any) -> list[str]:
     """Ids of what a tab or a button shows."""
-    shown = str(tag.get("aria-controls") or "").split()
+    ids = str(tag.get("aria-controls") or "").split()
     if tag.get("role") == "tab" or tag.has_attr("data-bs-toggle") or tag.has_attr("data-toggle"):
         targets = (str(tag.get(name) or "") for name in ("data-bs-target", "data-target", "href"))
-        shown += [target[1:] for target in targets if target.startswith("#")]
-    return shown
+        ids += [target[1:] for target in targets if target.startswith("#")]
+    return ids
 
 
 def _write_fields(soup: Any) -> None:

@@ -277,10 +277,10 @@ def _join_surrogates(text: str) -> str:
 
 def _find_tick(field: str) -> str:
     """The box of a form's field; empty if it is of another kind."""
-    found = _TICK.search(field.partition("\\fldrslt")[0])
-    if found is None:
+    box = _TICK.search(field.partition("\\fldrslt")[0])
+    if box is None:
         return ""
-    return TICKED if (found[2] if found[1] == _BY_DEFAULT else found[1]) == "1" else UNTICKED
+    return TICKED if (box[2] if box[1] == _BY_DEFAULT else box[1]) == "1" else UNTICKED
 
 
 def _find_level(style: str) -> int:

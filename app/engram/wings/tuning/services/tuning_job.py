@@ -118,8 +118,8 @@ class TuningJob:
         needs = len(np.unique(find_needs([one.supported for one in samples.questions])))
         least = max(1, self._rule.least_needs)
         if needs < least:
-            what = "not learned" if lent is None else "not used"
-            return _Attempt(None, False, f"{what}: verdicts on {needs} needs, of {least} at least", {})
+            outcome = "not learned" if lent is None else "not used"
+            return _Attempt(None, False, f"{outcome}: verdicts on {needs} needs, of {least} at least", {})
         training = build_training_input(tuning, samples, self._options, self._rule)
         if lent is not None:
             training = replace(training, lent=lent.adapter, known=frozenset(map(format_key, lent.known)))
@@ -127,9 +127,9 @@ class TuningJob:
             trial = learn_in_subprocess(training, should_stop)
         except LearningLimitError as error:
             return _Attempt(None, False, f"not learned: it {error}", {})
-        found = trial.acceptance
-        content = trial.adapter.to_bytes() if found.accepted else None
-        return _Attempt(content, found.accepted, found.reason, describe_figures(found))
+        acceptance = trial.acceptance
+        content = trial.adapter.to_bytes() if acceptance.accepted else None
+        return _Attempt(content, acceptance.accepted, acceptance.reason, describe_figures(acceptance))
 
     def _store(
         self, writer: Writer, work: Work, samples: LoggedSamples, attempt: _Attempt, loan: Loan | None
@@ -176,14 +176,14 @@ class TuningJob:
         return True
 
 
-def describe_figures(found: Acceptance) -> dict[str, Any]:
+def describe_figures(acceptance: Acceptance) -> dict[str, Any]:
     """Figures of a decision as they are stored: gains of the groups, and the share of places that was kept."""
     return {
-        "all": _describe_gain(found.all),
-        "others": _describe_gain(found.others),
-        "sharing": _describe_gain(found.sharing),
-        "recall": _describe_gain(found.recall),
-        "overlap": found.overlap,
+        "all": _describe_gain(acceptance.all),
+        "others": _describe_gain(acceptance.others),
+        "sharing": _describe_gain(acceptance.sharing),
+        "recall": _describe_gain(acceptance.recall),
+        "overlap": acceptance.overlap,
     }
 
 

@@ -97,7 +97,7 @@ def list_events(reader: Reader, collection_id: int, questions: Sequence[int]) ->
 
 def concern_hidden_passages(reader: Reader, collection_id: int, questions: Sequence[int]) -> bool:
     """Tell whether a verdict on one of these questions concerns a passage that has readers."""
-    found = reader.row(
+    row = reader.row(
         f"""
         SELECT 1 FROM {WANTED_IDS}
         {join_by_index("question_support held", "held.question_id = wanted.id")}
@@ -107,7 +107,7 @@ def concern_hidden_passages(reader: Reader, collection_id: int, questions: Seque
         """,
         {"collection": collection_id, "ids": integers(questions)},
     )
-    return found is not None
+    return row is not None
 
 
 def load_passages(reader: Reader, collection_id: int, step: int, wanted: Sequence[int]) -> PassageVectors:

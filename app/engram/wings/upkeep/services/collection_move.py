@@ -39,7 +39,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class MoveReport:
-    """What a move did.
+    """Effects of a move.
 
     Attributes:
         rows: table -> rows of the collection, of those that this run copied.
@@ -170,8 +170,8 @@ class CollectionMoveService:
 
     def _begin(self, name: str, tenant: str, held: HeldCollection, moved_to: str | None) -> HeldCollection:
         with self._target.database.read() as reader:
-            there = collection_moves.find(reader, name, tenant)
-        if there is not None and there.stage != MOVED:
+            arrival = collection_moves.find(reader, name, tenant)
+        if arrival is not None and arrival.stage != MOVED:
             raise ConflictError(f"{self._target.database.address} has a collection {name!r}.")
         with self._source.database.snapshot() as reader:
             collection_moves.list_tables(reader)
@@ -269,9 +269,9 @@ class CollectionMoveService:
         """Show the collection in the other database and mark it as moved at the source; what was verified."""
         own = self._read(held)["collection"]
         with self._target.database.write_long() as writer:
-            shown = collection_moves.show_arrival(writer, held.move["id"], own)
-            assert shown is not None  # noqa: S101 - nobody else shows it
-            report = self._target.verification.verify_on(writer, collections.load_by_id(writer, shown), 1)
+            arrived_id = collection_moves.show_arrival(writer, held.move["id"], own)
+            assert arrived_id is not None  # noqa: S101 - nobody else shows it
+            report = self._target.verification.verify_on(writer, collections.load_by_id(writer, arrived_id), 1)
             _check_clean(report)
             with self._source.database.write() as source:
                 collection_moves.set_stage(source, held.id, SWITCHED)

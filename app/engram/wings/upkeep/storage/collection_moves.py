@@ -238,7 +238,7 @@ def compute_digest(reader: Reader, table: Table, collection_id: int, set_offset:
 
 def copy_out(reader: Reader, table: Table, source_id: int, target_id: int, set_offset: int) -> Iterator[Buffer]:
     """Read the collection's rows of a table as those of the arriving collection, row by row."""
-    values = ", ".join(_moved(column, set_offset) for column in _list_columns(table))
+    values = ", ".join(_shift_set_id(column, set_offset) for column in _list_columns(table))
     return reader.copy_out(
         f"""
         COPY (SELECT {int(target_id)}::bigint, {values} FROM {table.name} WHERE collection_id = {int(source_id)})
@@ -331,13 +331,13 @@ def _quote(column: "Column[Any]") -> str:
     return f'"{column.name}"'
 
 
-def _moved(column: "Column[Any]", set_offset: int) -> str:
+def _shift_set_id(column: "Column[Any]", set_offset: int) -> str:
     """The column's value in the other database."""
     of_set = column.name == "reader_set_id" or (column.table.name, column.name) == ("reader_set", "id")
     return f"{_quote(column)} + {int(set_offset)}::bigint" if of_set else _quote(column)
 
 
 def _hash_input(column: "Column[Any]", set_offset: int) -> str:
-    """The same as something that Postgres can hash, which it cannot do with vectors."""
+    """Return the same value as something that Postgres can hash, which vectors are not."""
     kind = str(column.type).partition("(")[0].lower()
-    return f"{kind}_send({_quote(column)})" if kind in {"vector", "halfvec"} else _moved(column, set_offset)
+    return f"{kind}_send({_quote(column)})" if kind in {"vector", "halfvec"} else _shift_set_id(column, set_offset)
