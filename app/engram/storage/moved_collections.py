@@ -18,7 +18,7 @@ def check_not_moved(reader: Reader, collection_id: int) -> None:
     Raises:
         CollectionMovingError, CollectionMovedError: it is hidden for its move.
     """
-    _check(reader.row("SELECT name, move FROM collection WHERE id = %(id)s", {"id": collection_id}))
+    check_row(reader.row("SELECT name, move FROM collection WHERE id = %(id)s", {"id": collection_id}))
 
 
 def check_name_not_moved(reader: Reader, name: str, tenant: str) -> None:
@@ -27,7 +27,7 @@ def check_name_not_moved(reader: Reader, name: str, tenant: str) -> None:
     Raises:
         CollectionMovingError, CollectionMovedError: it is hidden for its move.
     """
-    _check(
+    check_row(
         reader.row(
             "SELECT name, move FROM collection WHERE tenant = %(tenant)s AND name = %(name)s",
             {"tenant": tenant, "name": name},
@@ -35,7 +35,12 @@ def check_name_not_moved(reader: Reader, name: str, tenant: str) -> None:
     )
 
 
-def _check(row: Any) -> None:
+def check_row(row: Any) -> None:
+    """Check a row of ``collection`` with its ``name`` and ``move``, or None, which is not there for callers.
+
+    Raises:
+        CollectionMovingError, CollectionMovedError: it is hidden for its move.
+    """
     if row is not None and row.move is not None:
         raise build_move_error(row.name, row.move)
 

@@ -3045,7 +3045,7 @@ export interface components {
         };
         /**
          * CollectionAnswerOut
-         * @description How one of several collections answered, beside its passages in the joint list.
+         * @description Answer of one of several collections, beside its passages in the joint list.
          */
         CollectionAnswerOut: {
             /** Arm */
@@ -3490,7 +3490,7 @@ export interface components {
         };
         /**
          * ContextIn
-         * @description What is wanted of the document around each passage: the passages before and after it, or its section.
+         * @description Context that each passage gets from its document: the passages before and after it, or its section.
          */
         ContextIn: {
             /**
@@ -7028,7 +7028,7 @@ export interface components {
         };
         /**
          * PassageContextOut
-         * @description What stands around a passage in its document: passages whose ids end in the numbers before and after its own.
+         * @description Context of a passage in its document: passages whose ids end in the numbers before and after its own.
          *
          *     What you may not read, or what has no room, ends its side.
          */

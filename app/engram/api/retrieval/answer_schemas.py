@@ -58,7 +58,7 @@ class SurroundingPassageOut(ResponseModel):
 
 
 class PassageContextOut(ResponseModel):
-    """What stands around a passage in its document: passages whose ids end in the numbers before and after its own.
+    """Context of a passage in its document: passages whose ids end in the numbers before and after its own.
 
     What you may not read, or what has no room, ends its side.
     """
@@ -117,7 +117,7 @@ class SufficiencyLevelOut(ResponseModel):
 
 
 class CollectionAnswerOut(ResponseModel):
-    """How one of several collections answered, beside its passages in the joint list."""
+    """Answer of one of several collections, beside its passages in the joint list."""
 
     collection: str
     memory: Memory

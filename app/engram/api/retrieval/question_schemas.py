@@ -70,7 +70,7 @@ class ArmIn(Model):
 
 
 class ContextIn(Model):
-    """What is wanted of the document around each passage: the passages before and after it, or its section."""
+    """Context that each passage gets from its document: the passages before and after it, or its section."""
 
     before: Annotated[StrictInt, Field(ge=0, le=MAX_CONTEXT_PASSAGES), Whole] = Field(
         default=1, description="Passages before it, at most."

@@ -66,7 +66,7 @@ class SurroundingPassage:
 
 @dataclass(frozen=True, slots=True)
 class PassageContext:
-    """What stands before and after a passage in its document, in reading order."""
+    """Passages before and after another one in its document, in reading order."""
 
     before: list[SurroundingPassage]
     after: list[SurroundingPassage]

@@ -13,7 +13,7 @@ from engram.core.passage_keys.key_text import KeyBuilding
 from engram.core.ranking.corpus_kind import CorpusKind, CorpusKindMeasure, KindSource
 from engram.storage.corpus.collection_lock import EXCLUSIVE, SHARED_LOCK, WRITE, hold, lock_row, row_lock
 from engram.storage.database import Reader, Writer
-from engram.storage.moved_collections import build_move_error, check_name_not_moved, check_not_moved
+from engram.storage.moved_collections import check_name_not_moved, check_not_moved, check_row
 from engram.storage.row_lookups import NOT_DELETED
 
 LOCAL_TENANT = "local"
@@ -196,10 +196,9 @@ def find(reader: Reader, name: str, tenant: str = LOCAL_TENANT) -> Collection:
         " WHERE tenant = %(tenant)s AND name = %(name)s",
         {"tenant": tenant, "name": name},
     )
-    if row is None or not (row.is_there or row.move):
+    if row is None or not row.is_there:
+        check_row(row)
         raise build_missing_error(name)
-    if not row.is_there:
-        raise build_move_error(name, row.move)
     return build_from_row(row)
 
 

@@ -3396,7 +3396,7 @@ class ListedPassageOut(Struct):
 
 class PassageContextOut(Struct):
     """
-    What stands around a passage in its document: passages whose ids end in the numbers before and after its own.
+    Context of a passage in its document: passages whose ids end in the numbers before and after its own.
 
     What you may not read, or what has no room, ends its side.
     """
@@ -3852,7 +3852,7 @@ class ChatOut(Struct):
 
 class CollectionAnswerOut(Struct):
     """
-    How one of several collections answered, beside its passages in the joint list.
+    Answer of one of several collections, beside its passages in the joint list.
     """
 
     arm: str | None

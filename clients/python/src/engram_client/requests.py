@@ -234,7 +234,7 @@ class ContentPart(TypedDict):
 
 class ContextIn(TypedDict):
     """
-    What is wanted of the document around each passage: the passages before and after it, or its section.
+    Context that each passage gets from its document: the passages before and after it, or its section.
     """
 
     after: NotRequired[int]

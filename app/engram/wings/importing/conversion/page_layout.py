@@ -111,7 +111,7 @@ class _Layout:
         return int(min(angles)) if len(angles) == 1 and min(angles).is_integer() else None
 
     def _find_joint(self, line: _Line, following: _Line) -> str:
-        """What stands for each letter of the line end between a line and one that stands behind it.
+        """Find the text that stands for each letter of the line end between a line and one that stands behind it.
 
         pdfium ends a line after a superscript, and before a short cell of a table. Empty: they are two lines.
         """
