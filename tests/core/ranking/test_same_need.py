@@ -11,7 +11,7 @@ from engram.core.ranking import same_need
 from engram.core.ranking.neighbour_vote import UNTAUGHT
 from engram.core.ranking.question_contrasts import CONTRASTS, measure_contrasts
 from engram.core.ranking.question_units import QuestionUnits
-from engram.core.ranking.same_need import JudgedPairs, QuestionSpread, Signals
+from engram.core.ranking.same_need import NearPairs, QuestionSpread, Signals
 from engram.core.ranking.weight_beliefs import sigmoid
 from engram.core.ranking.wording_scatter import WordingScatter
 
@@ -118,12 +118,12 @@ def test_of_a_passage_that_does_not_support_it_a_question_speaks_for_itself() ->
     assert needs[8, None].supporters == 0
 
 
-def judge(evidence: list[set[int]], pairs: dict[tuple[int, int], float]) -> JudgedPairs:
+def judge(evidence: list[set[int]], pairs: dict[tuple[int, int], float]) -> NearPairs:
     """Judged questions, and how near some come to each other; every pair contrasts in its figures."""
     rows, neighbours = (np.array([key[side] for key in pairs], dtype=np.intp) for side in (0, 1))
     signals = signal([*pairs.values()], [0.5] * len(pairs), "figures")
     shares = dict.fromkeys(range(len(evidence)), dict.fromkeys(set().union(*evidence), 0.5))
-    return JudgedPairs(evidence, rows, neighbours, signals, np.eye(DIMENSION)[: len(evidence)], shares)
+    return NearPairs(evidence, rows, neighbours, signals, np.eye(DIMENSION)[: len(evidence)], shares)
 
 
 def test_others_are_the_nearest_questions_with_other_evidence() -> None:

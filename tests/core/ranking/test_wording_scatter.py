@@ -10,7 +10,7 @@ from engram.core.ranking import question_units, same_need
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.question_contrasts import CONTRASTS
 from engram.core.ranking.question_units import QuestionUnits
-from engram.core.ranking.same_need import JudgedPairs, QuestionSpread, Signals
+from engram.core.ranking.same_need import NearPairs, QuestionSpread, Signals
 from engram.core.ranking.wording_scatter import PRIOR_PAIRS, RANK, WordingDifferences, WordingScatter
 
 Vectors = NDArray[np.float64]
@@ -158,7 +158,7 @@ def learn(judged: Vectors, evidence: list[set[int]]) -> QuestionSpread:
     nearest, signals = compare_nearest(units, judged, judged, places)
     rows = np.repeat(places, NEIGHBOURS)
     shares = dict.fromkeys(rows.tolist(), dict.fromkeys(set().union(*evidence), 0.5))
-    return same_need.measure_spread(units, JudgedPairs(evidence, rows, nearest.ravel(), signals, judged, shares))
+    return same_need.measure_spread(units, NearPairs(evidence, rows, nearest.ravel(), signals, judged, shares))
 
 
 @pytest.mark.parametrize("wordings", [2, 3, 5])

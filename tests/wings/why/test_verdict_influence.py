@@ -11,7 +11,7 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking import same_need
 from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.question_units import QuestionUnits
-from engram.core.ranking.same_need import JudgedPairs, QuestionSpread
+from engram.core.ranking.same_need import NearPairs, QuestionSpread
 from engram.services.question.answer import Answer
 from engram.services.question.query import Query
 from engram.services.question.trace import PassageTrace, SentenceTrace, Trace
@@ -33,7 +33,7 @@ def same_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     measured: dict[str, QuestionSpread] = {}
     measure = same_need.measure_spread
 
-    def measure_once(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
+    def measure_once(units: QuestionUnits, judged: NearPairs) -> QuestionSpread:
         return measured.setdefault("spread", measure(units, judged))
 
     monkeypatch.setattr(same_need, "measure_spread", measure_once)

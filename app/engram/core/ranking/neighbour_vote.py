@@ -11,9 +11,10 @@ passages about one person in several years, which near questions name alike. A l
 probability.
 
 The collection's own judged questions teach the regression. Each is left out in turn: do its neighbours vote for
-its evidence? Before that, the log odds of the same need count as they are, and nothing else (``PRIOR_WEIGHTS``,
-with a Gaussian prior). So a vote says much where the same needs are asked again and again, and nothing where each
-judged question needs something else.
+its evidence? As far as judged questions lack the repeated needs that people ask for, asked questions without
+verdicts teach as well: a passage is their evidence as probably as ``repeated_needs`` tells. Before that, the log odds
+of the same need count as they are, and nothing else (``PRIOR_WEIGHTS``, with a Gaussian prior). So a vote says much
+where the same needs are asked again and again, and nothing where each question needs something else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -120,6 +121,24 @@ class VoteWeights:
 UNTAUGHT = VoteWeights(PRIOR_WEIGHTS, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class AskedQuestions:
+    """Asked questions that nobody judged.
+
+    Attributes:
+        neighbours: judged questions near to each.
+        log_odds: that each neighbour has the need of the asked question, by ``repeated_needs``, (n,) for each.
+        weight: what each counts beside a judged question that is left out, in [0, 1].
+    """
+
+    neighbours: Sequence[Neighbours] = ()
+    log_odds: Sequence[Floats] = ()
+    weight: float = 0.0
+
+
+NONE_ASKED = AskedQuestions()
+
+
 class _Ballot:
     """Weights of all votes on one question.
 
@@ -156,37 +175,51 @@ class _Ballot:
         """Find the places of the neighbours whose weight is not negligible beside the largest, which is 1."""
         return frozenset(np.flatnonzero(self.kernel >= NEAR_SHARE).tolist())
 
+    def find_largest(self, log_odds: Floats, passages: Sequence[int]) -> Floats:
+        """Find the largest of the supporters' log odds of each passage, (m,), for those of neighbours, (n,)."""
+        return np.array([log_odds[self.places[passage]].max() for passage in passages])
+
     def compute_features(self, passages: Sequence[int]) -> Floats:
         """Features of the passages, (n, 5)."""
         weights = np.array([self.weights[passage] for passage in passages])
         against = np.maximum(self._total - weights, 0.0)
-        log_odds = [self._log_odds[self.places[passage]].max() for passage in passages]
+        log_odds = self.find_largest(self._log_odds, passages)
         share = np.log(weights + SHARE_PSEUDO_WEIGHT) - np.log(against + SHARE_PSEUDO_WEIGHT)
         held = np.array([self._word_shares[passage] for passage in passages])
         words = np.log(held + LEAST_SHARE) - np.log(1.0 - held + LEAST_SHARE)
         return np.column_stack([np.ones(len(passages)), log_odds, share, np.log1p(weights), words]).reshape(-1, 5)
 
 
-def learn_weights(left_out: Sequence[tuple[AbstractSet[int], Neighbours]]) -> VoteWeights:
+def learn_weights(
+    left_out: Sequence[tuple[AbstractSet[int], Neighbours]], asked: AskedQuestions = NONE_ASKED
+) -> VoteWeights:
     """Learn the weights of the regression by leaving judged questions out.
 
-    A pure function of what is judged: the order of verdicts does not matter. The weights are those of largest
-    posterior density, found by Newton's method.
+    A pure function of what is judged and asked: the order of verdicts does not matter. The weights are those of
+    largest posterior density, found by Newton's method.
 
     Args:
         left_out: evidence of each question that is left out, and its neighbours among all other judged questions.
+        asked: what stands for the repeated needs that judged questions lack.
     """
     thinning = compute_thinning(left_out)
-    features, labels = [np.zeros((0, len(PRIOR_WEIGHTS)))], []
+    features, labels = [np.zeros((0, len(PRIOR_WEIGHTS)))], [np.zeros(0)]
     for own, neighbours in left_out:
         ballot = _Ballot(neighbours, own, thinning)
         passages = ballot.list_heaviest()
         features.append(ballot.compute_features(passages))
-        labels += [float(passage in own) for passage in passages]
+        labels.append(np.array([float(passage in own) for passage in passages]))
+    taught = sum(len(one) for one in labels)
+    for neighbours, log_odds in zip(asked.neighbours, asked.log_odds, strict=True):
+        ballot = _Ballot(neighbours)
+        passages = ballot.list_heaviest()
+        features.append(ballot.compute_features(passages))
+        labels.append(sigmoid(ballot.find_largest(log_odds, passages)))
     rows = np.concatenate(features)
-    words = float(rows[:, WORDS].mean()) if len(rows) else 0.0
+    counts = np.where(np.arange(len(rows)) < taught, 1.0, asked.weight)
+    words = float(np.average(rows[:, WORDS], weights=counts)) if counts.any() else 0.0
     rows[:, WORDS] -= words
-    return VoteWeights(_fit_logistic(rows, np.array(labels)), len(left_out), words)
+    return VoteWeights(_fit_logistic(rows, np.concatenate(labels), counts), len(left_out), words)
 
 
 def compute_thinning(left_out: Sequence[tuple[AbstractSet[int], Neighbours]]) -> float:
@@ -218,14 +251,21 @@ def compute_thinning(left_out: Sequence[tuple[AbstractSet[int], Neighbours]]) ->
     return float(min(1.0, (met + THINNING_PSEUDO_COUNT) / (expected + THINNING_PSEUDO_COUNT)))
 
 
-def _fit_logistic(features: Floats, labels: Floats) -> Floats:
-    """Weights of largest posterior density, (5,), for ``features`` (n, 5) and ``labels`` in {0, 1}, (n,)."""
+def _fit_logistic(features: Floats, labels: Floats, counts: Floats) -> Floats:
+    """Weights of largest posterior density, (5,).
+
+    Args:
+        features: (n, 5).
+        labels: probabilities of evidence, (n,).
+        counts: what each row counts, (n,).
+    """
     precision = PRIOR_DEVIATIONS**-2.0
     weights = PRIOR_WEIGHTS
     for _ in range(NEWTON_STEPS):
         probabilities = sigmoid(features @ weights)
-        gradient = features.T @ (labels - probabilities) - precision * (weights - PRIOR_WEIGHTS)
-        curvature = (features * (probabilities * (1.0 - probabilities))[:, None]).T @ features + np.diag(precision)
+        gradient = features.T @ (counts * (labels - probabilities)) - precision * (weights - PRIOR_WEIGHTS)
+        spread = counts * probabilities * (1.0 - probabilities)
+        curvature = (features * spread[:, None]).T @ features + np.diag(precision)
         step = np.linalg.solve(curvature, gradient)
         largest = float(np.abs(step).max())
         weights = weights + step * min(1.0, LARGEST_STEP / max(largest, 1e-12))

@@ -30,7 +30,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking.neighbour_vote import Neighbours, VoteWeights, learn_weights
+from engram.core.ranking.neighbour_vote import (
+    NONE_ASKED,
+    UNTAUGHT,
+    AskedQuestions,
+    Neighbours,
+    VoteWeights,
+    learn_weights,
+)
 from engram.core.ranking.question_contrasts import (
     PRIOR_OTHER,
     Contrast,
@@ -39,33 +46,32 @@ from engram.core.ranking.question_contrasts import (
     name_contrasts,
 )
 from engram.core.ranking.question_units import Floats, QuestionUnits, Vectors
+from engram.core.ranking.repeated_needs import (
+    MAX_NEARNESS,
+    PRIOR_NEARNESS,
+    PRIOR_PAIRS,
+    PRIOR_SHARE,
+    PRIOR_WORDS,
+    build_features,
+    learn_repeated_needs,
+)
 from engram.core.ranking.weight_beliefs import sigmoid
 from engram.core.ranking.wording_scatter import PlacedQuestions, WordingDifferences, WordingScatter
 
 Flags = NDArray[np.bool_]
 
-SAME_NEED_SHARE = 0.1
-"""ρ: of new questions, the share whose nearest judged question has the same need."""
-MAX_NEARNESS = 12.0
-"""Nearness, in standard units, is clipped here; f1 is uniform from 0 up to it."""
 NEARNESS_WIDTH = 0.8
 """Width of the kernel in nearness, in standard units."""
 WORDS_WIDTH = 0.08
 """Width of the kernel in the cosine of words."""
 FIGURES_MISMATCH_WEIGHT = 0.05
 """Weight of a kernel for pairs of which only one, observed or new, contrasts in figures."""
-PRIOR_PAIRS = 20
-"""Pseudo-count of f0's prior: pairs of questions with other evidence, as other collections have them."""
 PRIOR_EVIDENCE_COUNT = 5.0
 """Passages that may answer a question, as long as no need was asked for twice. It counts like ``PRIOR_PAIRS``
 questions."""
-PRIOR_NEARNESS = (3.0, 1.5)
-"""Mean and deviation of their nearness, in standard units."""
 CROSS_LANGUAGE_NEARNESS = (2.7, 0.8)
-"""The same for pairs in two languages, in units of ``fit_to_other_languages``: of 100 normal numbers the maximum is
-about 2.5."""
-PRIOR_WORDS = 0.15
-"""Deviation of the cosine of their words, which has its mode at 0."""
+"""``PRIOR_NEARNESS`` of pairs in two languages, in units of ``fit_to_other_languages``: of 100 normal numbers the
+maximum is about 2.5."""
 SMALLEST_DENSITY = 1e-300
 
 
@@ -119,11 +125,11 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedPairs:
-    """A sample of judged questions, each with the judged questions nearest to it.
+class NearPairs:
+    """A sample of judged or asked questions, each with the judged questions nearest to it.
 
     Attributes:
-        evidence: passages that support each question of the sample and each neighbour.
+        evidence: passages that support each question of the sample and each neighbour; of asked ones none is known.
         rows: place in ``evidence`` of the question of the sample of each pair, (n,).
         neighbours: place in ``evidence`` of its neighbour, (n,).
         signals: of each pair.
@@ -274,7 +280,7 @@ def compute_log_odds(
     same_density = np.where(differ, shares.same[FIGURES], 1.0 - shares.same[FIGURES]) / MAX_NEARNESS
     other = _compute_other_density(pairs, other_pairs, known)
     beside = shares.compute_log_ratios(pairs.contrasts)[:, FIGURES + 1 :].sum(axis=1)
-    prior = np.log(SAME_NEED_SHARE) - np.log1p(-SAME_NEED_SHARE)
+    prior = np.log(PRIOR_SHARE) - np.log1p(-PRIOR_SHARE)
     return np.asarray(prior + np.log(same_density) - np.log(np.maximum(other, SMALLEST_DENSITY)) + beside)
 
 
@@ -306,22 +312,27 @@ def _compute_other_density(pairs: Signals, other_pairs: Signals, known: Flags | 
     return np.asarray((PRIOR_PAIRS * imagined + (own * known).sum(axis=1)) / (PRIOR_PAIRS + known.sum(axis=1)))
 
 
-def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
+def measure_spread(units: QuestionUnits, judged: NearPairs, asked: NearPairs | None = None) -> QuestionSpread:
     """Measure what a collection's judged questions show of each other.
 
     Of each question of the sample, the nearest one with other evidence and the nearest one with common evidence
     are compared. Pairs with common evidence teach the scatter of wordings. Then each question is left out, also of
     the pairs that it is compared with, and its neighbours vote (``neighbour_vote``). A question without evidence
     takes no part.
+
+    Args:
+        asked: asked questions that nobody judged. They stand for the repeated needs that judged ones lack.
     """
-    pairs = [
-        (place, row, judged.evidence[row], judged.evidence[neighbour])
-        for place, (row, neighbour) in enumerate(zip(judged.rows.tolist(), judged.neighbours.tolist(), strict=True))
-        if judged.evidence[row] and judged.evidence[neighbour]
-    ]
+    places_by_row = _list_places(judged)
+    own_evidence = {row: judged.evidence[row] for row in places_by_row if judged.evidence[row]}
     nearest: dict[tuple[int, bool], int] = {}
-    for place, row, own, other in sorted(pairs, key=lambda pair: -judged.signals.nearness[pair[0]]):
-        nearest.setdefault((row, bool(own & other)), place)
+    same_pairs: list[tuple[int, int]] = []
+    for row, own in own_evidence.items():
+        for place in places_by_row[row]:
+            neighbour = int(judged.neighbours[place])
+            shares_evidence = bool(own & judged.evidence[neighbour])
+            nearest.setdefault((row, shares_evidence), place)
+            same_pairs += [(row, neighbour)] if shares_evidence else []
     apart, alike = (
         np.array([place for (_, shares), place in sorted(nearest.items()) if shares is which], dtype=np.intp)
         for which in (False, True)
@@ -331,35 +342,84 @@ def measure_spread(units: QuestionUnits, judged: JudgedPairs) -> QuestionSpread:
     known = np.ones((len(judged.rows), len(apart)), dtype=np.bool_)
     for questions in (judged.rows[apart], judged.neighbours[apart]):
         known &= judged.rows[:, None] != questions
-    log_odds = compute_log_odds(judged.signals, other_pairs, shares, known)
-    log_ratios = shares.compute_log_ratios(judged.signals.contrasts).sum(axis=1)
     differences = WordingDifferences(
         judged.vectors.astype(np.float64).reshape(len(judged.evidence), len(units.centre)) - units.centre,
-        np.array(
-            [(row, int(judged.neighbours[place])) for place, row, own, other in pairs if own & other], dtype=np.intp
-        ).reshape(-1, 2),
+        np.array(same_pairs, dtype=np.intp).reshape(-1, 2),
     )
     scatter = differences.learn_scatter(np.unique(judged.rows))
+    log_odds = compute_log_odds(judged.signals, other_pairs, shares, known)
     vote_nearness = differences.measure_left_out(scatter, units, judged.rows, judged.neighbours)
-    places_by_row: dict[int, list[int]] = {}
-    for place, row, _, _ in pairs:
-        places_by_row.setdefault(row, []).append(place)
-    left_out = [
-        (
-            judged.evidence[row],
-            Neighbours(
-                [judged.evidence[neighbour] for neighbour in judged.neighbours[places].tolist()],
-                log_odds[places],
-                vote_nearness[places],
-                log_ratios[places],
-                judged.word_shares[row],
-            ),
-        )
-        for row, places in sorted(places_by_row.items())
-    ]
+    neighbours = _list_neighbours(judged, log_odds, vote_nearness, shares)
+    left_out = [(own, neighbours[row]) for row, own in own_evidence.items()]
     repeated = [len(own) for own, near in left_out if any(own & other for other in near.evidence)]
     evidence_count = (PRIOR_PAIRS * PRIOR_EVIDENCE_COUNT + sum(repeated)) / (PRIOR_PAIRS + len(repeated))
-    return QuestionSpread(units, other_pairs, shares, scatter, learn_weights(left_out), evidence_count)
+    spread = QuestionSpread(units, other_pairs, shares, scatter, UNTAUGHT, evidence_count)
+    repeated_share = (PRIOR_SHARE + len(repeated)) / (1.0 + len(left_out))
+    expected = NONE_ASKED if asked is None else _expect_votes(spread, asked, repeated_share)
+    return replace(spread, weights=learn_weights(left_out, expected))
+
+
+def _expect_votes(spread: QuestionSpread, asked: NearPairs, repeated_share: float) -> AskedQuestions:
+    """Tell which votes on asked questions are right, by how near these come to judged ones.
+
+    They count as far as judged questions repeat a need more rarely than asked ones surely do.
+
+    Args:
+        repeated_share: share of judged questions whose need was judged twice.
+    """
+    places_by_row = _list_places(asked)
+    features, other_features = (
+        build_features(one.nearness, one.words, spread.shares.compute_log_ratios(one.contrasts).sum(axis=1))
+        for one in (asked.signals, spread.other_pairs)
+    )
+    needs = learn_repeated_needs(other_features, features[[places[0] for places in places_by_row.values()]])
+    weight = max(0.0, 1.0 - repeated_share / needs.least_share)
+    if not weight:
+        return NONE_ASKED
+    placed = spread.place(asked.vectors)
+    rows, neighbours = asked.rows, asked.neighbours
+    cosines = np.einsum("nd,nd->n", asked.vectors[rows], asked.vectors[neighbours])
+    nearness = spread.scatter.standardise(
+        spread.units, cosines, placed.select(rows.tolist()), placed.select(neighbours.tolist())
+    )
+    log_odds = compute_log_odds(asked.signals, spread.other_pairs, spread.shares)
+    same_need = needs.compute_log_odds(features)
+    return AskedQuestions(
+        list(_list_neighbours(asked, log_odds, nearness, spread.shares).values()),
+        [same_need[places] for places in places_by_row.values()],
+        weight,
+    )
+
+
+def _list_places(pairs: NearPairs) -> dict[int, list[int]]:
+    """Question of the sample -> places of its pairs whose neighbour has evidence, the nearest first."""
+    places: dict[int, list[int]] = {}
+    for place in np.lexsort((-pairs.signals.nearness, pairs.rows)).tolist():
+        if pairs.evidence[pairs.neighbours[place]]:
+            places.setdefault(int(pairs.rows[place]), []).append(place)
+    return places
+
+
+def _list_neighbours(
+    pairs: NearPairs, log_odds: Floats, vote_nearness: Floats, shares: ContrastShares
+) -> dict[int, Neighbours]:
+    """Question of the sample -> its neighbours with evidence, as they vote.
+
+    Args:
+        log_odds: of the same need, of each pair, (n,).
+        vote_nearness: of each pair, (n,).
+    """
+    log_ratios = shares.compute_log_ratios(pairs.signals.contrasts).sum(axis=1)
+    return {
+        row: Neighbours(
+            [pairs.evidence[neighbour] for neighbour in pairs.neighbours[places].tolist()],
+            log_odds[places],
+            vote_nearness[places],
+            log_ratios[places],
+            pairs.word_shares[row],
+        )
+        for row, places in _list_places(pairs).items()
+    }
 
 
 def compare_words(one: Mapping[str, float], other: Mapping[str, float]) -> float:

@@ -17,7 +17,7 @@ from engram.core.ranking import bm25, question_units, same_need
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.question_contrasts import CONTRASTS, QuestionMarks, compare_marks
 from engram.core.ranking.question_units import PassageSpread, QuestionUnits
-from engram.core.ranking.same_need import ComparedQuestions, JudgedPairs, QuestionSpread, Signals
+from engram.core.ranking.same_need import ComparedQuestions, NearPairs, QuestionSpread, Signals
 from engram.core.ranking.weight_beliefs import sigmoid
 from engram.core.ranking.wording_scatter import PlacedQuestions
 from engram.providers.language import Language, detect_language, question_terms, read_marks
@@ -29,6 +29,8 @@ from engram.storage.learning import question_samples
 from engram.storage.learning.question_samples import QuestionSample
 
 SAMPLED_QUESTIONS = 256
+SAMPLED_ASKED = 128
+"""Questions without verdicts that show how often needs are asked for again."""
 SAMPLED_PASSAGES = 256
 MOST_COLLECTIONS = 500
 """Collections whose spreads a process keeps: about 150 kB each."""
@@ -350,7 +352,9 @@ class QuestionSpreads:
         sample = question_samples.load_question_sample(reader, collection, SAMPLED_QUESTIONS, NEIGHBOURS)
         units = question_units.measure_units(passages.spread, sample.vectors[: sample.size])
         judged = self._compare_sample(reader, collection, sample, units, passages.terms)
-        spread = same_need.measure_spread(units, judged)
+        latest = question_samples.load_asked_sample(reader, collection, SAMPLED_ASKED, NEIGHBOURS)
+        asked = self._compare_sample(reader, collection, latest, units, passages.terms)
+        spread = same_need.measure_spread(units, judged, asked)
         rows = {question: row for row, question in enumerate(sample.ids)}
         return MeasuredQuestions(spread, rows, spread.place(judged.vectors), passages.terms)
 
@@ -361,16 +365,19 @@ class QuestionSpreads:
         sample: QuestionSample,
         units: QuestionUnits,
         terms: _KnownTerms,
-    ) -> JudgedPairs:
-        """Compare each question of a sample with its neighbours."""
+    ) -> NearPairs:
+        """Compare each question of a sample with its neighbours, but for those that are judged already."""
         languages = tuple(collection.languages.items())
         read = [self._read(text, languages) for text in sample.texts]
         words = terms.weigh(reader, read)
         pairs = list(zip(sample.rows.tolist(), sample.neighbours.tolist(), strict=True))
+        judged_alike = {one for one, other in pairs if read[one].key == read[other].key}
+        apart = [at for at, (one, _) in enumerate(pairs) if one not in judged_alike]
+        pairs, rows, neighbours = [pairs[at] for at in apart], sample.rows[apart], sample.neighbours[apart]
         contrasts = [compare_marks(read[one].marks, read[other].marks) for one, other in pairs]
         along = sample.vectors.astype(np.float64).reshape(-1, len(units.centre)) @ units.centre
         signals = Signals(
-            units.standardise(sample.similarity, along[sample.rows], along[sample.neighbours]),
+            units.standardise(sample.similarity[apart], along[rows], along[neighbours]),
             np.array([same_need.compare_words(words[one], words[other]) for one, other in pairs]),
             np.array(contrasts, dtype=np.bool_).reshape(-1, len(CONTRASTS)),
         )
@@ -379,7 +386,7 @@ class QuestionSpreads:
             passages.setdefault(one, set()).update(sample.evidence[other])
         shares = terms.measure_shares(reader, [(words[row], near) for row, near in passages.items()])
         word_shares = dict(zip(passages, shares, strict=True))
-        return JudgedPairs(sample.evidence, sample.rows, sample.neighbours, signals, sample.vectors, word_shares)
+        return NearPairs(sample.evidence, rows, neighbours, signals, sample.vectors, word_shares)
 
 
 def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassages | None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.context import tenancy
 from engram.storage.column_parameters import decode_column, decode_vectors, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import SPREAD_IDS, SPREAD_PASSAGES
@@ -14,16 +16,24 @@ from engram.storage.learning.question_supports import SUPPORTED, build_seen_cond
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
+EPISODES_FOR_EACH = 4
+"""Stored queries that are looked through for each text, since some ask the same."""
+_SHOWED_HIDDEN = """AND NOT EXISTS (
+    SELECT FROM unnest(e.shown) AS of_answer (passage_id)
+    LEFT JOIN passage p ON p.collection_id = %(collection)s AND p.id = of_answer.passage_id
+    WHERE p.id IS NULL
+)"""
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionSample:
-    """Judged questions with the least text hashes: which these are depends on no order of verdicts.
+    """Questions, each with the judged questions nearest to it.
 
     Attributes:
         size: questions of the sample, n.
-        ids: of the sample, then of its neighbours that are not in it.
+        ids: of the sample, then of its neighbours that are not in it; asked ones have numbers below 0.
         texts: of each of ``ids``.
-        evidence: passages that verdicts support for each of ``ids``.
+        evidence: passages that verdicts support for each of ``ids``; none of asked ones.
         vectors: of each of ``ids``, (k, d).
         rows: place in ``ids`` of the question of each pair of neighbours, (m,).
         neighbours: place in ``ids`` of its neighbour, (m,).
@@ -43,10 +53,12 @@ class QuestionSample:
 def load_question_sample(reader: Reader, collection: Collection, limit: int, neighbours: int) -> QuestionSample:
     """Load ``limit`` judged questions, or all that there are, and the nearest judged questions of each.
 
+    They are those with the least text hashes: which these are depends on no order of verdicts.
+
     Args:
         neighbours: of each question, found by the index of questions where there is one.
     """
-    sampled, _, vectors = load_question_vectors(reader, collection.id, limit)
+    sampled, texts, vectors = load_question_vectors(reader, collection.id, limit)
     near = nearness(collection, "question", "embedding", "sampled.embedding", alias="near.")
     pairs = reader.row(
         f"""
@@ -64,15 +76,84 @@ def load_question_sample(reader: Reader, collection: Collection, limit: int, nei
         """,
         {"collection": collection.id, "limit": limit, "neighbours": neighbours},
     )
+    return _complete(reader, collection, sampled, texts, vectors, pairs)
+
+
+def load_asked_sample(reader: Reader, collection: Collection, limit: int, neighbours: int) -> QuestionSample:
+    """Load the latest ``limit`` texts that were asked, and the nearest judged questions of each.
+
+    Parts of other questions and vectors of another space are left out, and so is what was asked after the newest
+    judged question: which texts these are changes with verdicts alone. A caller whom readers limit gets those whose
+    answers showed nothing that is hidden from him.
+
+    Args:
+        neighbours: of each text, found by the index of questions where there is one.
+    """
+    hidden = "" if tenancy.get_visibility().readers is None else _SHOWED_HIDDEN
+    near = nearness(collection, "question", "embedding", "asked.embedding", alias="near.")
+    row = reader.row(
+        f"""
+        WITH latest AS (
+            SELECT e.question, e.embedding, e.created_at, e.id FROM episode e
+            WHERE e.collection_id = %(collection)s AND e.space = %(space)s AND NOT e.is_part AND e.created_at <= (
+                SELECT created_at FROM question WHERE collection_id = %(collection)s ORDER BY id DESC LIMIT 1
+            ) {hidden}
+            ORDER BY e.created_at DESC, e.id DESC LIMIT {EPISODES_FOR_EACH} * %(limit)s
+        ), asked AS MATERIALIZED (
+            SELECT -row_number() OVER (ORDER BY created_at DESC, id DESC) AS id, question, embedding,
+                   %(collection)s::bigint AS collection_id
+            FROM (SELECT DISTINCT ON (question) * FROM latest ORDER BY question, created_at DESC, id DESC) AS texts
+            ORDER BY created_at DESC, id DESC LIMIT %(limit)s
+        ), pairs AS (
+            SELECT asked.id AS question, near.id AS neighbour, near.similarity
+            FROM asked CROSS JOIN LATERAL (
+                SELECT near.id, -({near.distance}) AS similarity FROM question near
+                WHERE {near.rows} {build_seen_condition("near")} ORDER BY {near.order} LIMIT %(neighbours)s
+            ) AS near
+        ), listed AS (
+            SELECT array_agg(id ORDER BY id) AS ids, array_agg(question ORDER BY id) AS texts,
+                   string_agg(vector_send(embedding), ''::bytea ORDER BY id) AS vectors
+            FROM asked
+        )
+        SELECT listed.*, array_send(array_agg(pairs.question)) AS questions,
+               array_send(array_agg(pairs.neighbour)) AS neighbours,
+               array_send(array_agg(pairs.similarity)) AS similarity
+        FROM listed LEFT JOIN pairs ON true GROUP BY listed.ids, listed.texts, listed.vectors
+        """,
+        {
+            "collection": collection.id,
+            "space": collection.space,
+            "limit": limit,
+            "neighbours": neighbours,
+        },
+    )
+    return _complete(reader, collection, row.ids or [], row.texts or [], decode_vectors(row.vectors), row)
+
+
+def _complete(
+    reader: Reader,
+    collection: Collection,
+    sampled: Sequence[int],
+    texts: Sequence[str],
+    vectors: NDArray[np.float32],
+    pairs: Any,
+) -> QuestionSample:
+    """Add the neighbours of a sample.
+
+    Args:
+        vectors: of the sample, (n, d).
+        pairs: columns ``questions``, ``neighbours`` and ``similarity``.
+    """
     questions, others = decode_column(pairs.questions, np.int64), decode_column(pairs.neighbours, np.int64)
     ids = list(dict.fromkeys([*sampled, *others.tolist()]))
+    added = ids[len(sampled) :]
     place = {question: at for at, question in enumerate(ids)}
-    texts = load_question_texts(reader, collection.id, ids)
-    others_vectors = load_vectors(reader, collection.id, ids[len(sampled) :])
+    added_texts = load_question_texts(reader, collection.id, added)
+    others_vectors = load_vectors(reader, collection.id, added)
     return QuestionSample(
         len(sampled),
         ids,
-        [texts[question] for question in ids],
+        [*texts, *(added_texts[question] for question in added)],
         _load_evidence(reader, collection.id, ids),
         np.concatenate([vectors, others_vectors]) if len(others_vectors) else vectors,
         np.array([place[question] for question in questions.tolist()], dtype=np.intp),
