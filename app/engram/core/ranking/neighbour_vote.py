@@ -10,11 +10,11 @@ weight, in units of the nearest question's, and how much of the present question
 passages about one person in several years, which near questions name alike. A logistic regression maps them to a
 probability.
 
-The collection's own judged questions teach the regression. Each is left out in turn: do its neighbours vote for
-its evidence? As far as judged questions lack the repeated needs that people ask for, asked questions without
-verdicts teach as well: a passage is their evidence as probably as ``repeated_needs`` tells. Before that, the log odds
-of the same need count as they are, and nothing else (``PRIOR_WEIGHTS``, with a Gaussian prior). So a vote says much
-where the same needs are asked again and again, and nothing where each question needs something else.
+The collection's own judged questions teach the regression. Each is left out in turn: do its neighbours vote for its
+evidence? As far as judged questions lack the repeated needs that people ask for, asked questions without verdicts
+teach as well: a passage is their evidence as probably as ``repeated_needs`` tells. Before that, the log odds of the
+same need count as they are, and nothing else (``PRIOR_WEIGHTS``, with a Gaussian prior). So a vote says much where
+the same needs are asked again and again, and nothing where each question needs something else.
 """
 
 from collections.abc import Mapping, Sequence

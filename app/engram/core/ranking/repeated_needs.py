@@ -8,9 +8,9 @@ x where the needs differ, and ρ the share of asked questions with the need of t
     f(x) = f0(x) · (1 - ρ + exp(w·x))          P(same need | x) = exp(w·x) / (1 - ρ + exp(w·x))
 
 These are the two groups of the local false discovery rate (Efron 2004, "Large-Scale Simultaneous Hypothesis
-Testing", Journal of the American Statistical Association 99), with an exponential tilt of f0 for equal needs (Anderson
-1979, "Multivariate Logistic Compounds", Biometrika 66). f0 takes no form: w and ρ are what best tells asked pairs
-from judged pairs with other evidence, by a regression whose log odds are the logarithm of the bracket.
+Testing", Journal of the American Statistical Association 99), with an exponential tilt of f0 for equal needs
+(Anderson 1979, "Multivariate Logistic Compounds", Biometrika 66). f0 takes no form: w and ρ are what best tells
+asked pairs from judged pairs with other evidence, by a regression whose log odds are the logarithm of the bracket.
 """
 
 from dataclasses import dataclass
