@@ -11,6 +11,7 @@ from engram.core.ranking.neighbour_vote import (
     PRIOR_WEIGHTS,
     UNTAUGHT,
     VOTE_WIDTH,
+    AskedQuestions,
     Neighbours,
     VoteWeights,
     compute_thinning,
@@ -102,6 +103,21 @@ def test_where_needs_repeat_votes_are_worth_more_than_where_none_does() -> None:
     assert repeated.count(neighbours)[1].probability > 0.9
     assert single.count(neighbours)[1].probability < 0.3
     assert (repeated.questions, single.questions) == (60, 60)
+
+
+def test_asked_questions_stand_for_the_repeated_needs_that_judged_ones_lack() -> None:
+    """Each need was judged once, and half of the asked questions have one of them."""
+    judged, asked = draw_log(60, 1, 0.7), [near for _, near in draw_log(60, 2, 0.7, seed=1)]
+    repeated = [np.where(near.nearness == near.nearness.max(), 2.0, -4.0) for near in asked]
+    alone, half, whole = (
+        learn_weights(judged, AskedQuestions(asked, repeated, weight)) for weight in (0.0, 0.5, 1.0)
+    )
+    neighbours = near(({1}, -2.0, 5.0), ({2}, -4.0, 3.0))
+
+    said = [weights.count(neighbours)[1].probability for weights in (alone, half, whole)]
+    assert alone.weights.tolist() == learn_weights(judged).weights.tolist()
+    assert said[0] < 0.3 < said[1] < said[2]
+    assert whole.questions == 60
 
 
 @pytest.mark.parametrize("wordings", [2, 3, 5])

@@ -155,6 +155,43 @@ def test_questions_without_evidence_take_no_part() -> None:
     assert (len(nothing.other_pairs.nearness), nothing.weights.questions) == (0, 0)
 
 
+def ask(judged: int, nearness: dict[tuple[int, int], float]) -> NearPairs:
+    """Asked questions and the judged ones near to each, each of which has evidence of its own."""
+    rows = np.array([judged + asked for asked, _ in nearness], dtype=np.intp)
+    neighbours = np.array([neighbour for _, neighbour in nearness], dtype=np.intp)
+    evidence = [frozenset({one}) for one in range(judged)] + [frozenset[int]()] * (len(set(rows.tolist())))
+    shares = dict.fromkeys(rows.tolist(), dict.fromkeys(range(judged), 0.5))
+    vectors = np.eye(DIMENSION)[np.arange(len(evidence)) % DIMENSION]
+    signals = signal([*nearness.values()], [0.5] * len(rows), "figures")
+    return NearPairs(evidence, rows, neighbours, signals, vectors, shares)
+
+
+def test_a_need_that_is_asked_again_is_recalled_though_each_was_judged_once() -> None:
+    judged = judge(
+        [{one} for one in range(20)], {(one, (one + step) % 20): 3.5 - step for one in range(20) for step in (1, 2)}
+    )
+    other, again = (
+        ask(20, {(asked, (asked + step) % 20): near for asked in range(60) for step, near in enumerate(nearness)})
+        for nearness in ((2.5, 1.5), (6.0, 1.5))
+    )
+    alone, with_other, with_again = (
+        same_need.measure_spread(UNITS, judged, asked) for asked in (None, other, again)
+    )
+
+    def vote(spread: QuestionSpread) -> float:
+        compared = spread.compare(
+            [7, 8],
+            signal([6.0, 1.5], [0.5, 0.5], "figures"),
+            np.array([6.0, 1.5]),
+            np.array([False, False]),
+            {1: 0.5, 2: 0.5},
+        )
+        return compared.count_votes({7: {1}, 8: {2}})[7, 1].probability
+
+    assert vote(with_other) == pytest.approx(vote(alone), abs=0.1)
+    assert vote(with_again) > max(0.5, vote(alone) + 0.2)
+
+
 def test_words_are_compared_by_their_rarity() -> None:
     assert same_need.compare_words({"a": 3.0, "b": 4.0}, {"a": 3.0, "c": 4.0}) == pytest.approx(9 / 25)
     assert same_need.compare_words({"a": 1.0}, {"a": 1.0}) == 1.0

@@ -161,6 +161,35 @@ def test_a_sample_has_the_neighbours_of_its_questions(application: Application, 
     assert part.vectors == pytest.approx(whole.vectors[[whole.ids.index(question) for question in part.ids]])
 
 
+def load_asked(application: Application, name: str, limit: int = 9) -> question_samples.QuestionSample:
+    collection = application.auth.access.scope(name).collection
+    with application.database.read() as reader:
+        return question_samples.load_asked_sample(reader, collection, limit, 2)
+
+
+def test_what_was_asked_before_the_newest_judged_question_is_sampled(application: Application, taught: str) -> None:
+    sentences = state.list_sentence_ids(application, taught)
+    for text in ("Where is the Vistula?", "Who found polonium?", "Who found polonium?"):
+        state.add_episode(application, taught, text, sentences)
+    assert set(load_asked(application, taught).texts[:4]) == set(JUDGED)
+
+    query_id = state.add_episode(application, taught, "Which prize did she win?", sentences)
+    state.judge(application, taught, query_id, [sentences[-1]], wait=True)
+    asked, latest = load_asked(application, taught), load_asked(application, taught, 2)
+
+    assert asked.size == 7
+    assert latest.texts[:2] == ["Which prize did she win?", "Who found polonium?"]
+    assert asked.rows.tolist() == [place for place in range(7) for _ in range(2)]
+    assert [len(asked.evidence[place]) for place in (0, 6, asked.neighbours[0])] == [0, 0, 1]
+    cosines = (asked.vectors[asked.rows] * asked.vectors[asked.neighbours]).sum(axis=1)
+    assert asked.similarity == pytest.approx(cosines, abs=1e-5)
+
+
+def test_without_asked_questions_nothing_is_sampled(application: Application, curie: str) -> None:
+    asked = load_asked(application, curie)
+    assert (asked.size, len(asked.rows)) == (0, 0)
+
+
 def teach_in_other_words(application: Application, name: str) -> int:
     """Judge two more wordings of what is judged already, by the same sentences; the event of the last verdict."""
     sentences = state.list_sentence_ids(application, name)

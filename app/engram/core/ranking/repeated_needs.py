@@ -29,13 +29,15 @@ PRIOR_PAIRS = 20
 """Pairs with other evidence beside those of the collection, as other collections have them."""
 PRIOR_NEARNESS = (3.0, 1.5)
 """Mean and deviation of their nearness, in standard units."""
+PRIOR_LEAD = 0.5
+"""Mean of what the nearest one is nearer than the next, in standard units."""
 PRIOR_WORDS = 0.15
 """Deviation of the cosine of their words, which has its mode at 0."""
 PRIOR_SHARE = 0.1
 """Mean of the prior over ρ, on the scale of log odds."""
-PRIOR_WEIGHTS = np.array([-6.5, 1.0, 3.0, 1.0, np.log(PRIOR_SHARE) - np.log1p(-PRIOR_SHARE)])
-"""Mean of the prior over w, (4,), and the log odds of ρ."""
-PRIOR_DEVIATIONS = np.array([1.0, 0.2, 1.0, 0.3, 2.0])
+PRIOR_WEIGHTS = np.array([-5.5, 0.5, 1.0, 3.0, 1.0, np.log(PRIOR_SHARE) - np.log1p(-PRIOR_SHARE)])
+"""Mean of the prior over w, (5,), and the log odds of ρ."""
+PRIOR_DEVIATIONS = np.array([1.0, 0.3, 0.5, 1.0, 0.3, 2.0])
 LARGEST_EXPONENT = 50.0
 STEPS = 60
 LARGEST_STEP = 1.0
@@ -47,7 +49,7 @@ class RepeatedNeeds:
     """How often asked questions have the need of the nearest judged one, and by what it is told.
 
     Attributes:
-        weights: w, (4,), see ``build_features``.
+        weights: w, (5,), see ``build_features``.
         share: ρ, in (0, 1).
         least_share: ρ, one standard deviation lower.
     """
@@ -57,20 +59,21 @@ class RepeatedNeeds:
     least_share: float
 
     def compute_log_odds(self, features: Floats) -> Floats:
-        """Log odds that two questions have the same need, for ``features`` (n, 4), (n,)."""
+        """Log odds that two questions have the same need, for ``features`` (n, 5), (n,)."""
         return np.asarray(features @ self.weights - np.log1p(-self.share))
 
 
-def build_features(nearness: Floats, words: Floats, log_ratios: Floats) -> Floats:
-    """Features of pairs of questions, (n, 4): a constant, nearness, cosine of words and contrasts.
+def build_features(nearness: Floats, leads: Floats, words: Floats, log_ratios: Floats) -> Floats:
+    """Features of pairs of questions, (n, 5): a constant, nearness, lead, cosine of words and contrasts.
 
     Args:
         nearness: in standard units, (n,).
+        leads: nearness less that of the next judged question with other evidence, (n,).
         words: cosine of idf-weighted words, in [0, 1], (n,); NaN counts as no common word.
         log_ratios: summed log likelihood ratios of contrasts, (n,).
     """
     return np.column_stack(
-        [np.ones(len(nearness)), np.minimum(nearness, MAX_NEARNESS), np.nan_to_num(words), log_ratios]
+        [np.ones(len(nearness)), np.minimum(nearness, MAX_NEARNESS), leads, np.nan_to_num(words), log_ratios]
     )
 
 
@@ -80,12 +83,12 @@ def learn_repeated_needs(apart: Floats, asked: Floats) -> RepeatedNeeds:
     The weights of largest posterior density are found by Fisher scoring.
 
     Args:
-        apart: features of judged questions and the nearest judged one with other evidence, (m, 4).
-        asked: features of asked questions and the nearest judged one, (n, 4).
+        apart: features of judged questions and the nearest judged one with other evidence, (m, 5).
+        asked: features of asked questions and the nearest judged one, (n, 5).
     """
     features = np.concatenate([_imagine_pairs(), apart, asked])
     labels = np.arange(len(features)) >= len(features) - len(asked)
-    prevalence = np.log(max(len(asked), 1) / (len(features) - len(asked)))
+    prevalence = np.log(len(asked) / (len(features) - len(asked))) if len(asked) else -np.inf
     precision = PRIOR_DEVIATIONS**-2.0
 
     def compute_bracket(weights: Floats) -> tuple[Floats, Floats, Floats]:
@@ -118,11 +121,14 @@ def learn_repeated_needs(apart: Floats, asked: Floats) -> RepeatedNeeds:
 
 
 def _imagine_pairs() -> Floats:
-    """Features of ``PRIOR_PAIRS`` pairs with other evidence, at the quantiles of the prior, (n, 4)."""
+    """Features of ``PRIOR_PAIRS`` pairs with other evidence, at the quantiles of the prior, (n, 5)."""
     normal, places = NormalDist(), np.arange(PRIOR_PAIRS)
     mean, deviation = PRIOR_NEARNESS
     quantiles = (places + 0.5) / PRIOR_PAIRS
-    nearness = [mean + deviation * normal.inv_cdf(one) for one in quantiles.tolist()]
-    words = [PRIOR_WORDS * normal.inv_cdf((1.0 + one) / 2.0) for one in quantiles.tolist()]
-    # A stride through the words, so that neither signal tells the other.
-    return build_features(np.array(nearness), np.array(words)[7 * places % PRIOR_PAIRS], np.zeros(PRIOR_PAIRS))
+    nearness = np.array([mean + deviation * normal.inv_cdf(one) for one in quantiles.tolist()])
+    words = np.array([PRIOR_WORDS * normal.inv_cdf((1.0 + one) / 2.0) for one in quantiles.tolist()])
+    leads = -PRIOR_LEAD * np.log1p(-quantiles)
+    # Strides through the quantiles, so that no signal tells another.
+    return build_features(
+        nearness, leads[3 * places % PRIOR_PAIRS], words[7 * places % PRIOR_PAIRS], np.zeros(PRIOR_PAIRS)
+    )

@@ -354,25 +354,30 @@ def measure_spread(units: QuestionUnits, judged: NearPairs, asked: NearPairs | N
     repeated = [len(own) for own, near in left_out if any(own & other for other in near.evidence)]
     evidence_count = (PRIOR_PAIRS * PRIOR_EVIDENCE_COUNT + sum(repeated)) / (PRIOR_PAIRS + len(repeated))
     spread = QuestionSpread(units, other_pairs, shares, scatter, UNTAUGHT, evidence_count)
-    repeated_share = (PRIOR_SHARE + len(repeated)) / (1.0 + len(left_out))
-    expected = NONE_ASKED if asked is None else _expect_votes(spread, asked, repeated_share)
+    expected = NONE_ASKED
+    if asked is not None:
+        disjoint = {
+            row: [place for place in places_by_row[row] if not own & judged.evidence[judged.neighbours[place]]]
+            for row, own in own_evidence.items()
+        }
+        features = _build_features(judged, disjoint, shares)[[places[0] for places in disjoint.values() if places]]
+        repeated_share = (PRIOR_SHARE + len(repeated)) / (1.0 + len(left_out))
+        expected = _expect_votes(spread, asked, features, repeated_share)
     return replace(spread, weights=learn_weights(left_out, expected))
 
 
-def _expect_votes(spread: QuestionSpread, asked: NearPairs, repeated_share: float) -> AskedQuestions:
+def _expect_votes(spread: QuestionSpread, asked: NearPairs, apart: Floats, repeated_share: float) -> AskedQuestions:
     """Tell which votes on asked questions are right, by how near these come to judged ones.
 
     They count as far as judged questions repeat a need more rarely than asked ones surely do.
 
     Args:
+        apart: features of judged questions and the nearest one with other evidence, (m, 5).
         repeated_share: share of judged questions whose need was judged twice.
     """
     places_by_row = _list_places(asked)
-    features, other_features = (
-        build_features(one.nearness, one.words, spread.shares.compute_log_ratios(one.contrasts).sum(axis=1))
-        for one in (asked.signals, spread.other_pairs)
-    )
-    needs = learn_repeated_needs(other_features, features[[places[0] for places in places_by_row.values()]])
+    features = _build_features(asked, places_by_row, spread.shares)
+    needs = learn_repeated_needs(apart, features[[places[0] for places in places_by_row.values()]])
     weight = max(0.0, 1.0 - repeated_share / needs.least_share)
     if not weight:
         return NONE_ASKED
@@ -389,6 +394,22 @@ def _expect_votes(spread: QuestionSpread, asked: NearPairs, repeated_share: floa
         [same_need[places] for places in places_by_row.values()],
         weight,
     )
+
+
+def _build_features(pairs: NearPairs, places_by_row: Mapping[int, Sequence[int]], shares: ContrastShares) -> Floats:
+    """Features of pairs for ``repeated_needs``, (n, 5).
+
+    Args:
+        places_by_row: question of the sample -> places of its pairs that are looked at, the nearest first.
+    """
+    nearness, leads = pairs.signals.nearness, np.zeros(len(pairs.rows))
+    for places in places_by_row.values():
+        near = [(place, pairs.evidence[pairs.neighbours[place]]) for place in places]
+        for place, own in near:
+            rival = next((other for other, evidence in near if not own & evidence), None)
+            leads[place] = nearness[place] - (0.0 if rival is None else nearness[rival])
+    log_ratios = shares.compute_log_ratios(pairs.signals.contrasts).sum(axis=1)
+    return build_features(nearness, leads, pairs.signals.words, log_ratios)
 
 
 def _list_places(pairs: NearPairs) -> dict[int, list[int]]:

@@ -110,15 +110,16 @@ def load_asked_sample(reader: Reader, collection: Collection, limit: int, neighb
                 SELECT near.id, -({near.distance}) AS similarity FROM question near
                 WHERE {near.rows} {build_seen_condition("near")} ORDER BY {near.order} LIMIT %(neighbours)s
             ) AS near
-        ), listed AS (
-            SELECT array_agg(id ORDER BY id) AS ids, array_agg(question ORDER BY id) AS texts,
-                   string_agg(vector_send(embedding), ''::bytea ORDER BY id) AS vectors
-            FROM asked
         )
-        SELECT listed.*, array_send(array_agg(pairs.question)) AS questions,
-               array_send(array_agg(pairs.neighbour)) AS neighbours,
-               array_send(array_agg(pairs.similarity)) AS similarity
-        FROM listed LEFT JOIN pairs ON true GROUP BY listed.ids, listed.texts, listed.vectors
+        SELECT * FROM (
+            SELECT array_agg(id ORDER BY id DESC) AS ids, array_agg(question ORDER BY id DESC) AS texts,
+                   string_agg(vector_send(embedding), ''::bytea ORDER BY id DESC) AS vectors
+            FROM asked
+        ) AS listed CROSS JOIN (
+            SELECT array_send(array_agg(question)) AS questions, array_send(array_agg(neighbour)) AS neighbours,
+                   array_send(array_agg(similarity)) AS similarity
+            FROM pairs
+        ) AS paired
         """,
         {
             "collection": collection.id,
