@@ -7,8 +7,8 @@ import pytest
 
 from engram.composition.container import Application
 from tests.conftest import Ingest
-from tests.support.strict_client import TestClient
 from tests.support.news_questions import list_notices, list_questions
+from tests.support.strict_client import TestClient
 from tests.support.version_questions import POLICIES, Policy, find_source, list_lines
 
 LEAST_FIRST = 0.8

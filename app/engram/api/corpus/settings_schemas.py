@@ -115,9 +115,9 @@ class CollectionPatch(Model):
         gt=0,
         le=100_000,
         strict=True,
-        description="After so many days half of its texts hold no more: where profile `default` ranks for a question "
-        "about now, the odds of a passage halve with each. A passage without a date counts as of median age. Null: "
-        "age does not count.",
+        description="After so many days half of its texts hold no more: where profile `default` ranks for a "
+        "question about now, the odds of a passage halve with each. A passage without a date counts as of median "
+        "age. Null: age does not count.",
     )
 
     def patch(self) -> dict[str, Any]:

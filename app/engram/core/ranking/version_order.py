@@ -176,7 +176,7 @@ def _has_ended(version: PassageVersion, moment: date) -> bool:
 
 
 def compute_age_terms(dates: Sequence[date | None], half_life_days: float, today: date) -> NDArray[np.float64]:
-    """Compute what the age of passages adds to their log odds, (n,), if half of all texts hold no more after a time.
+    """Compute what the age of passages adds to their log odds, (n,), if texts hold for a time with a half-life.
 
     A text of age a holds with probability 2^(-a / half-life), as at a constant rate of replacement, so each
     half-life halves the odds. Ages count from their median, so that passages without a date, or with a later one,

@@ -59,7 +59,8 @@ def store_claims(
         UPDATE document SET
             valid_from = CASE WHEN dated_by = 'hand' THEN valid_from ELSE %(valid_from)s END,
             dated_by = CASE WHEN dated_by = 'hand' THEN dated_by ELSE %(dated_by)s END,
-            valid_until = %(valid_until)s, status = %(status)s, version_key = %(key)s, title = %(title)s, word_sketch = %(sketch)s::bigint[],
+            valid_until = %(valid_until)s, status = %(status)s,
+            version_key = %(key)s, title = %(title)s, word_sketch = %(sketch)s::bigint[],
             supersedes = %(supersedes)s::text[], superseded_by = %(superseded_by)s::text[]
         WHERE collection_id = %(collection)s AND id = %(id)s
         """,
