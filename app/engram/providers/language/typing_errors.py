@@ -92,8 +92,8 @@ def correct_question(
 ) -> tuple[str, list[Correction]]:
     """Return a question with the words that were meant in place of mistyped ones, and what was corrected.
 
-    Function words, words with digits or capitals inside, short words with any capital, scripts without spaces
-    between words, and questions in a language that no passage has stay as they are.
+    Function words, words with digits, short words with any capital, scripts without spaces between words, and
+    questions in a language that no passage has stay as they are.
 
     Args:
         languages: of the passages -> passages of it.
@@ -268,8 +268,8 @@ def _list_words(text: str, readings: Collection[str]) -> Iterator[_Word]:
     """List the words of a question that may be corrected."""
     function_words = frozenset[str]().union(*map(load_function_words, readings))
     for start, word in find_spaced_words(text):
-        ending = word if len(word) < LETTERS_PER_CHANGE else word[1:]
-        is_code = any(one.isdigit() for one in word) or ending != ending.lower()
+        is_short = len(word) < LETTERS_PER_CHANGE
+        is_code = any(one.isdigit() for one in word) or (is_short and word != word.lower())
         if is_code or not LEAST_LETTERS <= len(word) <= MOST_LETTERS or word.casefold() in function_words:
             continue
         word_terms = frozenset(term for language in readings for term in terms(word, language))
