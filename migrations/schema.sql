@@ -119,6 +119,7 @@ CREATE TABLE collection (
     question_count INTEGER DEFAULT 0 NOT NULL,
     link_template TEXT,
     has_versions BOOLEAN DEFAULT false NOT NULL,
+    newer_half_life_days REAL,
     level JSONB,
     CONSTRAINT collection_pkey PRIMARY KEY (id),
     CONSTRAINT collection_fixed_kind_check CHECK (fixed_kind IN ('encyclopedic', 'general')),
@@ -153,6 +154,7 @@ COMMENT ON COLUMN collection.question_share IS 'Share of questions that name a c
 COMMENT ON COLUMN collection.question_count IS 'Different questions that question_share was measured on.';
 COMMENT ON COLUMN collection.link_template IS 'Template of links to passages; null: they have none.';
 COMMENT ON COLUMN collection.has_versions IS 'Whether a document of it replaces another.';
+COMMENT ON COLUMN collection.newer_half_life_days IS 'Days after which half of its texts hold no more; null: age does not count.';
 COMMENT ON COLUMN collection.level IS 'Sufficiency below which answers are withheld, and what it was measured on.';
 
 CREATE TABLE encoder (
@@ -192,6 +194,7 @@ CREATE TABLE document (
     imported_at TIMESTAMP WITH TIME ZONE DEFAULT now() NOT NULL,
     valid_from DATE,
     dated_by TEXT,
+    valid_until DATE,
     status TEXT,
     version_key TEXT,
     title TEXT,
@@ -215,6 +218,7 @@ COMMENT ON COLUMN document.writing_job IS 'Job that has yet to write passages of
 COMMENT ON COLUMN document.notes IS 'How it was read and what was left out.';
 COMMENT ON COLUMN document.valid_from IS 'Since when it holds; null: nothing tells it.';
 COMMENT ON COLUMN document.dated_by IS 'What tells valid_from; hand: a person said it.';
+COMMENT ON COLUMN document.valid_until IS 'Its last day; null: none is stated.';
 COMMENT ON COLUMN document.status IS 'draft, or retired if it holds no more; null: neither.';
 COMMENT ON COLUMN document.version_key IS 'Its title without dates and versions; null: it has none.';
 COMMENT ON COLUMN document.title IS 'Title of its first passage.';

@@ -28,7 +28,8 @@ PASSAGES = [
      "document": "pay.pdf"},
     {"id": "pay.pdf#2", "text": f"Wages of the laboratory.\n{WAGE} She has it in gold.", "title": "Wages",
      "metadata": {"topic": "pay", "page": 3}, "document": "pay.pdf", "readers": ["group:hr"]},
-    {"id": "hours", "text": "The office in Warsaw opens at eight.", "metadata": {"topic": "hours"}},
+    {"id": "hours", "text": "The office in Warsaw opens at eight.", "metadata": {"topic": "hours",
+     "valid_from": "2026-01-01", "valid_until": "2026-06-30"}, "document": "hours.md"},
     {"id": "doors", "text": "The office in Paris opens at nine.", "metadata": {"topic": "hours"}},
 ]  # fmt: skip
 
@@ -128,6 +129,23 @@ def test_a_value_narrows_the_search_and_stands_in_the_address(visit: Visit) -> N
     wage.wait_for()
     page.go_back()
     wage.wait_for(state="detached")
+
+
+def test_a_result_says_when_its_document_holds(visit: Visit) -> None:
+    page = visit("ana", "hr", question="When does the office in Warsaw open?")
+    page.locator("article", has_text="Warsaw").get_by_text("Jan 1, 2026 – Jun 30, 2026").wait_for()
+    assert page.get_by_role("group", name="valid").count() == 0
+
+
+def test_who_lists_no_collection_names_one(
+    visit: Visit, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "scopes", {"*": ["query"]})
+    page = visit("cy", "hr", question="")
+    page.get_by_label("Search in").fill("wages")
+    page.get_by_label("Question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    page.locator("mark", has_text=WAGE).wait_for()
 
 
 def test_what_stands_around_is_shown_on_demand(visit: Visit) -> None:

@@ -51,6 +51,7 @@ RIVER = "Warsaw lies on the Vistula, by careful calculations."
         ("en", RIVER, "Vitsula", "Vistula"),
         ("en", RIVER, "Visstula", "Vistula"),
         ("en", RIVER, "bistula", "Vistula"),
+        ("en", RIVER, "ViSTLA", "Vistula"),
         ("en", RIVER, "calculatoins", "calculations"),
         ("en", "Photosynthesis", "photsynthess", "Photosynthesis"),
         ("de", "Die Brücke der Städte", "Brüke", "Brücke"),
@@ -71,7 +72,7 @@ def test_a_word_a_letter_or_accents_away_is_meant(language: str, text: str, type
     [
         "Where is the Vistula?",
         "Was it calculated?",  # another form of a word that there is
-        "Who was wading the VISTLA?",  # a word with capitals inside is a code
+        "Is EUO a code?",  # short, and has capitals
         "walking",  # the encoder knows it whole
         "vis4ula",
         "Vis",

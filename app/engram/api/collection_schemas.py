@@ -105,6 +105,9 @@ class CollectionOut(ResponseModel):
         description="The language of passages that come without one; null: theirs is recognised."
     )
     link_template: str | None = Field(description="Template of the links to its passages; null: they have none.")
+    newer_half_life_days: float | None = Field(
+        description="Days after which half of its texts hold no more; null: age does not count."
+    )
     languages: dict[str, int] = Field(
         description="How many of its passages have each language. A question is read in its own, and in those that "
         "one passage in a hundred has."

@@ -21,6 +21,7 @@ class PassageSourceOut(ResponseModel):
     )
     language: str = Field(description="Of its text, as it was given or recognised.")
     valid_from: date | None = Field(description="Since when its document holds; null: nothing tells it.")
+    valid_until: date | None = Field(description="Its document's last day; null: none is stated.")
     replaced_by: str | None = Field(
         description="Source of the document that replaces its own; null: none, or none that you may read."
     )

@@ -11,7 +11,7 @@ from engram.cli.http_client import Client, build_path
 from engram.cli.service_commands import service_command
 from engram.cli.terminal import CollectionOption, say, say_table
 
-HEADINGS = ("document", "passages", "pages", "imported", "valid from", "replaced by", "readers", "notes")
+HEADINGS = ("document", "passages", "pages", "imported", "valid from", "until", "replaced by", "readers", "notes")
 
 
 @document_group.command("list")
@@ -89,5 +89,5 @@ def _cells(document: dict[str, Any]) -> tuple[str, ...]:
     imported = document["imported_at"][:19].replace("T", " ")
     readers = format_readers(document["readers"] or ())
     notes = "; ".join(document["notes"])
-    since, successor = document["valid_from"] or "", document["replaced_by"] or ""
-    return document["source"], str(document["passages"]), pages, imported, since, successor, readers, notes
+    since, end, successor = (document[field] or "" for field in ("valid_from", "valid_until", "replaced_by"))
+    return document["source"], str(document["passages"]), pages, imported, since, end, successor, readers, notes

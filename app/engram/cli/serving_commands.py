@@ -64,6 +64,12 @@ def set_collection(
         str | None,
         typer.Option(help="Links to passages, such as 'https://wiki/{source}#{heading}'; none: no links."),
     ] = None,
+    newer_half_life: Annotated[
+        float | None,
+        typer.Option(
+            help="Days after which half of its texts hold no more: prefers newer ones. 0: age does not count."
+        ),
+    ] = None,
 ) -> Iterator[Any]:
     """Change how a collection serves. A setting that no option names stays as it is."""
     exploring = drop_unset({"share": explore, "slots": slots, "seed": seed})
@@ -86,6 +92,8 @@ def set_collection(
         patch["language"] = None if language == "auto" else language
     if link_template is not None:
         patch["link_template"] = None if link_template == "none" else link_template
+    if newer_half_life is not None:
+        patch["newer_half_life_days"] = newer_half_life or None
     if not patch:
         raise ClientError("Name at least one setting to change: engram collection set --help.")
     document = client.send("PATCH", build_path("collections", collection), json=patch)
@@ -126,6 +134,8 @@ def _say_collection(document: dict[str, Any]) -> None:
         say(f"     languages: {', '.join(counted)}")
     if document["link_template"] is not None:
         say(f"     links: {document['link_template']}")
+    if document["newer_half_life_days"] is not None:
+        say(f"     newer texts are preferred: half hold no more after {document['newer_half_life_days']:g} days")
     for arm in (document["experiment"] or {}).get("arms", []):
         say(
             f"     arm {arm['name']}: {arm['percent']:g}%, memory {arm['memory']}, profile {arm['profile']}, "

@@ -3153,6 +3153,11 @@ export interface components {
             link_template: string | null;
             /** Name */
             name: string;
+            /**
+             * Newer Half Life Days
+             * @description Days after which half of its texts hold no more; null: age does not count.
+             */
+            newer_half_life_days: number | null;
             /** Passage Count */
             passage_count: number;
             /** @description Of a copy that `engram replay` made: of what, and as of when. */
@@ -3223,6 +3228,9 @@ export interface components {
          * @example {
          *       "link_template": "https://wiki.example.org/{source}#{heading}"
          *     }
+         * @example {
+         *       "newer_half_life_days": 365
+         *     }
          */
         CollectionPatch: {
             /**
@@ -3244,6 +3252,11 @@ export interface components {
              * @description Makes the link of each passage in answers: a URL of http or https with any of {source}, {heading} (the innermost), {page}, {title} and {id} behind the host. Values are URL-encoded. Null: there are no links.
              */
             link_template?: string | null;
+            /**
+             * Newer Half Life Days
+             * @description After so many days half of its texts hold no more: where profile `default` ranks for a question about now, the odds of a passage halve with each. A passage without a date counts as of median age. Null: age does not count.
+             */
+            newer_half_life_days?: number | null;
             /** @description Null: verdicts teach sentence memories and passage keys. */
             published?: components["schemas"]["PublishedIn"] | null;
             /**
@@ -3883,6 +3896,11 @@ export interface components {
              * @description Since when it holds; null: nothing tells it.
              */
             valid_from: string | null;
+            /**
+             * Valid Until
+             * @description Its last day; null: none is stated.
+             */
+            valid_until: string | null;
         };
         /**
          * DocumentsOut
@@ -7319,6 +7337,11 @@ export interface components {
              * @description Since when its document holds; null: nothing tells it.
              */
             valid_from: string | null;
+            /**
+             * Valid Until
+             * @description Its document's last day; null: none is stated.
+             */
+            valid_until: string | null;
         };
         /**
          * PassageTraceOut

@@ -153,5 +153,11 @@ export const percent = (share: number): string => `${Math.round(share * 100)} %`
 export const figure = (value: number, digits = 2): string => (Object.is(value, -0) ? 0 : value).toFixed(digits).replace("-", "−");
 export const signed = (value: number, digits = 2): string => (value > 0 ? `+${figure(value, digits)}` : figure(value, digits));
 
+/** From when until when something holds, by days; empty if nothing tells it. */
+export function sayPeriod(from: string | null, to: string | null): string {
+  if (to === null) return from === null ? "" : `since ${from}`;
+  return from === null ? `until ${to}` : `${from} to ${to}`;
+}
+
 const moments = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 export const moment = (iso: string): string => moments.format(new Date(iso));

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { read, type Schemas } from "../service";
 import { useLoaded, useShared } from "../state";
-import { Await, counted, Dialog, moment, Panel, Problem } from "./basic";
+import { Await, counted, Dialog, moment, Panel, Problem, sayPeriod } from "./basic";
 import { Table } from "./table";
 
 export function Documents({ turn, onDeleted }: { turn: number; onDeleted: () => void }) {
@@ -57,7 +57,7 @@ export function Documents({ turn, onDeleted }: { turn: number; onDeleted: () => 
                 { title: "Passages", class: "measure", cell: (one) => one.passages.toLocaleString("en") },
                 { title: "Pages", class: "measure", cell: (one) => one.pages ?? "" },
                 { title: "Imported", class: "when", cell: (one) => moment(one.imported_at) },
-                { title: "Valid from", class: "when", cell: (one) => one.valid_from ?? "" },
+                { title: "Valid", class: "when", cell: (one) => sayPeriod(one.valid_from, one.valid_until) },
                 { title: "Replaced by", class: "code", cell: (one) => one.replaced_by ?? "" },
                 may("ingest") && { title: "Read by", cell: (one) => (one.readers ?? []).map(nameReaders).join("; ") },
                 { title: "Notes", cell: (one) => one.notes.map((note) => <p class="quiet">{note}</p>) },

@@ -4,18 +4,13 @@ import { useState } from "preact/hooks";
 
 import { read, type Schemas } from "../service";
 import { useLoaded, useShared } from "../state";
-import { Await, Bar, counted, Dialog, figure, moment, Problem } from "./basic";
+import { Await, Bar, counted, Dialog, figure, moment, Problem, sayPeriod } from "./basic";
 import type { Fact } from "./neighbourhood";
 import { SourceLine, sourcePath } from "./source";
 import { Table } from "./table";
 import { Term } from "./term";
 
-export function during(fact: Fact): string {
-  const to = fact.held_until ?? fact.valid_to;
-  if (fact.valid_from === null && to === null) return "";
-  if (to === null) return `since ${fact.valid_from}`;
-  return fact.valid_from === null ? `until ${to}` : `${fact.valid_from} to ${to}`;
-}
+export const during = (fact: Fact): string => sayPeriod(fact.valid_from, fact.held_until ?? fact.valid_to);
 
 export function FactDialog({ id, onClose, onSaid }: { id: number; onClose: () => void; onSaid: () => void }) {
   const { engram, collection, may } = useShared();

@@ -3,18 +3,20 @@
 import { useState } from "preact/hooks";
 
 import type { Schemas } from "../service";
-import { Dialog } from "./basic";
+import { Dialog, sayPeriod } from "./basic";
 import { Icon } from "./icons";
 
 /** The document and the headings above a passage, as one line. */
 export const sourcePath = ({ document, heading }: Schemas["PassageSourceOut"]): string => [document, ...heading].join(" › ");
 
-/** What replaces the document, its page and link; nothing where there is none of these. */
+/** What replaces the document, when it holds, its page and link; nothing where there is none of these. */
 export function SourceLine({ source }: { source: Schemas["PassageSourceOut"] }) {
-  if (source.page === null && source.link === null && !source.replaced_by) return null;
+  const period = sayPeriod(source.valid_from, source.valid_until);
+  if (source.page === null && source.link === null && !source.replaced_by && !period) return null;
   return (
     <p class="quiet row source">
       {source.replaced_by && <strong>Replaced by {source.replaced_by}</strong>}
+      {period && <span>Valid {period}</span>}
       {source.page !== null && <span>Page {source.page}</span>}
       {source.link !== null && (
         <a href={source.link} target="_blank" rel="noopener noreferrer">

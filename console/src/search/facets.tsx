@@ -9,7 +9,7 @@ import type { Filter } from "./address";
 const FIELDS = 4;
 const VALUES = 8;
 /** What the results say by themselves. */
-const OF_RESULTS = new Set(["source", "heading", "page", "title", "link", "url", "id", "quoted", "valid_from"]);
+const OF_RESULTS = new Set(["source", "heading", "page", "title", "link", "url", "id", "quoted", "valid_from", "valid_until", "supersedes"]);
 
 interface Facet {
   field: string;

@@ -32,6 +32,11 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
   const collection = search.collection ?? chooseCollection(me, collections);
   const engram = useMemo(() => (collection === null ? null : connect(collection)), [collection, key.get()]);
 
+  const isWanted = useRef(false);
+  useEffect(() => {
+    if (isWanted.current && me !== null) (form.elements.namedItem("q") as HTMLInputElement).focus();
+    isWanted.current = access.isWanted;
+  }, [access.isWanted, me]);
   const list = useCallback(async () => {
     if (me === null) return;
     setFailed(null);
@@ -117,6 +122,12 @@ export function SearchPage({ form }: { form: HTMLFormElement }) {
               <option key={name}>{name}</option>
             ))}
           </select>
+        </label>
+      )}
+      {collections?.length === 0 && collection !== null && (
+        <label>
+          {words.place}
+          <input value={collection} onChange={(event) => go({ collection: event.currentTarget.value.trim() || null, filter: {}, nearest: false })} />
         </label>
       )}
       {collections !== null && collection === null && <p class="panel">{words.nothing}</p>}

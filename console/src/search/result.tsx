@@ -38,7 +38,7 @@ export function Result({ engram, answer, passage, mayJudge }: Props) {
             </a>
           )}
         </h2>
-        <p class="quiet">{sayOrigin(source, title)}</p>
+        <p class="quiet">{[sayOrigin(source, title), sayPeriod(source)].filter(Boolean).join(" · ")}</p>
         {source.replaced_by && <p class="quiet">{fill(words.replaced, source.replaced_by)}</p>}
       </header>
       <div lang={source.language}>
@@ -66,6 +66,12 @@ export function Result({ engram, answer, passage, mayJudge }: Props) {
 function sayOrigin({ document, heading, page }: Schemas["PassageSourceOut"], title: string): string {
   const path = [document, ...heading].filter((one) => one !== title);
   return [path.join(" › "), page === null ? "" : fill(words.page, page)].filter(Boolean).join(", ");
+}
+
+/** The days that the document holds from and until. */
+function sayPeriod({ valid_from, valid_until }: Schemas["PassageSourceOut"]): string {
+  const days = [valid_from, valid_until].map((day) => day && new Date(day).toLocaleDateString(undefined, { dateStyle: "medium", timeZone: "UTC" }));
+  return valid_until === null ? (days[0] ?? "") : `${days[0] ?? ""} – ${days[1]}`.trim();
 }
 
 /** The first characters of the text, or the last ones if `most` is negative, with whole words. */

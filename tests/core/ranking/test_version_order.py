@@ -1,8 +1,15 @@
 from datetime import date
 
+import numpy as np
 import pytest
 
-from engram.core.ranking.version_order import PassageVersion, find_asked_version, order_versions, read_words
+from engram.core.ranking.version_order import (
+    PassageVersion,
+    compute_age_terms,
+    find_asked_version,
+    order_versions,
+    read_words,
+)
 from engram.core.text.document_versions import Standing
 from engram.core.text.temporal import find_time_expressions
 
@@ -37,9 +44,16 @@ def test_passages_of_other_texts_keep_their_places() -> None:
 
 
 def version(
-    number: int, year: int, status: Standing | None = None, words: str = "same", *, stated: bool = False
+    number: int,
+    year: int,
+    status: Standing | None = None,
+    words: str = "same",
+    *,
+    stated: bool = False,
+    until: date | None = None,
 ) -> PassageVersion:
-    return PassageVersion(number, 2, 2 - number, date(year, 1, 1), status, stated, frozenset(words.split()))
+    held = frozenset(words.split())
+    return PassageVersion(number, 2, 2 - number, date(year, 1, 1), status, stated, held, until)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +63,8 @@ def version(
         pytest.param(version(2, 2025, "draft"), [9, 1, 2], id="draft"),
         pytest.param(version(2, 2025, "retired"), [9, 1, 2], id="withdrawn"),
         pytest.param(version(2, 2027), [9, 1, 2], id="future"),
+        pytest.param(version(2, 2025, until=TODAY), [9, 2, 1], id="last day"),
+        pytest.param(version(2, 2025, until=date(2026, 5, 31)), [9, 1, 2], id="ended"),
         pytest.param(version(2, 2025, words="other"), [9, 1, 2], id="other words"),
         pytest.param(version(2, 2025, words="other", stated=True), [9, 2, 1], id="other words but stated"),
     ],
@@ -80,3 +96,17 @@ def test_the_version_that_holds_comes_first(later: PassageVersion, expected: lis
 )
 def test_the_version_that_a_question_asks_for(question: str, expected: str) -> None:
     assert find_asked_version(question, []) == expected
+
+
+@pytest.mark.parametrize(
+    ("dates", "expected"),
+    [
+        # Ages 0, 365 and 730 days, of which 365 is the median; undated and future ones count as of this age.
+        ([TODAY, date(2025, 6, 1), date(2024, 6, 1), None, date(2027, 1, 1)], [1.0, 0.0, -1.0, 0.0, 0.0]),
+        ([None, date(2020, 1, 1)], [0.0, 0.0]),
+        ([None], [0.0]),
+        ([], []),
+    ],
+)
+def test_each_half_life_halves_the_odds(dates: list[date | None], expected: list[float]) -> None:
+    assert compute_age_terms(dates, 365.0, TODAY) / np.log(2) == pytest.approx(expected)

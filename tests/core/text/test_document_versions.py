@@ -27,6 +27,20 @@ def test_the_date_of_a_document(
     assert (claims.valid_from, claims.dated_by) == expected
 
 
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        pytest.param({"valid_until": "2025-06-30"}, date(2025, 6, 30), id="day"),
+        pytest.param({"gültig bis": "2024"}, date(2024, 12, 31), id="last day of a year"),
+        pytest.param({"expires": "March 2025"}, date(2025, 3, 31), id="last day of a month"),
+        pytest.param({"expires": "never"}, None, id="no date"),
+        pytest.param({}, None, id="none"),
+    ],
+)
+def test_the_last_day_of_a_document(metadata: dict[str, str], expected: date | None) -> None:
+    assert read_claims("a.md", "A", metadata, "", "en").valid_until == expected
+
+
 def describe(number: int, title: str, year: int, text: str = "") -> VersionedDocument:
     source = f"{title}-{year}.md"
     return VersionedDocument(number, source, title, read_claims(source, title, {}, text or BODY.format(year), "en"))

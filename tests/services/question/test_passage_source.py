@@ -21,6 +21,7 @@ SOURCE = {
     "link": "https://wiki.example.org/manual.pdf#Exit%20codes",
     "language": "en",
     "valid_from": None,
+    "valid_until": None,
     "replaced_by": None,
 }
 QUESTION = "What does exit code 17 mean?"

@@ -1,11 +1,13 @@
 """The version of a document that a question is about comes first."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from engram.composition.container import Application
 from tests.conftest import Ingest
+from tests.support.news_questions import list_notices, list_questions
 from tests.support.strict_client import TestClient
 from tests.support.version_questions import POLICIES, Policy, find_source, list_lines
 
@@ -86,3 +88,22 @@ def test_passages_without_versions_keep_their_places(
     assert ordered[0] not in chained
     assert [one for one in ordered if one not in chained] == [one for one in plain if one not in chained]
     assert [one in chained for one in ordered] == [one in chained for one in plain]
+
+
+def test_a_half_life_prefers_newer_texts_for_questions_about_now(
+    http: TestClient, ingest: Ingest, collection: str
+) -> None:
+    ingest(*list_notices())
+    first: Counter[tuple[str, float | None]] = Counter()
+    dated: dict[str, list[object]] = {}
+    for days in (None, 730.0):
+        changed = http.patch(f"/collections/{collection}", json={"newer_half_life_days": days})
+        assert changed.json()["newer_half_life_days"] == days
+        for kind, text, document in list_questions():
+            passages = _ask(http, collection, text)["passages"]
+            first[kind, days] += passages[0]["source"]["document"] == document
+            if kind == "then":  # another time than now: nothing changes, to the bit
+                shown = [(one["passage_id"], one["score"]) for one in passages]
+                assert dated.setdefault(text, shown) == shown
+    assert first["now", 730.0] >= first["now", None] + 4
+    assert first["detail", 730.0] >= first["detail", None] - 2

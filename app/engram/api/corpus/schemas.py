@@ -267,6 +267,7 @@ class DocumentOut(ResponseModel):
         "everyone, and an empty list nobody but `admin`."
     )
     valid_from: date | None = Field(description="Since when it holds; null: nothing tells it.")
+    valid_until: date | None = Field(description="Its last day; null: none is stated.")
     dated_by: str | None = Field(
         description="What tells it: `metadata`, `mail`, a `line` of its text, its `name` or `title`, or `hand`: a "
         "person."

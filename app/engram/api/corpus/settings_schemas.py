@@ -30,6 +30,7 @@ SERVING_EXAMPLES: list[JsonValue] = [
     {"corpus_kind": "general"},
     {"language": "de"},
     {"link_template": "https://wiki.example.org/{source}#{heading}"},
+    {"newer_half_life_days": 365.0},
 ]
 
 
@@ -107,6 +108,16 @@ class CollectionPatch(Model):
         description="Makes the link of each passage in answers: a URL of http or https with any of {source}, "
         "{heading} (the innermost), {page}, {title} and {id} behind the host. Values are URL-encoded. "
         "Null: there are no links.",
+    )
+
+    newer_half_life_days: float | None = Field(
+        default=None,
+        gt=0,
+        le=100_000,
+        strict=True,
+        description="After so many days half of its texts hold no more: where profile `default` ranks for a "
+        "question about now, the odds of a passage halve with each. A passage without a date counts as of median "
+        "age. Null: age does not count.",
     )
 
     def patch(self) -> dict[str, Any]:

@@ -1,10 +1,13 @@
-"""Order of passages of which one replaces another: the version that a question is about comes first."""
+"""Order of passages by time: the version that a question is about comes first, and newer texts may be preferred."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from engram.core.text.document_versions import Standing
 from engram.core.text.temporal import TimeExpression
@@ -53,6 +56,7 @@ class PassageVersion:
     status: Standing | None
     is_stated: bool
     words: frozenset[str]
+    valid_until: date | None = None
 
 
 def find_asked_version(question: str, intervals: Sequence[TimeExpression]) -> AskedVersion:
@@ -148,6 +152,8 @@ def _sort_group(
             moment = date.fromordinal(max(end.toordinal() for end in ends if end is not None) - 1)
     in_time = [one for one in newest if _holds_by(versions[one], moment)]
     sound = [one for one in in_time if versions[one].status != "draft"]
+    # A rule for some months leaves the one before it in force after them.
+    sound = [one for one in sound if not _has_ended(versions[one], moment)] or sound
     if requested != "then":
         # The last one may be withdrawn without a successor.
         sound = [one for one in sound if versions[one].status != "retired"] or sound
@@ -163,3 +169,24 @@ def _sort_group(
 
 def _holds_by(version: PassageVersion, moment: date) -> bool:
     return version.valid_from is None or version.valid_from <= moment
+
+
+def _has_ended(version: PassageVersion, moment: date) -> bool:
+    return version.valid_until is not None and version.valid_until < moment
+
+
+def compute_age_terms(dates: Sequence[date | None], half_life_days: float, today: date) -> NDArray[np.float64]:
+    """Compute what the age of passages adds to their log odds, (n,), if texts hold for a time with a half-life.
+
+    A text of age a holds with probability 2^(-a / half-life), as at a constant rate of replacement, so each
+    half-life halves the odds. Ages count from their median, so that passages without a date, or with a later one,
+    get 0 and are neither above nor below the others.
+
+    Args:
+        dates: since when each passage holds, (n,).
+    """
+    ages = np.array([np.nan if one is None or one > today else (today - one).days for one in dates])
+    is_dated = ~np.isnan(ages)
+    if not is_dated.any():
+        return np.zeros(len(ages))
+    return np.where(is_dated, (np.median(ages[is_dated]) - ages) * (np.log(2) / half_life_days), 0.0)

@@ -36,6 +36,10 @@ _DATE_KEYS = (
     *("en_vigueur", "en_vigueur_le", "vigente_desde", "válido_desde", "valido_desde", "vigencia"),
     *("date", "datum", "fecha", "stand", "updated", "last_updated", "lastmod", "published", "aktualisiert"),
 )
+_END_KEYS = (
+    *("valid_until", "valid_to", "effective_until", "expires", "expiry_date", "gültig_bis", "gueltig_bis"),
+    *("valable_jusqu_au", "vigente_hasta", "válido_hasta", "valido_hasta"),
+)
 _REPLACES_KEYS = ("supersedes", "replaces", "ersetzt", "remplace", "sustituye", "reemplaza")
 _REPLACED_KEYS = ("superseded_by", "replaced_by", "ersetzt_durch", "remplacé_par", "remplace_par", "sustituido_por")
 _STATUS_KEYS = ("status", "state", "statut", "estado")
@@ -125,6 +129,7 @@ class DocumentClaims:
     Attributes:
         valid_from: its date; None: nothing tells it.
         dated_by: what tells the date.
+        valid_until: its last day; None: none is stated.
         status: ``draft``, ``retired`` if it holds no more, or None.
         version_key: its title without dates and versions; documents of one key may be versions. None: it has none.
         sketch: the least ``SKETCH_SIZE`` hashes of its words, in order.
@@ -133,6 +138,7 @@ class DocumentClaims:
 
     valid_from: date | None = None
     dated_by: DateOrigin | None = None
+    valid_until: date | None = None
     status: Standing | None = None
     version_key: str | None = None
     sketch: tuple[int, ...] = ()
@@ -206,6 +212,7 @@ def read_claims(
     return DocumentClaims(
         valid_from,
         dated_by,
+        next((end for key in _END_KEYS if (end := _parse_last_day(fields.get(key), language))), None),
         _read_status(fields, text),
         None if is_mail else _build_key(title or _name_stem(source), language),
         sketch_words(text),
@@ -379,6 +386,17 @@ def _parse_date(value: Any, language: str | None) -> date | None:
     except ValueError:
         starts = [one.start or one.end for one in find_time_expressions(value.strip(), language)]
         return next((start for start in starts if start is not None), None)
+
+
+def _parse_last_day(value: Any, language: str | None) -> date | None:
+    """The last day that a value names; None: it names none."""
+    if not isinstance(value, str) or not value.strip():
+        return None
+    try:
+        return datetime.fromisoformat(value.strip()).date()
+    except ValueError:
+        ends = [one.end for one in find_time_expressions(value.strip(), language) if one.end is not None]
+        return date.fromordinal(max(ends).toordinal() - 1) if ends else None
 
 
 def _read_name_date(name: str, language: str | None) -> date | None:

@@ -42,9 +42,10 @@ class LateEmbedder:
         """Tokens of each text that ``embed`` would read, without those of overlaps and special ones."""
         return self._embedder().count_tokens(texts)
 
-    def is_one_token(self, word: str) -> bool:
-        """Whether a word is one token."""
-        return choose_token_test(self._embedder())(word)
+    @property
+    def is_one_token(self) -> Callable[[str], bool]:
+        """Tells whether a word is one token."""
+        return choose_token_test(self._embedder())
 
     def _embedder(self) -> Embedder:
         with self._lock:

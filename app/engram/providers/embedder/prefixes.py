@@ -1,7 +1,7 @@
 """Prefixes that models expect before questions and passages, and the dimension that their vectors are cut to."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -130,9 +130,10 @@ class PrefixedEmbedder:
         """Tokens of each text, without those of prefixes."""
         return self._embedder.count_tokens(texts)
 
-    def is_one_token(self, word: str) -> bool:
-        """Whether a word is one token."""
-        return choose_token_test(self._embedder)(word)
+    @property
+    def is_one_token(self) -> Callable[[str], bool]:
+        """Tells whether a word is one token."""
+        return choose_token_test(self._embedder)
 
     def _shorten(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         return vectors if self._cut is None else unit_length(vectors, self._cut)

@@ -105,6 +105,7 @@ class WindowedEmbedder:
         self._pad_token = folder.pad_token
         self._lower_case = folder.lower_case
         self._tokenizer = folder.tokenizer
+        self._normalizer = self._tokenizer.normalizer
         self._prefix, self._suffix = _find_special_tokens(self._tokenizer)
         # Sentencepiece writes a mark before each word.
         self._word_mark = self._tokenizer.encode("a", add_special_tokens=False).tokens[0].removesuffix("a")
@@ -132,9 +133,9 @@ class WindowedEmbedder:
 
     def is_one_token(self, word: str) -> bool:
         """Whether a word is one token: looked up, which takes a hundredth of the time of reading it."""
-        normalizer = self._tokenizer.normalizer
         normal = word.lower() if self._lower_case else word
-        normal = normal if normalizer is None else normalizer.normalize_str(normal)
+        if self._normalizer is not None and not (normal.isascii() and normal.islower()):  # those stay as they are
+            normal = self._normalizer.normalize_str(normal)
         marked = normal if normal.startswith(self._word_mark) else self._word_mark + normal
         return self._tokenizer.token_to_id(marked) is not None
 

@@ -1,6 +1,6 @@
 """An encoder that embeds passages quickly and questions exactly."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ class TwoPrecisionEmbedder:
         """Tokens of each text, which are the same in both precisions."""
         return self._questions.count_tokens(texts)
 
-    def is_one_token(self, word: str) -> bool:
-        """Whether a word is one token."""
-        return choose_token_test(self._questions)(word)
+    @property
+    def is_one_token(self) -> Callable[[str], bool]:
+        """Tells whether a word is one token."""
+        return choose_token_test(self._questions)

@@ -74,7 +74,8 @@ _UNSPACED = (
 )
 # Marks on letters are no word characters of ``re``, but vowels of many scripts.
 _MARKS = "".join(c for c in map(chr, range(0x300, 0x1F000)) if unicodedata.category(c) in ("Mn", "Mc"))
-_WORD = re.compile(rf"\w+(?:[{_MARKS}]+\w*)*")
+# The look ahead is for time: most words end in ASCII, and a set of 2,155 marks is slow to look into.
+WORD = re.compile(rf"\w+(?:(?=[^\x00-\x7f])[{_MARKS}]+\w*)*")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
@@ -168,7 +169,7 @@ def choose_readings(languages: Mapping[str, int], own: str | None) -> list[str]:
 
 def find_spaced_words(text: str) -> Iterator[tuple[int, str]]:
     """Find the words of scripts that write spaces between words: where each begins, and as it is written."""
-    return ((word.start(), word[0]) for word in _WORD.finditer(text) if _IS_UNSPACED.search(word[0]) is None)
+    return ((word.start(), word[0]) for word in WORD.finditer(text) if _IS_UNSPACED.search(word[0]) is None)
 
 
 def _read_in(text: str, language: str, of_question: Iterable[str]) -> list[str]:
@@ -193,7 +194,7 @@ def surface_words(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
         texts: each with its language.
     """
     words = Counter(
-        (word, language) for text, language in texts for word in _WORD.findall(normalise_characters("NFC", text))
+        (word, language) for text, language in texts for word in WORD.findall(normalise_characters("NFC", text))
     )
     written: dict[str, Counter[str]] = {}
     for (word, language), times in words.items():
@@ -219,7 +220,7 @@ def _split_words(text: str, language: str) -> list[str]:
     if "+" in folded or "#" in folded:
         folded = _SIGNED.sub(lambda signed: _keep_sign(signed, words), folded)
     is_unspaced = _IS_UNSPACED.search(folded) is not None
-    for match in _WORD.finditer(folded):
+    for match in WORD.finditer(folded):
         word = match[0]
         if len(word) == 1 and _is_tied(folded, match.start(), match.end()):
             continue

@@ -19,7 +19,14 @@ from typing import Protocol
 
 from engram.providers.language.characters import normalise_characters
 from engram.providers.language.language_detection import detect_language
-from engram.providers.language.lexical_terms import choose_readings, find_spaced_words, fold_accents, stem, terms
+from engram.providers.language.lexical_terms import (
+    WORD,
+    choose_readings,
+    find_spaced_words,
+    fold_accents,
+    stem,
+    terms,
+)
 from engram.providers.language.name_rules import load_function_words
 
 LETTERS_PER_CHANGE = 5
@@ -85,8 +92,8 @@ def correct_question(
 ) -> tuple[str, list[Correction]]:
     """Return a question with the words that were meant in place of mistyped ones, and what was corrected.
 
-    Function words, words with digits or capitals inside, short words with any capital, scripts without spaces
-    between words, and questions in a language that no passage has stay as they are.
+    Function words, words with digits, short words with any capital, scripts without spaces between words, and
+    questions in a language that no passage has stay as they are.
 
     Args:
         languages: of the passages -> passages of it.
@@ -152,7 +159,12 @@ def _find_meant(
     variants = _list_variants(folded, readings)
     counts = own.count_passages(sorted(variants))
     meant = _choose_word(
-        counts, own, context, lambda term, written: written in variants[term], needs_context=is_short
+        counts,
+        own,
+        context,
+        variants.__getitem__,
+        lambda term, written: written in variants[term],
+        needs_context=is_short,
     )
     if meant is None and len(folded) >= MOST_CHANGES * LETTERS_PER_CHANGE:
         meant = _find_farther(folded, readings, own, context)
@@ -180,13 +192,16 @@ def _find_farther(
         if _is_two_changes_away(stemmed, term)
     }
     counts = own.count_passages(sorted(near)) if near else {}
-    return _choose_word(counts, own, context, lambda _, written: _is_two_changes_away(folded, written))
+    return _choose_word(
+        counts, own, context, lambda _: [folded], lambda _, written: _is_two_changes_away(folded, written)
+    )
 
 
 def _choose_word(
     counts: Mapping[str, int],
     own: OwnWords,
     context: Mapping[str, float],
+    list_alike: Callable[[str], Collection[str]],
     is_near: Callable[[str, str], bool],
     *,
     needs_context: bool = False,
@@ -195,6 +210,8 @@ def _choose_word(
 
     Args:
         counts: term -> passages that have it; of equals the more frequent term is meant.
+        list_alike: spellings near which texts may write a term.
+        is_near: whether a text writes a term, the first, near the typed word.
         needs_context: whether it has to stand beside one.
     """
     frequent = sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
@@ -203,8 +220,9 @@ def _choose_word(
     for term in frequent:
         written: Counter[str] = Counter()
         shared = 0.0
+        spellings = list_alike(term)
         for text in texts.get(term, ()):
-            near = [word for _, word in find_spaced_words(text) if is_near(term, _fold(word))]
+            near = [word for word in _list_similar(text, spellings) if is_near(term, _fold(word))]
             if near:
                 written.update(near)
                 folded = text.casefold()
@@ -214,12 +232,22 @@ def _choose_word(
     return max(candidates)[2] if candidates else None
 
 
+def _list_similar(text: str, spellings: Collection[str]) -> list[str]:
+    """List the words of a text with the first letter and about the length of a spelling."""
+    initials = {letter for one in spellings for letter in (one[0], one[0].upper())}
+    shortest, longest = min(map(len, spellings)) - MOST_CHANGES, max(map(len, spellings)) + MOST_CHANGES
+    words = WORD.findall(normalise_characters("NFC", text))
+    return [word for word in words if word[0] in initials and shortest <= len(word) <= longest]
+
+
 def _fold(word: str) -> str:
     return normalise_characters("NFC", word).casefold()
 
 
 def _is_two_changes_away(one: str, other: str) -> bool:
     is_alike = one[:SAME_BEGINNING] == other[:SAME_BEGINNING] and abs(len(one) - len(other)) <= MOST_CHANGES
+    # A change gives each of them one letter at most that the other lacks.
+    is_alike = is_alike and max(len({*one} - {*other}), len({*other} - {*one})) <= MOST_CHANGES
     return is_alike and measure_distance(one, other) <= MOST_CHANGES
 
 
@@ -240,8 +268,8 @@ def _list_words(text: str, readings: Collection[str]) -> Iterator[_Word]:
     """List the words of a question that may be corrected."""
     function_words = frozenset[str]().union(*map(load_function_words, readings))
     for start, word in find_spaced_words(text):
-        ending = word if len(word) < LETTERS_PER_CHANGE else word[1:]
-        is_code = any(one.isdigit() for one in word) or ending != ending.lower()
+        is_short = len(word) < LETTERS_PER_CHANGE
+        is_code = any(one.isdigit() for one in word) or (is_short and word != word.lower())
         if is_code or not LEAST_LETTERS <= len(word) <= MOST_LETTERS or word.casefold() in function_words:
             continue
         word_terms = frozenset(term for language in readings for term in terms(word, language))

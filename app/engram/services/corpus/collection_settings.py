@@ -1,4 +1,4 @@
-"""Settings of a collection: serving mode, kind of corpus, facts, language, links, and those of wings."""
+"""Settings of a collection: serving mode, kind of corpus, language, links, age, and those of wings."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -44,6 +44,7 @@ class CollectionSettingsService:
                 "corpus_kind": collection.fixed_kind,
                 "language": collection.language,
                 "link_template": collection.link_template,
+                "newer_half_life_days": collection.newer_half_life_days,
             } | {name: getattr(collection, name) for name in self._of_wings}
             if unknown := patch.keys() - before.keys():
                 raise InvalidRequestError(f"{min(unknown)}: no installed wing has this setting.")
@@ -60,6 +61,7 @@ class CollectionSettingsService:
                 fixed_kind=after.get("corpus_kind"),
                 language=after.get("language"),
                 link_template=after.get("link_template"),
+                newer_half_life_days=after.get("newer_half_life_days"),
                 of_wings={name: after.get(name) for name in self._of_wings},
             )
             changed = collections.load_by_id(writer, collection.id)

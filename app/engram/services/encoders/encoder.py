@@ -1,7 +1,7 @@
 """The encoders that this process runs, lent for the collections whose vectors they made, and for no others."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -215,9 +215,10 @@ class Encoder:
         """Tokens of each text that the encoder of new collections would read."""
         return self._embedder.count_tokens(texts)
 
-    def is_one_token(self, word: str) -> bool:
-        """Whether the encoder of new collections reads a word as one token."""
-        return choose_token_test(self._embedder)(word)
+    @property
+    def is_one_token(self) -> Callable[[str], bool]:
+        """Tells whether the encoder of new collections reads a word as one token."""
+        return choose_token_test(self._embedder)
 
     def embed(self, collection: Collection, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit-length vectors of passages, sentences and names, shape (n, d), comparable with the collection's.

@@ -28,6 +28,8 @@ class DescribedPassage(Protocol):
     @property
     def valid_from(self) -> date | None: ...
     @property
+    def valid_until(self) -> date | None: ...
+    @property
     def replaced_by(self) -> str | None: ...
 
 
@@ -42,6 +44,7 @@ class PassageSource:
         link: where people read it, by the collection's template; None without one.
         language: of its text.
         valid_from: since when its document holds; None: nothing tells it.
+        valid_until: its last day; None: none is stated.
         replaced_by: source of the document that replaces its own; None: none that the caller sees.
     """
 
@@ -51,6 +54,7 @@ class PassageSource:
     link: str | None
     language: str
     valid_from: date | None = None
+    valid_until: date | None = None
     replaced_by: str | None = None
 
     def __str__(self) -> str:
@@ -84,5 +88,6 @@ def read_source(passage: DescribedPassage, collection: Collection) -> PassageSou
         link=None if collection.link_template is None else make_link(collection.link_template, values),
         language=passage.language,
         valid_from=passage.valid_from,
+        valid_until=passage.valid_until,
         replaced_by=passage.replaced_by,
     )

@@ -21,7 +21,7 @@ from engram.services.question.ranking import PassageRanking, rank
 from engram.services.question.reranking import PassageReranker
 from engram.services.question.shown import QuestionRule, ShownPassages, choose_best, depth
 from engram.services.question.trace import EntityAnswer, VersionTrace
-from engram.services.question.versions import put_asked_version_first
+from engram.services.question.versions import prefer_newer, put_asked_version_first
 from engram.services.question.walk import Walk, advance, begin, read_opening
 from engram.storage.corpus import current_vectors, passages
 from engram.storage.corpus.collections import Collection
@@ -297,7 +297,7 @@ class RetrievalService:
         """Read what the answer shows."""
         reader, plan = search.reader, search.plan
         with stage("read"):
-            ranking, versions = put_asked_version_first(reader, plan, ranking)
+            ranking, versions = put_asked_version_first(reader, plan, prefer_newer(reader, plan, ranking))
             chosen = self._choose_shown(search, ranking)
             shown_passages = [passage for passage, _ in chosen.best]
             duplicates = {one for one, passage in ranking.stand_in_by_passage.items() if passage in shown_passages}

@@ -1,10 +1,11 @@
-"""Step 8: have the version that a question is about come before other versions of its text."""
+"""Step 8: have newer texts and the version that a question is about come first."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from engram.core.ranking.version_order import find_asked_version, order_versions
-from engram.core.text.temporal import find_time_expressions
+from engram.core.ranking.version_order import AskedVersion, compute_age_terms, find_asked_version, order_versions
+from engram.core.text.temporal import TimeExpression, find_time_expressions
 from engram.services.question.plan import QueryPlan
 from engram.services.question.ranking import RECORDED_CANDIDATES, PassageRanking
 from engram.services.question.trace import VersionTrace
@@ -15,6 +16,22 @@ from engram.storage.database import Reader
 def find_today() -> date:
     """Today, in UTC."""
     return datetime.now(UTC).date()
+
+
+def prefer_newer(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> PassageRanking:
+    """Add to scores what the age of passages says, if the collection's setting says how soon texts hold no more.
+
+    A question about another time than now is ranked as it was, as is what no features ranked.
+    """
+    half_life_days = plan.collection.newer_half_life_days
+    if half_life_days is None or ranking.even_odds is None or _read_asked(plan)[0] != "last":
+        return ranking
+    passages = [passage for passage, _ in ranking.ordered]
+    dates = document_versions.load_dates(reader, plan.collection.id, passages)
+    terms = compute_age_terms([dates.get(passage) for passage in passages], half_life_days, find_today())
+    scored = [(passage, score + float(term)) for (passage, score), term in zip(ranking.ordered, terms, strict=True)]
+    scored.sort(key=lambda one: -one[1])
+    return _place(plan, ranking, scored)
 
 
 def put_asked_version_first(
@@ -31,12 +48,21 @@ def put_asked_version_first(
     versions = document_versions.load_chained(reader, plan.collection.id, ranked)
     if len({one.document for one in versions.values()}) < 2:
         return ranking, None
-    language = plan.language or plan.collection.language
-    intervals = find_time_expressions(plan.query.time_constraint or plan.question, language)
-    requested = find_asked_version(plan.question, intervals)
+    requested, intervals = _read_asked(plan)
     reordered = order_versions(ranked, versions, requested, intervals, find_today())
-    top_k = plan.query.top_k
     passages = [*reordered, *(passage for passage, _ in ordered[len(ranked) :])]
     placed = [(passage, score) for passage, (_, score) in zip(passages, ordered, strict=True)]
     promoted = [new for new, old in zip(reordered, ranked, strict=True) if new != old]
-    return replace(ranking, best=placed[:top_k], beyond=placed[top_k:]), VersionTrace(requested, len(promoted))
+    return _place(plan, ranking, placed), VersionTrace(requested, len(promoted))
+
+
+def _read_asked(plan: QueryPlan) -> tuple[AskedVersion, Sequence[TimeExpression]]:
+    """The version that a question is about, and the intervals of time that it names."""
+    language = plan.language or plan.collection.language
+    intervals = find_time_expressions(plan.query.time_constraint or plan.question, language)
+    return find_asked_version(plan.question, intervals), intervals
+
+
+def _place(plan: QueryPlan, ranking: PassageRanking, ordered: Sequence[tuple[int, float]]) -> PassageRanking:
+    top_k = plan.query.top_k
+    return replace(ranking, best=list(ordered[:top_k]), beyond=ordered[top_k:])

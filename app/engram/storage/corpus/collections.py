@@ -115,6 +115,7 @@ class Collection:
         link_template: makes the links to passages, see ``link_template``; None: there are none.
         language: of passages that come without one; None: theirs is recognised.
         has_versions: whether a document of it replaces another.
+        newer_half_life_days: days after which half of its texts hold no more; None: age does not count.
         level: below which answers are withheld, as its own passages tell; None: not measured.
         created_at: when it was made; None: not read from the database.
         is_whole: whether counts are of all that it holds; False: of what a caller sees of it.
@@ -147,6 +148,7 @@ class Collection:
     language: str | None = None
     link_template: str | None = None
     has_versions: bool = False
+    newer_half_life_days: float | None = None
     level: MeasuredLevel | None = None
     created_at: datetime | None = None
     is_whole: bool = True
@@ -179,7 +181,7 @@ COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
     "key_generation, key_building, serving, experiment, exploration, published, past, indexed, tenant, space, "
     "index_recall, title_share, fixed_kind, question_share, question_count, languages, language, "
-    "link_template, has_versions, level, created_at"
+    "link_template, has_versions, newer_half_life_days, level, created_at"
 )
 _NAMES = COLUMNS.split(", ")
 
@@ -366,6 +368,7 @@ def configure(
     fixed_kind: CorpusKind | None,
     language: str | None,
     link_template: str | None,
+    newer_half_life_days: float | None,
     of_wings: Mapping[str, Mapping[str, Any] | None],
 ) -> None:
     """Serve queries like this from now on.
@@ -377,7 +380,8 @@ def configure(
     writer.execute(
         f"""
         UPDATE collection SET serving = %(serving)s, fixed_kind = %(fixed_kind)s,
-            language = %(language)s, link_template = %(link_template)s{changes}
+            language = %(language)s, link_template = %(link_template)s,
+            newer_half_life_days = %(newer_half_life_days)s{changes}
         WHERE id = %(id)s
         """,
         {name: None if value is None else Jsonb(dict(value)) for name, value in of_wings.items()}
@@ -387,6 +391,7 @@ def configure(
             "fixed_kind": fixed_kind,
             "language": language,
             "link_template": link_template,
+            "newer_half_life_days": newer_half_life_days,
         },
     )
 

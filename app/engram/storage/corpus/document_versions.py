@@ -59,7 +59,8 @@ def store_claims(
         UPDATE document SET
             valid_from = CASE WHEN dated_by = 'hand' THEN valid_from ELSE %(valid_from)s END,
             dated_by = CASE WHEN dated_by = 'hand' THEN dated_by ELSE %(dated_by)s END,
-            status = %(status)s, version_key = %(key)s, title = %(title)s, word_sketch = %(sketch)s::bigint[],
+            valid_until = %(valid_until)s, status = %(status)s,
+            version_key = %(key)s, title = %(title)s, word_sketch = %(sketch)s::bigint[],
             supersedes = %(supersedes)s::text[], superseded_by = %(superseded_by)s::text[]
         WHERE collection_id = %(collection)s AND id = %(id)s
         """,
@@ -69,6 +70,7 @@ def store_claims(
             "title": title,
             "valid_from": claims.valid_from,
             "dated_by": claims.dated_by,
+            "valid_until": claims.valid_until,
             "status": claims.status,
             "key": claims.version_key,
             "sketch": list(claims.sketch),
@@ -171,12 +173,13 @@ def load_chained(reader: Reader, collection_id: int, passages: Sequence[int]) ->
     """Passage -> its version, for those of the passages whose documents are in a chain."""
     rows = reader.rows(
         f"""
-        SELECT p.id, p.document_id, d.version_chain AS chain, d.version_steps AS steps, d.valid_from, d.status,
+        SELECT p.id, p.document_id, d.version_chain AS chain, d.version_steps AS steps, d.valid_from, d.valid_until,
+               d.status,
                coalesce(
                    bool_or(d.replaced_origin IN ('statement', 'hand')) OVER (PARTITION BY d.version_chain), false
                ) AS is_stated, p.text
         FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")} CROSS JOIN LATERAL (
-            SELECT d.id, d.version_chain, d.version_steps, d.valid_from, d.status, d.replaced_origin
+            SELECT d.id, d.version_chain, d.version_steps, d.valid_from, d.valid_until, d.status, d.replaced_origin
             FROM document d WHERE d.collection_id = %(collection)s AND d.id >= p.document_id ORDER BY d.id LIMIT 1
         ) AS d
         WHERE d.version_chain IS NOT NULL
@@ -185,7 +188,30 @@ def load_chained(reader: Reader, collection_id: int, passages: Sequence[int]) ->
     )
     return {
         row.id: PassageVersion(
-            row.document_id, row.chain, row.steps, row.valid_from, row.status, row.is_stated, read_words(row.text)
+            row.document_id,
+            row.chain,
+            row.steps,
+            row.valid_from,
+            row.status,
+            row.is_stated,
+            read_words(row.text),
+            row.valid_until,
         )
         for row in rows
     }
+
+
+def load_dates(reader: Reader, collection_id: int, passages: Sequence[int]) -> dict[int, date]:
+    """Passage -> since when its document holds, for those of which that is known."""
+    rows = reader.rows(
+        f"""
+        SELECT p.id, d.valid_from
+        FROM {WANTED_IDS} {join_by_index("passage p", "p.id = wanted.id")} CROSS JOIN LATERAL (
+            SELECT d.valid_from FROM document d
+            WHERE d.collection_id = %(collection)s AND d.id >= p.document_id ORDER BY d.id LIMIT 1
+        ) AS d
+        WHERE d.valid_from IS NOT NULL
+        """,
+        {"collection": collection_id, "ids": integers(passages)},
+    )
+    return {row.id: row.valid_from for row in rows}

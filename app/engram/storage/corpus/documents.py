@@ -41,6 +41,7 @@ class StoredDocument:
         passages: how many passages are made of it.
         imported_at: when it last came.
         valid_from: since when it holds; None: nothing tells it.
+        valid_until: its last day; None: none is stated.
         dated_by: what tells it.
         status: ``draft``, ``retired`` if it holds no more, or None.
         replaced_by: source of the document that replaces it; None: none that the caller sees.
@@ -58,6 +59,7 @@ class StoredDocument:
     passages: int
     notes: list[str] = field(default_factory=list)
     valid_from: date | None = None
+    valid_until: date | None = None
     dated_by: str | None = None
     status: str | None = None
     replaced_by: str | None = None
@@ -94,7 +96,7 @@ class PassageFrame:
 ID_CHARACTERS = 512
 """Characters of a passage's external id at most."""
 _COLUMNS = """
-    d.id, d.source, d.folder, d.pages, d.imported_at, d.notes, d.valid_from, d.dated_by, d.status,
+    d.id, d.source, d.folder, d.pages, d.imported_at, d.notes, d.valid_from, d.valid_until, d.dated_by, d.status,
     d.replaced_origin,
     CASE WHEN d.writing_job IS NULL THEN d.digest END AS digest,
     (SELECT count(*) FROM passage p WHERE p.collection_id = d.collection_id AND p.document_id = d.id) AS passages

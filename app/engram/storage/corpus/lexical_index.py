@@ -20,7 +20,7 @@ from engram.core.ranking.bm25 import K1, B
 from engram.storage.column_parameters import Numbers, decode_column, floats, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Reader, Writer
-from engram.storage.row_lookups import LAST_CHARACTER, WANTED_IDS, id_rows, join_by_index
+from engram.storage.row_lookups import LAST_CHARACTER, WANTED_IDS, id_rows, join_by_index, join_once
 
 POSTINGS = 10_000
 """Postings that a search scans at most, unless the rarest term alone has more: some milliseconds."""
@@ -301,7 +301,7 @@ class CollectionWords:
         rows = self.reader.rows(
             f"""
             SELECT term.term, ({holding})::bigint AS holding
-            FROM {id_rows("terms", "text")} {join_by_index("lexical_term term", "term.term = wanted.id")}
+            FROM {join_once("lexical_term term", "term", "%(terms)s::text[]")}
             """,
             {"collection": self.collection_id, "terms": list(terms)},
         )

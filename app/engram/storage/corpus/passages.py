@@ -25,6 +25,7 @@ class StoredPassage:
     Attributes:
         document: source of the document that it is made of; None: it came by itself.
         valid_from: since when the document holds; None: nothing tells it.
+        valid_until: its last day; None: none is stated.
         replaced_by: source of the document that replaces it; None: none that the caller sees.
         readers: its list of readers, None in it: everyone; None: not read, or not for the caller.
     """
@@ -37,6 +38,7 @@ class StoredPassage:
     language: str
     document: str | None = None
     valid_from: date | None = None
+    valid_until: date | None = None
     replaced_by: str | None = None
     readers: list[list[str] | None] | None = None
 
@@ -85,7 +87,8 @@ class PassageRow:
 
 
 _COLUMNS = """
-    p.id, p.external_id, p.title, p.text, p.metadata, p.language, d.source AS document, d.valid_from, d.replaced_by
+    p.id, p.external_id, p.title, p.text, p.metadata, p.language, d.source AS document, d.valid_from,
+    d.valid_until, d.replaced_by
 """
 
 
@@ -94,7 +97,7 @@ _COLUMNS = """
 def _join_document() -> str:
     return f"""
     LEFT JOIN LATERAL (
-        SELECT d.source, d.valid_from, {build_successor_column()} AS replaced_by
+        SELECT d.source, d.valid_from, d.valid_until, {build_successor_column()} AS replaced_by
         FROM document d WHERE d.collection_id = %(collection)s AND d.id >= p.document_id
         ORDER BY d.id LIMIT 1
     ) AS d ON true

@@ -454,6 +454,10 @@ class DocumentOut(Struct):
     """
     Since when it holds; null: nothing tells it.
     """
+    valid_until: str | None
+    """
+    Its last day; null: none is stated.
+    """
 
 
 class DocumentsOut(Struct):
@@ -1459,6 +1463,10 @@ class PassageSourceOut(Struct):
     valid_from: str | None
     """
     Since when its document holds; null: nothing tells it.
+    """
+    valid_until: str | None
+    """
+    Its document's last day; null: none is stated.
     """
 
 
@@ -2691,6 +2699,10 @@ class CollectionOut(Struct):
     Template of the links to its passages; null: they have none.
     """
     name: str
+    newer_half_life_days: float | None
+    """
+    Days after which half of its texts hold no more; null: age does not count.
+    """
     passage_count: int
     past: PastOut | None
     """

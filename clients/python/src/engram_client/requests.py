@@ -1204,6 +1204,10 @@ class CollectionPatch(TypedDict):
     """
     Makes the link of each passage in answers: a URL of http or https with any of {source}, {heading} (the innermost), {page}, {title} and {id} behind the host. Values are URL-encoded. Null: there are no links.
     """
+    newer_half_life_days: NotRequired[float | None]
+    """
+    After so many days half of its texts hold no more: where profile `default` ranks for a question about now, the odds of a passage halve with each. A passage without a date counts as of median age. Null: age does not count.
+    """
     published: NotRequired[PublishedIn | None]
     """
     Null: verdicts teach sentence memories and passage keys.

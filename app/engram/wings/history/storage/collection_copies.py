@@ -99,10 +99,11 @@ def open_copy(writer: Writer, source: int, name: str, until: datetime, job: UUID
         """
         INSERT INTO collection
             (tenant, name, encoder_model, encoder_fingerprint, encoder_dimension, space, key_building, title_share,
-             fixed_kind, question_share, question_count, language, link_template, level, serving, past)
+             fixed_kind, question_share, question_count, language, link_template, newer_half_life_days,
+             level, serving, past)
         SELECT tenant, %(name)s, encoder_model, encoder_fingerprint, encoder_dimension, space, key_building,
-               title_share, fixed_kind, question_share, question_count, language, link_template, level, 'shadow',
-               %(past)s || jsonb_build_object('of', name)
+               title_share, fixed_kind, question_share, question_count, language, link_template,
+               newer_half_life_days, level, 'shadow', %(past)s || jsonb_build_object('of', name)
         FROM collection WHERE id = %(source)s RETURNING id
         """,
         {

@@ -52,6 +52,7 @@ class DocumentLines:
     Args:
         source: reads the files.
         strict: whether a file fails whose passages differ from its plain text.
+        claims: document -> metadata of its passages that rules give, unless its own say otherwise.
 
     Attributes:
         sources: of the documents that were written.
@@ -69,6 +70,7 @@ class DocumentLines:
         overlap: int,
         *,
         strict: bool = False,
+        claims: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
         self._lines = lines
         self._source = source
@@ -77,6 +79,7 @@ class DocumentLines:
         self._size = size
         self._overlap = overlap
         self._strict = strict
+        self._claims = claims or {}
         self.sources: set[str] = set()
         self.failed: set[str] = set()
         self.passages = 0
@@ -84,6 +87,7 @@ class DocumentLines:
     def write(self, file: "SourceFile") -> None:
         """Write a document and its passages, all or none; a file that cannot be read costs a line."""
         from engram.wings.importing.conversion.documents import UnreadableError
+        from engram.wings.importing.conversion.version_rules import seal_version
 
         try:
             # one byte more than a file may have, which is refused
@@ -103,11 +107,14 @@ class DocumentLines:
             return
         self.sources.add(file.name)
         self.passages += len(conversion.passages)
-        version = {} if content.digest is None else {"digest": content.digest}
-        self._write_line(conversion.describe(file.name, content.data, file.folder) | version)
+        claims = self._claims.get(file.name, {})
+        described = conversion.describe(file.name, content.data, file.folder)
+        digest = content.digest or str(described["digest"])
+        self._write_line(described | {"digest": seal_version(digest, claims)})
         readers = self._readers.find_for_writing(file)
         for passage in conversion.passages:
-            self._write_line(passage.as_json(file.name) | readers)
+            line = passage.as_json(file.name)
+            self._write_line(line | {"metadata": {**claims, **passage.metadata}} | readers)
 
     def write_missing(self, source: str, digest: str | None = None) -> None:
         """Write that there is no file of a document any more; ``digest`` is of the file that there was."""

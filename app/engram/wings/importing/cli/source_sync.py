@@ -4,8 +4,9 @@ import functools
 import io
 import tempfile
 from collections.abc import Collection, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from engram.cli.http_client import Client, ClientError
@@ -129,10 +130,15 @@ class FolderComparison:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """A source as it was listed in a run, and what the collection has of it."""
+    """A source as it was listed in a run, and what the collection has of it.
+
+    Attributes:
+        claims: document -> what rules say of its version.
+    """
 
     listed: "Listing"
     readers: ChosenReaders
+    claims: Mapping[str, Mapping[str, str]]
     documents: FolderComparison
     missing_before: Collection[str]
 
@@ -168,6 +174,7 @@ class SourceSync:
         quiet: whether results are printed as JSON only.
         allow_mass_deletion: whether many documents may be deleted without a question.
         strict: whether a file fails whose passages differ from its plain text.
+        versions: a file of rules of versions.
         may_ask: whether somebody may be there to answer one.
     """
 
@@ -182,6 +189,7 @@ class SourceSync:
     allow_mass_deletion: bool = False
     may_ask: bool = True
     strict: bool = False
+    versions: Path | None = None
 
     def say(self, report: SyncReport) -> None:
         """Print what a run did."""
@@ -235,14 +243,25 @@ class SourceSync:
     def _compare(self, client: Client) -> tuple[_Comparison, SyncReport]:
         """List the source and find the versions of its files; the report names those that cannot be read."""
         from engram.wings.importing.conversion.folder import check_names
+        from engram.wings.importing.conversion.version_rules import VersionRules, seal_version, unseal_version
 
-        list_known = functools.cache(lambda: list_documents(client, self.collection))
+        list_known = functools.cache(
+            lambda: [
+                replace(one, digest=one.digest and unseal_version(one.digest))
+                for one in list_documents(client, self.collection)
+            ]
+        )
+        rules = VersionRules() if self.versions is None else VersionRules.read(self.versions)
         listed = self.source.list_files(self.prefix, list_known)
         complain_left_out(listed)
         check_names(listed.sources)
         readers = ChosenReaders.prepare(self.readers, listed.sources, self.source, listed.list_left_out())
         readers = readers.close_new(client, self.collection, listed.sources)
-        digests = {file.name: self._find_digest(file) for file in listed.sources}
+        names = {file.name for file in listed.sources}
+        rules.check(names)
+        claims = {name: rules.find(name, names) for name in names}
+        versions = {file.name: self._find_digest(file) for file in listed.sources}
+        digests = {name: version and seal_version(version, claims[name]) for name, version in versions.items()}
         report = SyncReport(len(digests), failed=sorted(name for name, digest in digests.items() if digest is None))
         report.is_good = not listed.unreadable and not listed.twins
         manifest = [
@@ -251,7 +270,7 @@ class SourceSync:
         missing_folder = self.source.missing_folder
         missing = {one.source for one in list_known() if one.folder == missing_folder} if missing_folder else set()
         documents = FolderComparison(self.source, self.source.name, self.collection, manifest)
-        return _Comparison(listed, readers, documents, missing), report
+        return _Comparison(listed, readers, claims, documents, missing), report
 
     def _find_digest(self, file: "SourceFile") -> str | None:
         """Version of a file; None, and a line, if it cannot be read."""
@@ -302,7 +321,15 @@ class SourceSync:
 
         with Converter(PATIENT) as converter:
             cut = self.size, self.overlap
-            documents = DocumentLines(lines, self.source, converter, comparison.readers, *cut, strict=self.strict)
+            documents = DocumentLines(
+                lines,
+                self.source,
+                converter,
+                comparison.readers,
+                *cut,
+                strict=self.strict,
+                claims=comparison.claims,
+            )
             for name in names:
                 documents.write(comparison.files[name])
         report.failed = sorted({*report.failed, *documents.failed})

@@ -69,6 +69,13 @@ def sync(
     prefix: PrefixOption = "",
     readers: ReadersOption = None,
     default_readers: DefaultReadersOption = None,
+    versions: Annotated[
+        Path | None,
+        typer.Option(
+            "--versions",
+            help="A file of rules by path: `policies/2024/: valid_from=2024-01-01, supersedes=policies/2023/`.",
+        ),
+    ] = None,
     encoder: EncoderOption = None,
     allow_mass_deletion: AllowOption = False,
     strict: StrictOption = False,
@@ -107,6 +114,7 @@ def sync(
         quiet=as_json,
         allow_mass_deletion=allow_mass_deletion,
         strict=strict,
+        versions=versions,
         may_ask=not stays and not as_json,
     )
     with open_client(url) as client:
