@@ -109,6 +109,8 @@ def test_a_sentence_that_pages_end_with_is_no_running_head() -> None:
         (["Ask Jean-", "Paul first."], "Ask Jean-Paul first", ""),
         (["Read pages 10-", "12 first."], "pages 10-12 first", ""),
         (["A short-", "term plan."], "short-term plan", "The term is short."),
+        (["Die Ein-", "und Ausgaben."], "Die Ein- und Ausgaben", ""),
+        (["It is out-", "of-date."], "out-of-date", ""),
     ],
 )
 def test_a_word_cut_at_a_line_end_is_spelt_as_elsewhere(cut: list[str], joined: str, rest: str) -> None:
