@@ -14,7 +14,11 @@ def test_an_exchange_of_a_code_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(openid_login, "TIMEOUT_SECONDS", 0.1)
     with drip_headers() as address, pytest.raises(UnavailableError, match="out of reach"):
         openid_login.exchange_code(
-            {"token_endpoint": address}, LoginClient("engram", None), LoginAttempt("s", "n", "v" * 43), address, "code"
+            {"token_endpoint": address},
+            LoginClient("engram", None),
+            LoginAttempt("s", "n", "v" * 43),
+            address,
+            "code",
         )
 
 

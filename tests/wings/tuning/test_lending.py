@@ -122,7 +122,9 @@ def delete(application: Application, lender: Scope, borrower: Scope) -> None:
     tuning_of(application).tuning.withdraw_exposed(lambda: False)
 
 
-@pytest.mark.parametrize("change", [revoke, erase_judge, withdraw, withdraw_while_it_learns, reset, revoke_own, hide, delete])
+@pytest.mark.parametrize(
+    "change", [revoke, erase_judge, withdraw, withdraw_while_it_learns, reset, revoke_own, hide, delete]
+)
 def test_it_goes_with_what_it_was_borrowed_from(
     application: Application,
     lender: Scope,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from ctypes import byref, c_double
+from ctypes import byref, c_double, create_string_buffer
 from math import pi
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ _ANGLE_DIGITS = 2
 """Of an angle in right angles: half a degree is none."""
 _LEAST_NAMES = 3
 """Words apart that name the columns of a table."""
+_BOLD = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
+_FONT_NAME_BYTES = 200
 _RAISE = 0.2
 """How far a superscript stands above its line at least, in heights of the line."""
 
@@ -136,6 +138,8 @@ class _Layout:
             while end < len(self._lines) and self._is_row(end, line.turns):
                 end += 1
             named = [] if is_row or end - at < 3 or line.turns is None else self._named_table(self._lines[at:end])
+            if not named and not is_row:
+                end, named = self._table_of_words(at)
             if named:
                 yield from named
                 at = end
@@ -167,6 +171,38 @@ class _Layout:
         if lines[0].text.rstrip().endswith(STOPS) or not _holds_figures(grid[1:], len(grid[0])):
             return []
         return [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid, 1)]
+
+    def _table_of_words(self, at: int) -> tuple[int, list[str]]:
+        """The rows of a table whose first line names each column in bold letters, and where it ends.
+
+        Each of its lines is a row with a cell in the first column. Empty if that is not sure.
+        """
+        turns, end = self._lines[at].turns, at + 1
+        if turns is None or not self._is_bold(at):
+            return at, []
+        rows = [self._segments(self._lines[at].at, self._lines[at].text)]
+        while end < len(self._lines) and self._lines[end].turns == turns and not self._is_bold(end):
+            row = (
+                self._segments(self._lines[end].at, self._lines[end].text) if self._lines[end].text.strip() else []
+            )
+            if len(row) == 1 or not row:
+                break
+            rows.append(row)
+            end += 1
+        grid = _align(rows) if _LEAST_NAMES <= len(rows[0]) and len(rows) > 2 else None
+        if grid is None or None in grid[0] or any(cells[0] is None for cells in grid):
+            return at, []
+        return end, [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid, 1)]
+
+    def _is_bold(self, at: int) -> bool:
+        """Whether the font of a line's first letter is named after bold letters."""
+        line = self._lines[at]
+        word = line.text.strip()
+        name = create_string_buffer(_FONT_NAME_BYTES)
+        if word:
+            place = line.at + line.text.index(word)
+            self._raw.FPDFText_GetFontInfo(self._text.raw, place, name, _FONT_NAME_BYTES, None)
+        return _BOLD.search(name.value) is not None
 
     def _segments(self, at: int, line: str) -> list[_Segment]:
         """The words of a line, those together that only a space parts."""
