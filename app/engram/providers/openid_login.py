@@ -11,7 +11,7 @@ from engram.context.bounded_call import call_within
 from engram.context.errors import UnauthorizedError, UnavailableError
 
 TIMEOUT_SECONDS = 10.0
-"""Of each step of the exchange of a code, such as connecting or a wait for bytes. All of it may take twice as long."""
+"""Of each step of the exchange of a code, such as connecting or a wait for bytes; half of what all may take."""
 VERIFIER_BYTES = 48
 """Random bytes of a code verifier: 64 characters, of which RFC 7636 wants at least 43."""
 

@@ -45,9 +45,9 @@ def read_filter(document: Mapping[str, Any]) -> Condition | None:
 
     ``{"topic": "space"}`` lets passages through whose metadata have this value, or a list with it. Operators stand
     below a field of the top level, ``{"year": {"$gte": 1990, "$lt": 2000}}``. ``$and`` and ``$or`` join a list of
-    filters, and ``$not`` turns one around. All parts of an object must hold. Null equals a missing field, too. Operators follow ``Comparison``: of a
-    list, one element has to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing. Texts
-    are composed (NFC), as those of metadata are.
+    filters, and ``$not`` turns one around. All parts of an object must hold. Operators follow ``Comparison``: of a
+    list, one element has to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing, and null
+    equals a missing field. Texts are composed (NFC), as those of metadata are.
 
     Raises:
         ValueError: an operator is unknown, stands in a wrong place, lacks its ``$`` or has a value that it does not

@@ -75,7 +75,7 @@ class _ReadQuestion:
         return None not in (self.language, other.language) and self.language != other.language
 
 
-class _KnownTerms:
+class KnownTerms:
     """Terms of one version of a collection, looked up as they are needed: their idf, and which passages have them.
 
     Other threads may read meanwhile: entries are only added, and a version has one value for each.
@@ -150,7 +150,7 @@ class _MeasuredPassages:
     """Measures of one version of a collection's passages."""
 
     spread: PassageSpread
-    terms: _KnownTerms
+    terms: KnownTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class MeasuredQuestions:
     spread: QuestionSpread
     rows: Mapping[int, int]
     placed: PlacedQuestions
-    terms: _KnownTerms
+    terms: KnownTerms
 
     def place(self, reader: Reader, collection: Collection, questions: Sequence[int]) -> PlacedQuestions:
         """Place judged questions; the vectors of those that are not held are read."""
@@ -367,7 +367,7 @@ class QuestionSpreads:
         collection: Collection,
         sample: QuestionSample,
         units: QuestionUnits,
-        terms: _KnownTerms,
+        terms: KnownTerms,
     ) -> JudgedPairs:
         """Compare each question of a sample with its neighbours."""
         languages = tuple(collection.languages.items())
@@ -393,7 +393,7 @@ def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassag
     vectors = question_samples.load_passage_sample(reader, collection.id, SAMPLED_PASSAGES)
     if not len(vectors):
         return None
-    return _MeasuredPassages(question_units.measure_passages(vectors), _KnownTerms(collection))
+    return _MeasuredPassages(question_units.measure_passages(vectors), KnownTerms(collection))
 
 
 def _read(

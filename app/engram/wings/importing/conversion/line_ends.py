@@ -22,8 +22,8 @@ def join_words(pages: Sequence[str]) -> list[str]:
 
     The hyphen is the word's own if the document has the word with it inside a line, at least as often as without it
     and perhaps with an ending ("pro-actively"), if another hyphen stands in the word ("state-of-the-art"), if a
-    capital or a figure follows, if both parts are words of the document and the joined word is none, or after "well"
-    and "self". Before a conjunction a space follows it.
+    capital or a figure follows, if both parts are words of the document and the joined word is none, or after
+    "well" and "self". Before a conjunction a space follows it.
     """
     pages = [_CUT_AT_OTHER.sub("-\n", page) for page in pages]
     if not any(map(_CUT.search, pages)):
