@@ -29,7 +29,9 @@ def show_turned(*texts: tuple[int, int, str], degrees: float) -> str:
 
 
 def pdf_drawn(pages: list[str], *, title: str | None = None, rotate: int = 0, fields: Sequence[str] = ()) -> bytes:
-    """A PDF whose pages are drawn by these commands. In the font ``F2`` the letters a to z are Hebrew ones; ``F3`` is bold.
+    """A PDF whose pages are drawn by these commands.
+
+    In the font ``F2`` the letters a to z are Hebrew ones; ``F3`` is bold.
 
     Args:
         rotate: degrees by which pages are turned clockwise when they are shown.

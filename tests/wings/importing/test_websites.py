@@ -367,9 +367,12 @@ def test_a_website_without_answers_is_left_alone(site: Site, monkeypatch: pytest
 def test_a_website_whose_headers_never_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_client, "ANSWER_SECONDS", 0.1)
     monkeypatch.setattr(web_client, "TIMEOUT_SECONDS", 0.1)
-    with drip_headers() as address, WebClient(address, allow_private=True) as client:
-        with pytest.raises(OSError, match="takes longer"):
-            client.get(address, most_bytes=100)
+    with (
+        drip_headers() as address,
+        WebClient(address, allow_private=True) as client,
+        pytest.raises(OSError, match="takes longer"),
+    ):
+        client.get(address, most_bytes=100)
 
 
 def test_lists_of_pages(site: Site) -> None:

@@ -46,7 +46,7 @@ def read_filter(document: Mapping[str, Any]) -> Condition | None:
     ``{"topic": "space"}`` lets passages through whose metadata have this value, or a list with it. Operators stand
     below a field of the top level, ``{"year": {"$gte": 1990, "$lt": 2000}}``. ``$and`` and ``$or`` join a list of
     filters, and ``$not`` turns one around. All parts of an object must hold. Operators follow ``Comparison``: of a
-    list, one element has to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing, and null
+    list, one element has to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing. Null
     equals a missing field. Texts are composed (NFC), as those of metadata are.
 
     Raises:

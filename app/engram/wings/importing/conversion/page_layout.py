@@ -177,26 +177,23 @@ class _Layout:
 
         Each of its lines is a row with a cell in the first column. Empty if that is not sure.
         """
-        turns, end = self._lines[at].turns, at + 1
-        if turns is None or not self._is_bold(at):
+        names = self._lines[at]
+        if names.turns is None or not self._is_bold(names):
             return at, []
-        rows = [self._segments(self._lines[at].at, self._lines[at].text)]
-        while end < len(self._lines) and self._lines[end].turns == turns and not self._is_bold(end):
-            row = (
-                self._segments(self._lines[end].at, self._lines[end].text) if self._lines[end].text.strip() else []
-            )
-            if len(row) == 1 or not row:
+        rows = [self._segments(names.at, names.text)]
+        for place in range(at + 1, len(self._lines)):
+            line = self._lines[place]
+            cells = self._segments(line.at, line.text) if line.text.strip() and line.turns == names.turns else []
+            if len(cells) < 2 or self._is_bold(line):
                 break
-            rows.append(row)
-            end += 1
-        grid = _align(rows) if _LEAST_NAMES <= len(rows[0]) and len(rows) > 2 else None
+            rows.append(cells)
+        grid = _align(rows) if len(rows[0]) >= _LEAST_NAMES and len(rows) > 2 else None
         if grid is None or None in grid[0] or any(cells[0] is None for cells in grid):
             return at, []
-        return end, [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid, 1)]
+        return at + len(rows), [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid, 1)]
 
-    def _is_bold(self, at: int) -> bool:
+    def _is_bold(self, line: _Line) -> bool:
         """Whether the font of a line's first letter is named after bold letters."""
-        line = self._lines[at]
         word = line.text.strip()
         name = create_string_buffer(_FONT_NAME_BYTES)
         if word:
