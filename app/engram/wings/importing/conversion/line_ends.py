@@ -13,7 +13,7 @@ _CUT_AT_OTHER = re.compile("[‐‑]\n")
 _COMPOUND = re.compile(r"(?:well|self)-(?!less|ness|same|spring)\w{4,}", re.IGNORECASE)
 _GOES_ON = re.compile(r"-\w")
 _WORD = re.compile(r"\w+(?:-\w+)*")
-_CONJUNCTIONS = frozenset("and or to und oder bzw sowie et ou y en of och og eller".split())
+_CONJUNCTIONS = frozenset("and or und oder bzw sowie et ou och og eller".split())
 """Words after the first of two compounds that share their end: "pre- and post-war", "Ein- und Ausgang"."""
 
 
@@ -40,12 +40,12 @@ def join_words(pages: Sequence[str]) -> list[str]:
 
     def join(cut: re.Match[str]) -> str:
         first, rest = cut[1], cut[2]
-        goes_on = _GOES_ON.match(cut.string, cut.end()) is not None
-        if rest in _CONJUNCTIONS and not goes_on:
-            return f"{first}- {rest}"
         joined, hyphened = f"{first}{rest}", f"{first}-{rest}"
         if known[joined.casefold()] > known[hyphened.casefold()]:
             return joined
+        goes_on = _GOES_ON.match(cut.string, cut.end()) is not None
+        if rest in _CONJUNCTIONS and not goes_on:
+            return f"{first}- {rest}"
         compound = (
             "-" in first
             or goes_on
