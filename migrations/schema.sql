@@ -1221,7 +1221,7 @@ CREATE TABLE key_credit (
 );
 CREATE INDEX key_credit_collection_id_passage_id_unit_id_event_id_idx ON key_credit (collection_id, passage_id, unit_id, event_id);
 CREATE INDEX key_credit_collection_id_unit_id_event_id_idx ON key_credit (collection_id, unit_id, event_id);
-COMMENT ON TABLE key_credit IS 'What an event adds to a passage and an expansion unit; scores are sums over these rows.';
+COMMENT ON TABLE key_credit IS 'What an event adds to a passage and an expansion unit; scores are sums over these rows. Rows outlive their passage, which has them again if it returns.';
 COMMENT ON COLUMN key_credit.gain IS 'Δ of ERM, Eq. 5.';
 COMMENT ON COLUMN key_credit.weight IS 'w of ERM, Eq. 6; 0 where the gain is not positive.';
 
@@ -1467,7 +1467,6 @@ ALTER TABLE key_generation ADD CONSTRAINT key_generation_collection_fkey FOREIGN
 ALTER TABLE key_evidence ADD CONSTRAINT key_evidence_feedback_event_fkey FOREIGN KEY(collection_id, event_id) REFERENCES feedback_event (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE key_credit ADD CONSTRAINT key_credit_expansion_unit_fkey FOREIGN KEY(collection_id, unit_id) REFERENCES expansion_unit (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE key_credit ADD CONSTRAINT key_credit_key_evidence_fkey FOREIGN KEY(collection_id, event_id) REFERENCES key_evidence (collection_id, event_id) ON DELETE CASCADE;
-ALTER TABLE key_credit ADD CONSTRAINT key_credit_passage_fkey FOREIGN KEY(collection_id, passage_id) REFERENCES passage (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE expansion_memory ADD CONSTRAINT expansion_memory_expansion_unit_fkey FOREIGN KEY(collection_id, unit_id) REFERENCES expansion_unit (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE expansion_memory ADD CONSTRAINT expansion_memory_passage_fkey FOREIGN KEY(collection_id, passage_id) REFERENCES passage (collection_id, id) ON DELETE CASCADE;
 ALTER TABLE key_evolution ADD CONSTRAINT key_evolution_collection_fkey FOREIGN KEY(collection_id) REFERENCES collection (id) ON DELETE CASCADE;

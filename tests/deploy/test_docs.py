@@ -41,6 +41,15 @@ def test_the_readme_stays_a_page_that_is_read_in_minutes() -> None:
     assert len(README.split()) <= 900, "what is about one thing has a page of its own in docs/"
 
 
+@pytest.mark.parametrize(
+    "folder", ["clients/python", "integrations/haystack", "integrations/langchain", "integrations/llamaindex"]
+)
+def test_the_first_example_takes_an_ordinary_key(folder: str) -> None:
+    example = (ROOT / folder / "README.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    assert "Engram" in example
+    assert re.findall("judge=|on_behalf_of=", example) == [], "it takes the scope judge-as or act-as"
+
+
 def test_every_page_is_in_the_contents() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     contents = set(re.findall(r"^[a-z-]+$", index, re.MULTILINE))

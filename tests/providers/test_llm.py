@@ -4,7 +4,6 @@ import json
 import logging
 import math
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from engram.context import deadline
 from engram.context.errors import ConfigurationError, LlmError
 from engram.providers.llm import MAX_EVIDENCE_CHARACTERS, DraftAnswer, Judgement, Llm, Usage
 from engram.providers.llm.replies import retry_after_seconds
+from tests.support.dripping_server import drip_headers
 from tests.support.openai_server import OpenAiServer, Reply, keyword_handler
 
 KEY = "sk-very-secret"
@@ -333,27 +333,12 @@ class TestFailures:
             ask(make_llm(timeout_seconds=0.1, max_attempts=2))
 
     def test_a_try_ends_in_time_though_headers_come_slowly(self, make_llm: LlmFactory) -> None:
-        is_over = threading.Event()
-
-        def drip_headers(listener: socket.socket) -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.sendall(b"HTTP/1.1 200 OK\r\n")
-                while not is_over.wait(0.02):
-                    connection.sendall(b"X-Thinking: yes\r\n")
-
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            dripping = threading.Thread(target=drip_headers, args=(listener,))
-            dripping.start()
-            llm = make_llm(
-                base_url=f"http://127.0.0.1:{listener.getsockname()[1]}/v1", timeout_seconds=0.2, max_attempts=1
-            )
+        with drip_headers() as address:
+            llm = make_llm(base_url=f"{address}/v1", timeout_seconds=0.2, max_attempts=1)
             began = time.monotonic()
             with pytest.raises(LlmError, match=r"did not answer within 0\.2 s"):
                 ask(llm)
             assert time.monotonic() - began < 2
-            is_over.set()
-            dripping.join()
 
     def test_a_meter_bounds_a_call_with_its_tries_and_waits(self, server: OpenAiServer, llm: Llm) -> None:
         server.queue(*[Reply(YES, delay_seconds=30)] * 3)

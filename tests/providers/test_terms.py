@@ -65,7 +65,8 @@ def test_case_diacritics_endings_and_function_words_do_not_count(text: str, expe
         ("ar", "الكِتاب", ["كتاب"]),
         ("vi", "Việt Nam", ["viet", "nam"]),
         ("fr", "l'école aujourd’hui", ["ecol", "aujourd", "hui"]),
-        ("fa", "كتاب‌خانه", ["کتاب", "خانه"]),
+        ("fa", "كتاب‌خانه", ["کتابخ", "کتاب", "خانه"]),
+        ("hi", "क़िला", ["किल"]),
         ("pl", "Łódź", ["lodz"]),
         ("tr", "ISPARTA", ["ispar"]),
         ("xx", "Houses", ["houses"]),
@@ -99,6 +100,7 @@ def test_composed_and_decomposed_characters_give_the_same_terms(language: str, t
         ("pl", "Łódź", "Lodz"),
         ("tr", "ISPARTA", "isparta"),
         ("fr", "œuvre", "oeuvre"),
+        ("hi", "क़िला", "किला"),
     ],
 )
 def test_a_question_finds_words_that_are_written_otherwise(language: str, passage: str, question: str) -> None:

@@ -10,6 +10,7 @@ OUTLIVING = {
     ("memory_audit", "sentence_id"): "the log is history, and outlives its sentences",
     ("verdict_sentence", "sentence_id"): "the log is history, and outlives its sentences",
     ("verdict_passage", "passage_id"): "the log is history, and outlives its passages",
+    ("key_credit", "passage_id"): "the log is history, and outlives its passages",
     ("passage", "external_id"): "it names nothing of ours",
     ("audit_log", "request_id"): "it names nothing of ours",
     ("episode", "trace_id"): "it names nothing of ours",

@@ -29,7 +29,9 @@ def show_turned(*texts: tuple[int, int, str], degrees: float) -> str:
 
 
 def pdf_drawn(pages: list[str], *, title: str | None = None, rotate: int = 0, fields: Sequence[str] = ()) -> bytes:
-    """A PDF whose pages are drawn by these commands. In the font ``F2`` the letters a to z are Hebrew ones.
+    """A PDF whose pages are drawn by these commands.
+
+    In the font ``F2`` the letters a to z are Hebrew ones; ``F3`` is bold.
 
     Args:
         rotate: degrees by which pages are turned clockwise when they are shown.
@@ -42,6 +44,7 @@ def pdf_drawn(pages: list[str], *, title: str | None = None, rotate: int = 0, fi
         return len(objects)
 
     font = add(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    bold = add(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold >>")
     hebrew = add(
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /FirstChar 97 /LastChar 122 /Widths [%s] "
         b"/Encoding << /Type /Encoding /Differences [97 %s] >> >>"
@@ -60,8 +63,8 @@ def pdf_drawn(pages: list[str], *, title: str | None = None, rotate: int = 0, fi
         kids.append(
             add(
                 b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Rotate %d /Contents %d 0 R "
-                b"/Resources << /Font << /F1 %d 0 R /F2 %d 0 R >> >> /Annots [%s] >>"
-                % (parent, rotate, content, font, hebrew, widgets)
+                b"/Resources << /Font << /F1 %d 0 R /F2 %d 0 R /F3 %d 0 R >> >> /Annots [%s] >>"
+                % (parent, rotate, content, font, hebrew, bold, widgets)
             )
         )
     listed = b" ".join(b"%d 0 R" % kid for kid in kids)

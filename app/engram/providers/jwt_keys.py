@@ -12,6 +12,7 @@ import structlog
 from jwt import PyJWK, PyJWKSet
 
 from engram.config.safe_urls import is_safe_url
+from engram.context.bounded_call import call_within
 from engram.context.errors import ConfigurationError, UnauthorizedError, UnavailableError
 
 log = structlog.get_logger(__name__)
@@ -28,7 +29,7 @@ MOST_RETRY_SECONDS = 300.0
 TIMEOUT_SECONDS = 5.0
 """Of each step of a fetch, such as connecting or a wait for bytes."""
 WHOLE_TIMEOUT_SECONDS = 2 * TIMEOUT_SECONDS
-"""Of a fetch of metadata and keys, redirects included. Only headers that arrive byte by byte can make it longer."""
+"""Of a fetch of metadata and keys, redirects included."""
 MOST_BYTES = 1024 * 1024
 
 
@@ -103,14 +104,14 @@ class ProviderKeys:
     def _fetch(self) -> None:
         try:
             ends = time.monotonic() + WHOLE_TIMEOUT_SECONDS
-            metadata = _fetch_document(f"{self.issuer.rstrip('/')}{METADATA_PATH}", ends)
+            metadata = _fetch_in_time(f"{self.issuer.rstrip('/')}{METADATA_PATH}", ends)
             _check_issuer(metadata, self.issuer)
-            self._keys = _read_signing_keys(_fetch_document(str(metadata.get("jwks_uri")), ends))
+            self._keys = _read_signing_keys(_fetch_in_time(str(metadata.get("jwks_uri")), ends))
             self.metadata = metadata
             self._fetched_at, self._failures = self._clock(), 0
         except Exception as error:  # noqa: BLE001 - whatever the provider does, requests go on with the old keys
             self._failures += 1
-            log.warning("identity provider's keys not fetched", error=str(error), failures=self._failures)
+            log.warning("identity provider's keys not fetched", error=str(error) or type(error).__name__, failures=self._failures)
         finally:
             self._tried_at = self._clock()
             self._fetching = False
@@ -120,6 +121,10 @@ class ProviderKeys:
 def _check_issuer(metadata: Mapping[str, Any], issuer: str) -> None:
     if metadata.get("issuer") != issuer:
         raise ValueError(f"the metadata are of another issuer, {metadata.get('issuer')!r}")
+
+
+def _fetch_in_time(url: str, ends: float) -> dict[str, Any]:
+    return call_within(max(0.0, ends - time.monotonic()), lambda: _fetch_document(url, ends))
 
 
 def _fetch_document(url: str, ends: float) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from typing import Any
 
 import httpx
 
+from engram.context.bounded_call import call_within
 from engram.context.errors import UnauthorizedError, UnavailableError
 
 TIMEOUT_SECONDS = 10.0
-"""Of each step of the exchange of a code, such as connecting or a wait for bytes."""
+"""Of each step of the exchange of a code, such as connecting or a wait for bytes; half of what all may take."""
 VERIFIER_BYTES = 48
 """Random bytes of a code verifier: 64 characters, of which RFC 7636 wants at least 43."""
 
@@ -72,10 +73,13 @@ def exchange_code(
 
     try:
         with _open_client(metadata, client, redirect_uri) as http:
-            tokens = http.fetch_token(metadata["token_endpoint"], code=code, code_verifier=attempt.verifier)
+            tokens = call_within(
+                2 * TIMEOUT_SECONDS,
+                lambda: http.fetch_token(metadata["token_endpoint"], code=code, code_verifier=attempt.verifier),
+            )
     except httpx.HTTPStatusError as error:
         raise UnavailableError(f"The identity provider failed: {error.response.status_code}.") from error
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, TimeoutError) as error:
         raise UnavailableError("The identity provider is out of reach.") from error
     except (AuthlibBaseError, ValueError) as error:
         raise UnauthorizedError("The identity provider refuses the login.") from error

@@ -980,9 +980,8 @@ export interface paths {
          * Ingest a document
          * @description Convert a file into passages. A job ingests them in place of those of its earlier version.
          *
-         *     Reads text, Markdown, HTML, PDF, DOCX, DOCM, PPTX, PPTM, XLSX, XLSM, CSV, TSV, EML, IPYNB, VTT, SRT, JSON and
-         *     NDJSON. The conversion is done when the answer comes, so a file that cannot be read is refused here and nothing
-         *     of it is kept.
+         *     Reads all that `engram import` reads. The conversion is done when the answer comes, so a file that cannot be
+         *     read is refused here and nothing of it is kept.
          *
          *     Scope: `ingest`.
          */

@@ -1,5 +1,7 @@
 """Spreads of collections' questions: measured once for each version, on a sample, the same in every process."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -253,3 +255,20 @@ def test_passages_are_sampled_evenly(application: Application, curie: str) -> No
     assert 1 <= len(some) <= 2
     assert all((np.abs(whole - vector).max(axis=1) < 1e-6).any() for vector in some)
     assert none.shape == (0, 0)
+
+
+def test_terms_that_another_thread_let_go_are_read_again(
+    application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "Marie Curie, where was she born?"
+    before = compare(application, taught, asked)
+    measure_shares = question_spreads.KnownTerms.measure_shares
+
+    def empty_and_measure(self: question_spreads.KnownTerms, *arguments: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(question_spreads, "MOST_TERMS", 0)
+            self._look_up(arguments[0], {"zebra"})
+        return measure_shares(self, *arguments)
+
+    monkeypatch.setattr(question_spreads.KnownTerms, "measure_shares", empty_and_measure)
+    assert compare(application, taught, asked) == before

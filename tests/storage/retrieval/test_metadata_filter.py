@@ -147,6 +147,18 @@ def test_dates_compare_as_instants(
         ({"a": "z"}, {"a": ["y", "x"]}, False),
         ({"a": {"b": 1}}, {"a": [{"b": 2}, {"b": 1, "c": 3}]}, True),
         ({"a": {"b": 1}}, {"a": [{"b": 2}, {"c": 1}]}, False),
+        *(
+            (document, held, is_met)
+            for held, is_absent in (({}, True), ({"a": None}, True), ({"a": ["x", None]}, True), ({"a": ""}, False))
+            for document, is_met in (
+                ({"a": None}, is_absent),
+                ({"a": {"$eq": None}}, is_absent),
+                ({"a": {"$in": ["y", None]}}, is_absent),
+                ({"a": {"$ne": None}}, not is_absent),
+                ({"a": {"$nin": ["y", None]}}, not is_absent),
+                ({"a": {"$not": {"$eq": None}}}, not is_absent),
+            )
+        ),
     ],
 )
 def test_filters(application: Application, document: Any, held: Any, expected: bool) -> None:

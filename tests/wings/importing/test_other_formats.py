@@ -67,7 +67,7 @@ def test_a_message_of_outlook_has_headers_files_and_messages() -> None:
 OPEN_TEXT = """<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
  xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
  xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0"
- xmlns:fo="urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0"
+ xmlns:fo="urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0" xmlns:form="urn:oasis:names:tc:opendocument:xmlns:form:1.0"
  xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"><office:automatic-styles>
  <style:style style:name="up"><style:text-properties style:text-position="super 58%"/></style:style>
  <style:style style:name="no"><style:text-properties text:display="none"/></style:style>
@@ -101,6 +101,30 @@ def open_document(kind: str, body: str) -> bytes:
                 "<text:p>Before<draw:frame><draw:text-box><text:p>In a box.</text:p></draw:text-box></draw:frame> after</text:p>",
             ),
             ["10^6 km [1]\nSeen.\nBefore after\nIn a box.\n[1] By Ana."],
+        ),
+        (
+            "a.odt",
+            open_document(
+                "text",
+                '<office:forms><form:form><form:checkbox form:id="a" form:label="Smoking" form:current-state="checked"/>'
+                '<form:checkbox form:id="b" form:label="Pets"/><form:text form:id="c" form:value="0" form:current-value="900"/>'
+                '<form:listbox form:id="d"><form:option form:label="1st"/><form:option form:label="2nd" form:selected="true"/>'
+                '</form:listbox><form:password form:id="e" form:value="swordfish"/></form:form></office:forms>'
+                '<text:p>Lease <draw:control draw:control="a"/></text:p><draw:control draw:control="b"/>'
+                '<text:p>Rent: <draw:control draw:control="c"/></text:p><text:p>Floor: <draw:control draw:control="d"/></text:p>'
+                '<text:p>Key: <draw:control draw:control="e"/></text:p>',
+            ),
+            ["Lease ☒ Smoking\n☐ Pets\nRent: 900\nFloor: 2nd\nKey:"],
+        ),
+        (
+            "a.txt",
+            b"A pro-active firm, and its depart-\nment was pro-\nactive in pre-\nand post-war plans, up-\nto-date.\n",
+            ["A pro-active firm, and its department was pro-active in pre- and post-war plans, up-to-date."],
+        ),
+        (
+            "a.eml",
+            b"From: a@b.c\nContent-Type: text/plain\n\nThe depart-\nment pays.\n",
+            ["From: a@b.c\nThe department pays."],
         ),
         (
             "a.ods",

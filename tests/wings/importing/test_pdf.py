@@ -109,6 +109,8 @@ def test_a_sentence_that_pages_end_with_is_no_running_head() -> None:
         (["Ask Jean-", "Paul first."], "Ask Jean-Paul first", ""),
         (["Read pages 10-", "12 first."], "pages 10-12 first", ""),
         (["A short-", "term plan."], "short-term plan", "The term is short."),
+        (["Die Ein-", "und Ausgaben."], "Die Ein- und Ausgaben", ""),
+        (["It is out-", "of-date."], "out-of-date", ""),
     ],
 )
 def test_a_word_cut_at_a_line_end_is_spelt_as_elsewhere(cut: list[str], joined: str, rest: str) -> None:
@@ -248,6 +250,33 @@ def test_a_table_keeps_its_columns_whatever_its_rows_end_with(
         if text
     ]
     assert texts(portable.pdf("a.pdf", pdf_drawn([show_at(*words)]), LIMITS)) == written
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "is_table"),
+    [
+        ("F3", ("Order desks", "Cy", "", "open"), True),
+        ("F3", ("It goes on for a while.",), True),
+        ("F1", ("Order desks", "Cy", "", "open"), False),
+        ("F3", ("", "a second line", "of cells", "above"), False),
+    ],
+    ids=["bold names", "text below", "no bold names", "cells of two lines"],
+)
+def test_a_table_of_words_is_one_below_bold_names(first: str, last: tuple[str, ...], is_table: bool) -> None:
+    rows = [
+        ("Task", "Owner", "Deadline", "State"),
+        ("Write report", "Ana Lee", "next Monday", "open"),
+        ("Call client", "Bo", "tomorrow", "done"),
+        last,
+    ]
+    commands = " ".join(
+        f"BT /{'F1' if row else first} 12 Tf {72 + 120 * column} {700 - 18 * row} Td ({text}) Tj ET"
+        for row, line in enumerate(rows)
+        for column, text in enumerate(line)
+        if text
+    )
+    read_texts = texts(portable.pdf("a.pdf", pdf_drawn([commands]), LIMITS))
+    assert ("Task: Write report | Owner: Ana Lee | Deadline: next Monday | State: open" in read_texts) is is_table
 
 
 def test_filled_fields_of_a_form_are_read() -> None:

@@ -23,6 +23,7 @@ from engram.wings.importing.sources.web_client import WebClient, is_public
 from engram.wings.importing.sources.website import Website
 from tests.support import state
 from tests.support.command import Cli
+from tests.support.dripping_server import drip_headers
 from tests.wings.importing.test_file_systems import assert_equal, documents, kill_runs, wait_for_jobs
 from tests.wings.importing.test_learning_follows import assert_sound, passages, taught, teach
 
@@ -361,6 +362,17 @@ def test_a_website_without_answers_is_left_alone(site: Site, monkeypatch: pytest
                 client.get(f"{site.url}/\x00", 100)
         with pytest.raises(OSError, match="2 requests had no answer"):
             client.get(f"{site.url}/a", 100)
+
+
+def test_a_website_whose_headers_never_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_client, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(web_client, "TIMEOUT_SECONDS", 0.1)
+    with (
+        drip_headers() as address,
+        WebClient(address, allow_private=True) as client,
+        pytest.raises(OSError, match="takes longer"),
+    ):
+        client.get(address, most_bytes=100)
 
 
 def test_lists_of_pages(site: Site) -> None:

@@ -266,7 +266,7 @@ class TestChangedBaseKeys:
         published_of(application).evolve.evolve(application.auth.access.scope(curie))
         gone = state.passages(application, curie)["vistula"]
         application.corpus.ingest.delete_passage(application.auth.access.scope(curie), "vistula")
-        for table in ("key_credit", "expansion_memory", "passage_key", "evolved_posting"):
+        for table in ("expansion_memory", "passage_key", "evolved_posting"):
             assert all(row["passage_id"] != gone for row in rows(application, curie, table))
 
 

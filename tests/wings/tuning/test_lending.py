@@ -7,9 +7,11 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.services.auth.scope import Scope
+from engram.storage.corpus import collections
 from engram.storage.maintenance import staged_embeddings
 from engram.wings.tuning.core.acceptance import DEFAULT_RULE
 from engram.wings.tuning.parts import tuning_of
+from engram.wings.tuning.services import derived_tuning
 from engram.wings.tuning.services.lending import load_lent
 from engram.wings.tuning.services.training_input import load_samples
 from engram.wings.tuning.storage.tuning_generations import Loan
@@ -89,6 +91,15 @@ def withdraw(application: Application, lender: Scope, borrower: Scope) -> None:
     tuning_of(application).tuning.change(lender, withdrawn=1)
 
 
+def withdraw_while_it_learns(application: Application, lender: Scope, borrower: Scope) -> None:
+    with pytest.MonkeyPatch.context() as patch, application.database.write() as learning:
+        patch.setattr(derived_tuning, "BORROWER_SECONDS", 0.0)
+        collections.lock_learning(learning, borrower.collection.id, exclusive=False)
+        withdraw(application, lender, borrower)
+        assert find_serving(application, borrower) == 1
+    tuning_of(application).tuning.withdraw_exposed(lambda: False)
+
+
 def reset(application: Application, lender: Scope, borrower: Scope) -> None:
     application.revocation.learning_reset.reset(lender)
 
@@ -111,7 +122,9 @@ def delete(application: Application, lender: Scope, borrower: Scope) -> None:
     tuning_of(application).tuning.withdraw_exposed(lambda: False)
 
 
-@pytest.mark.parametrize("change", [revoke, erase_judge, withdraw, reset, revoke_own, hide, delete])
+@pytest.mark.parametrize(
+    "change", [revoke, erase_judge, withdraw, withdraw_while_it_learns, reset, revoke_own, hide, delete]
+)
 def test_it_goes_with_what_it_was_borrowed_from(
     application: Application,
     lender: Scope,

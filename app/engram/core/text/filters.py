@@ -46,8 +46,8 @@ def read_filter(document: Mapping[str, Any]) -> Condition | None:
     ``{"topic": "space"}`` lets passages through whose metadata have this value, or a list with it. Operators stand
     below a field of the top level, ``{"year": {"$gte": 1990, "$lt": 2000}}``. ``$and`` and ``$or`` join a list of
     filters, and ``$not`` turns one around. All parts of an object must hold. Operators follow ``Comparison``: of a
-    list, one element has to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing. Texts
-    are composed (NFC), as those of metadata are.
+    list, one element has to meet them. ``$ne``, ``$nin`` and ``$not`` hold also where the field is missing. Null
+    equals a missing field. Texts are composed (NFC), as those of metadata are.
 
     Raises:
         ValueError: an operator is unknown, stands in a wrong place, lacks its ``$`` or has a value that it does not
@@ -69,7 +69,9 @@ def _read(document: Mapping[str, Any]) -> Condition:
             _refuse_operators(name, value)
             _refuse_bare_operators(name, value)
             _refuse_impossible_days(name, value)
-            if isinstance(value, str | int | float):
+            if value is None:
+                parts.append(_build_absence(name))
+            elif isinstance(value, str | int | float):
                 parts.append(Comparison(name, "equal", value))
             elif isinstance(value, dict):
                 parts.append(Combination("any", (Containment({name: value}), Containment({name: [value]}))))
@@ -122,9 +124,17 @@ def _read_membership(field: str, operator: str, value: Any) -> Condition:
 
 
 def _build_equality(field: str, operator: str, value: Any) -> Condition:
+    if value is None:
+        return _build_absence(field)
     scalar = _check_scalar(operator, value)
     _refuse_impossible_days(operator, scalar)
     return build_comparison(field, "equal", scalar)
+
+
+def _build_absence(field: str) -> Condition:
+    """Build the condition that a field is missing or null, or has null in a list."""
+    nulls = (Containment({field: None}), Containment({field: [None]}))
+    return Combination("any", (Negation(Comparison(field, "exists")), *nulls))
 
 
 def _read_order(field: str, operator: str, value: Any) -> Condition:
@@ -168,7 +178,7 @@ _READERS: dict[str, Callable[[str, str, Any], Condition]] = {
 def _check_scalar(operator: str, value: Any) -> Scalar:
     if not isinstance(value, str | int | float):
         raise ValueError(  # noqa: TRY004 - bad input
-            f"{operator} compares with texts, numbers, true and false; for null see $exists"
+            f"{operator} compares with texts, numbers, true, false and null"
         )
     return value
 

@@ -28,7 +28,7 @@ from engram.providers.language.language_detection import detect_language
 from engram.providers.language.name_rules import load_function_words
 from engram.providers.language.name_words import FUNCTION_WORDS
 
-ANALYSER = 3
+ANALYSER = 4
 """Which analysis a passage's stored terms come from. Raise it with whatever gives other terms for the same text."""
 MAX_TERM_CHARACTERS = 64
 """Longer words are cut, here and in questions alike; their key would not fit an index page."""
@@ -64,6 +64,8 @@ _DOTTED = re.compile(r"(?<![\w.])\d+(?:\.\d+)+(?!\w)")
 """A version, a section or a decimal: "4.2.10" is a term, and so is "10" beside it."""
 _SIGNED = re.compile(r"(?<!\w)([^\W\d_]\w*)(\+\+|[+#])(?!\w)")
 """A word whose sign tells it from others: C++, C#, F#."""
+_JOINED = re.compile("(?<!\\w)(?=(\\w+)\u200c(\\w+))")
+"""Two parts of a word with a non-joiner between them."""
 _LETTER_A = re.compile(r"(?<=[a-z] )A(?= [a-z]|[.,;:?!)]|\s*$)")
 """The letter where English writes its article small: vitamin A."""
 _FUNCTION_WORDS = {"en": FUNCTION_WORDS}
@@ -81,8 +83,8 @@ _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af
 _HIRAGANA = re.compile("[\u3041-\u309f]+")
 _SCRIPT_RUN = re.compile(rf"(?:[{_UNSPACED}][{_MARKS}]*)+|(?:[^{_UNSPACED}][{_MARKS}]*)+")
 _LETTER = re.compile(rf".[{_MARKS}]*", re.DOTALL)
-# Vowel points of Hebrew and Arabic, which most texts leave out.
-_POINTS = re.compile("[\u0591-\u05c7\u064b-\u0652\u0670]")
+# Vowel points of Hebrew and Arabic and the dot below letters of Devanagari, which most texts leave out.
+_POINTS = re.compile("[\u0591-\u05c7\u064b-\u0652\u0670\u093c]")
 # Scripts in which a letter with an accent is compared as the letter without it; elsewhere marks are letters.
 _FOLDED = re.compile("[a-z\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff]")
 _local = threading.local()
@@ -207,10 +209,13 @@ def surface_words(texts: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _split_words(text: str, language: str) -> list[str]:
     """Split a text into case-folded words, single letters and digits, dotted numbers, and pairs of letters."""
     composed = normalise_characters("NFKC", text)
+    labels: list[str] = []
     if language == "fa":  # it writes compounds and endings behind a non-joiner, a space, or nothing
+        labels = [first + second for first, second in _JOINED.findall(composed.translate(_PERSIAN))]
         composed = composed.replace("\u200c", " ")
     composed = _INVISIBLE.sub("", composed)
-    labels = ["A"] * len(_LETTER_A.findall(composed)) if language == "en" else []
+    if language == "en":
+        labels = ["A"] * len(_LETTER_A.findall(composed))
     if language in _TWO_LETTERS_I:
         composed = composed.translate(_LOWER_I)
     folded = composed.casefold()

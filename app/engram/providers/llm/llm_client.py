@@ -5,8 +5,6 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import lru_cache
 from math import inf
 from typing import Any, Protocol, Self, TypeVar
@@ -16,6 +14,7 @@ import structlog
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from engram.context import deadline
+from engram.context.bounded_call import call_within
 from engram.context.errors import ConfigurationError, LlmError, LlmRefusalError
 from engram.providers.llm import prompts, replies, token_meter
 from engram.providers.llm.replies import DraftAnswer, Judgement, Reply, UnusableReplyError, Usage
@@ -295,18 +294,9 @@ class Llm:
         seconds = min(self._timeout_seconds, ends - time.monotonic())
         if seconds <= 0.0:
             raise LlmError("There is no time left for a call of the LLM endpoint.")
-        attempt: Future[tuple[int, bytes]] = Future()
-
-        def run() -> None:
-            try:
-                attempt.set_result(self._try_once(content, seconds))
-            except Exception as error:  # noqa: BLE001 - handed to whoever waits
-                attempt.set_exception(error)
-
-        threading.Thread(target=run, name="llm-call", daemon=True).start()
         try:
-            return attempt.result(timeout=seconds + GRACE_SECONDS)
-        except FutureTimeoutError as error:
+            return call_within(seconds + GRACE_SECONDS, lambda: self._try_once(content, seconds))
+        except TimeoutError as error:
             raise _TransientError(f"The LLM endpoint did not answer within {seconds:.3g} s") from error
 
     def _try_once(self, content: bytes, seconds: float) -> tuple[int, bytes]:

@@ -84,8 +84,8 @@ class BatchWriter:
         unchanged = len(plan.metadata_only) - updated
         created = sum(external_id not in plan.versions for external_id in ids)
         if plan.drafts:
-            placed_drafts = self._write_drafts(writer, collection_id, plan, created, sources)
-            self._rekey_passages(writer, collection_id, [placed_drafts[one] for one in ids if one in plan.versions])
+            known = self._write_drafts(writer, collection_id, plan, created, sources)
+            self._rekey_passages(writer, collection_id, known)
         staged_lines.take(writer, collection_id, work.job.id, plan.lines)
         work.advance(writer, created=created, updated=updated + len(plan.drafts) - created, unchanged=unchanged)
         if plan.by_rules.sentences:
@@ -96,8 +96,12 @@ class BatchWriter:
 
     def _write_drafts(
         self, writer: Writer, collection_id: int, plan: BatchPlan, created: int, sources: Mapping[str, int]
-    ) -> Mapping[str, int]:
-        """Write passages with their sentences, names, times and terms; external id -> passage."""
+    ) -> list[int]:
+        """Write passages with their sentences, names, times and terms.
+
+        Returns:
+            Passages that were there before, or returned: verdicts may have taught something about their keys.
+        """
         entities = graph_writer.insert_entities(writer, collection_id, plan.names)
         graph_writer.insert_times(writer, collection_id, list(plan.times.values()))
         _count_languages(writer, collection_id, plan)
@@ -121,7 +125,7 @@ class BatchWriter:
             entities=entities - removed_entities,
             lexical_length=length,
         )
-        return placed
+        return [placed[one] for one in placed if one in plan.versions or one in returning]
 
     def _rekey_passages(self, writer: Writer, collection_id: int, changed: Sequence[int]) -> None:
         """Have what rests on these passages' keys follow them."""

@@ -22,7 +22,7 @@ from engram.core.text.document_matching import (
 from engram.providers.language.sentence_splitter import split_sentences
 from engram.services.corpus.passage_drafts import hash_content
 from engram.services.corpus.passage_observer import PassageObserver
-from engram.services.corpus.passage_removal import remove_passage
+from engram.services.corpus.passage_removal import remove_passages
 from engram.storage.corpus import (
     collections,
     documents,
@@ -96,8 +96,7 @@ class DocumentReplacement:
                 readers = reader_sets.load(writer, collection_id, [passage.id for passage in held])
                 frames = self._apply(writer, collection_id, document_id, placement, held, bodies)
                 _restrict_changed(writer, job, placement, held, new, frames, readers)
-                for passage in placement.removed:
-                    remove_passage(writer, collection_id, passage, self._observers)
+                remove_passages(writer, collection_id, placement.removed, self._observers)
             sources = [document.source] if earlier is None else [document.source, earlier]
             staged_documents.take(writer, collection_id, job.id, sources)
 

@@ -15,7 +15,7 @@ from engram.services.auth.scope import Scope
 from engram.services.corpus.document_versions import relink
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.corpus.passage_readers import assign_readers
-from engram.services.corpus.passage_removal import remove_passage
+from engram.services.corpus.passage_removal import remove_passages
 from engram.storage.corpus import collections, document_manifest, document_versions, documents
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.documents import StoredDocument
@@ -205,8 +205,7 @@ class DocumentService:
                 raise collections.build_gone_error(target.name)
             held = set(documents.list_passages(writer, target.id, document))
             removed = [passage for passage in piece if passage in held]
-            for passage in removed:
-                remove_passage(writer, target.id, passage, self._observers)
+            remove_passages(writer, target.id, removed, self._observers)
             if held <= set(removed):
                 documents.delete(writer, target.id, document)
                 if target.has_versions:

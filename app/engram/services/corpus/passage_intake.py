@@ -16,7 +16,7 @@ from engram.services.auth.quotas import build_passage_quota_error
 from engram.services.auth.scope import LOCAL, CollectionOpening, Principal, Scope
 from engram.services.corpus.collection_removal import RemovalService
 from engram.services.corpus.passage_observer import PassageObserver
-from engram.services.corpus.passage_removal import remove_passage
+from engram.services.corpus.passage_removal import remove_passages
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_kinds import INGEST
@@ -242,5 +242,5 @@ class IngestService:
             version = passages.versions(writer, target.id, [external_id]).get(external_id)
             if version is None or visible is None:
                 raise missing
-            remove_passage(writer, target.id, version[0], self._observers)
+            remove_passages(writer, target.id, [version[0]], self._observers)
         log.info("passage deleted", collection=target.name, passage=external_id)

@@ -1,4 +1,4 @@
-"""Removing a passage from the graph."""
+"""Removing passages from the graph."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -9,11 +9,22 @@ from engram.storage.corpus import collections, graph_writer, lexical_index, pass
 from engram.storage.database import Writer
 
 
-def remove_passage(writer: Writer, collection_id: int, passage: int, observers: Sequence[PassageObserver]) -> None:
-    """Remove a passage and everything that only it held; the caller has the lock of the collection's graph."""
-    stored = passages.list_sentences(writer, collection_id, [passage])
-    sentences = [sentence.id for sentence in stored]
-    remember_removed(writer, collection_id, passage, stored)
+def remove_passages(
+    writer: Writer, collection_id: int, removed: Sequence[int], observers: Sequence[PassageObserver]
+) -> None:
+    """Remove passages and everything that only they held; the caller has the lock of the collection's graph."""
+    sentences = remember_removed(writer, collection_id, removed)
+    for passage in removed:
+        _remove(writer, collection_id, passage, sentences[passage], observers)
+
+
+def _remove(
+    writer: Writer,
+    collection_id: int,
+    passage: int,
+    sentences: Sequence[int],
+    observers: Sequence[PassageObserver],
+) -> None:
     with ExitStack() as observed:
         for observer in observers:
             observed.enter_context(observer.removal(writer, collection_id, passage))

@@ -14,24 +14,34 @@ from engram.storage.corpus.passages import ReturningPassage, StoredSentence
 from engram.storage.database import Writer
 
 
-def remember_removed(writer: Writer, collection_id: int, passage: int, sentences: Sequence[StoredSentence]) -> None:
-    """Keep the ids of a passage that is about to be removed, if verdicts taught something about it or wait.
+def remember_removed(writer: Writer, collection_id: int, removed: Sequence[int]) -> dict[int, list[int]]:
+    """Keep the ids of passages that are about to be removed, if verdicts taught something about them or wait.
 
     A sentence that was revised since does not return: its verdicts were on an earlier text.
+
+    Returns:
+        Passage -> its sentences, in reading order.
     """
-    ids = [sentence.id for sentence in sentences]
-    if not ids or not documents.find_taught(writer, collection_id, ids):
-        return
-    stored = passages.load_by_id(writer, collection_id, [passage])[passage]
-    _, content_hash = passages.versions(writer, collection_id, [stored.external_id])[stored.external_id]
-    revised = removed_passages.find_revised(writer, collection_id, ids)
-    removed_passages.remember(
-        writer,
-        collection_id,
-        passage,
-        _digest(stored.document or stored.external_id, content_hash, [one.text for one in sentences]),
-        [None if one in revised else one for one in ids],
-    )
+    sentences: dict[int, list[StoredSentence]] = {passage: [] for passage in removed}
+    for sentence in passages.list_sentences(writer, collection_id, removed):
+        sentences[sentence.passage_id].append(sentence)
+    ids = {passage: [sentence.id for sentence in held] for passage, held in sentences.items()}
+    taught = documents.find_taught(writer, collection_id, [one for held in ids.values() for one in held])
+    keyed = removed_passages.find_evolved(writer, collection_id, removed)
+    for passage, held in sentences.items():
+        if taught.isdisjoint(ids[passage]) and passage not in keyed:
+            continue
+        stored = passages.load_by_id(writer, collection_id, [passage])[passage]
+        _, content_hash = passages.versions(writer, collection_id, [stored.external_id])[stored.external_id]
+        revised = removed_passages.find_revised(writer, collection_id, ids[passage])
+        removed_passages.remember(
+            writer,
+            collection_id,
+            passage,
+            _digest(stored.document or stored.external_id, content_hash, [one.text for one in held]),
+            [None if one in revised else one for one in ids[passage]],
+        )
+    return ids
 
 
 def take_returning(

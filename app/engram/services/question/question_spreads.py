@@ -77,7 +77,7 @@ class _ReadQuestion:
         return None not in (self.language, other.language) and self.language != other.language
 
 
-class _KnownTerms:
+class KnownTerms:
     """Terms of one version of a collection, looked up as they are needed: their idf, and which passages have them.
 
     Other threads may read meanwhile: entries are only added, and a version has one value for each.
@@ -85,20 +85,12 @@ class _KnownTerms:
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
-        self._idf: dict[str, float] = {}
-        self._ids: dict[str, int] = {}
+        self._terms: tuple[dict[str, float], dict[str, int]] = {}, {}
         self._passages: dict[int, NDArray[np.int64]] = {}
 
     def weigh(self, reader: Reader, questions: Sequence[_ReadQuestion]) -> list[Mapping[str, float]]:
         """Return term -> idf for each question."""
-        idf, ids = (self._idf, self._ids) if len(self._idf) <= MOST_TERMS else ({}, {})
-        unknown = sorted({term for question in questions for term in question.terms} - idf.keys())
-        if unknown:
-            passages, held = lexical_index.find_terms(reader, self._collection, unknown)
-            counts = [held[term].passages if term in held else 0 for term in unknown]
-            ids.update((term, one.id) for term, one in held.items())
-            idf.update(zip(unknown, bm25.inverse_document_frequency(passages, counts).tolist(), strict=True))
-            self._idf, self._ids = idf, ids
+        idf, _ = self._look_up(reader, {term for question in questions for term in question.terms})
         return [{term: idf[term] for term in question.terms} for question in questions]
 
     def measure_shares(
@@ -107,10 +99,11 @@ class _KnownTerms:
         """For each question, passage -> share of its words that the passage has, each weighted by its idf.
 
         Args:
-            questions: term -> idf, as ``weigh`` returned them last, and passages.
+            questions: term -> idf, as ``weigh`` returns them, and passages.
         """
         terms = self._read_passages(reader, set().union(*(passages for _, passages in questions)))
-        ids, shares = self._ids, []
+        _, ids = self._look_up(reader, set().union(*(words for words, _ in questions)))
+        shares = []
         for words, passages in questions:
             known = sorted((ids[term], idf) for term, idf in words.items() if term in ids)
             term_ids = np.array([term for term, _ in known], dtype=np.int64)
@@ -119,6 +112,20 @@ class _KnownTerms:
                 {passage: float(weights @ _find_members(term_ids, terms[passage])) for passage in sorted(passages)}
             )
         return shares
+
+    def _look_up(self, reader: Reader, terms: AbstractSet[str]) -> tuple[Mapping[str, float], Mapping[str, int]]:
+        """Return term -> idf, with at least these terms, and term -> id, of those that a passage has."""
+        idf, ids = self._terms
+        if terms - idf.keys():
+            if len(idf) > MOST_TERMS:
+                idf, ids = {}, {}
+            unknown = sorted(terms - idf.keys())
+            passages, held = lexical_index.find_terms(reader, self._collection, unknown)
+            counts = [held[term].passages if term in held else 0 for term in unknown]
+            ids.update((term, one.id) for term, one in held.items())
+            idf.update(zip(unknown, bm25.inverse_document_frequency(passages, counts).tolist(), strict=True))
+            self._terms = idf, ids
+        return idf, ids
 
     def _read_passages(self, reader: Reader, passages: AbstractSet[int]) -> Mapping[int, NDArray[np.int64]]:
         """Passage -> ids of its terms, in order, (n,)."""
@@ -145,7 +152,7 @@ class _MeasuredPassages:
     """Measures of one version of a collection's passages."""
 
     spread: PassageSpread
-    terms: _KnownTerms
+    terms: KnownTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +166,7 @@ class MeasuredQuestions:
     spread: QuestionSpread
     rows: Mapping[int, int]
     placed: PlacedQuestions
-    terms: _KnownTerms
+    terms: KnownTerms
 
     def place(self, reader: Reader, collection: Collection, questions: Sequence[int]) -> PlacedQuestions:
         """Place judged questions; the vectors of those that are not held are read."""
@@ -364,7 +371,7 @@ class QuestionSpreads:
         collection: Collection,
         sample: QuestionSample,
         units: QuestionUnits,
-        terms: _KnownTerms,
+        terms: KnownTerms,
     ) -> NearPairs:
         """Compare each question of a sample with its neighbours, but for those that are judged already."""
         languages = tuple(collection.languages.items())
@@ -393,7 +400,7 @@ def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassag
     vectors = question_samples.load_passage_sample(reader, collection.id, SAMPLED_PASSAGES)
     if not len(vectors):
         return None
-    return _MeasuredPassages(question_units.measure_passages(vectors), _KnownTerms(collection))
+    return _MeasuredPassages(question_units.measure_passages(vectors), KnownTerms(collection))
 
 
 def _read(

@@ -8,6 +8,17 @@ from engram.storage.database import Writer
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
+def find_evolved(writer: Writer, collection_id: int, passages: Collection[int]) -> set[int]:
+    """Find those of the passages that have an evolved key."""
+    rows = writer.rows(
+        f"""
+        SELECT key.passage_id FROM {WANTED_IDS} {join_by_index("passage_key key", "key.passage_id = wanted.id")}
+        """,
+        {"collection": collection_id, "ids": list(passages)},
+    )
+    return {row.passage_id for row in rows}
+
+
 def find_revised(writer: Writer, collection_id: int, sentences: Collection[int]) -> set[int]:
     """Find those of the sentences whose text was revised: what was learned of them weighs less."""
     rows = writer.rows(

@@ -39,11 +39,7 @@ def _comparison(field: str, operator: str, value: Any) -> dict[str, Any]:
     name = field.removeprefix(META)
     if name == field:
         raise ValueError(f"only fields of the metadata can be compared, such as 'meta.{field}'")
-    compared = _find(COMPARISONS, operator)
-    if value is None and operator in {"==", "!="}:
-        missing = {"$or": [{name: None}, {name: {"$exists": False}}]}
-        return missing if operator == "==" else {"$not": missing}
-    return {name: {compared: value}}
+    return {name: {_find(COMPARISONS, operator): value}}
 
 
 def _find(names: Mapping[str, str], operator: str) -> str:

@@ -1,4 +1,4 @@
-"""Words that a PDF cuts at the end of a line."""
+"""Words that a hyphen cuts at the end of a line."""
 
 import re
 from bisect import bisect_left
@@ -11,16 +11,19 @@ _HYPHENS = str.maketrans("‐‑", "--")
 _CUT = re.compile(r"([\w-]*\w)(?:\x02|-\n)(\w+)")
 _CUT_AT_OTHER = re.compile("[‐‑]\n")
 _COMPOUND = re.compile(r"(?:well|self)-(?!less|ness|same|spring)\w{4,}", re.IGNORECASE)
+_GOES_ON = re.compile(r"-\w")
 _WORD = re.compile(r"\w+(?:-\w+)*")
+_CONJUNCTIONS = frozenset("and or und oder bzw sowie et ou och og eller".split())
+"""Words after the first of two compounds that share their end: "pre- and post-war", "Ein- und Ausgang"."""
 
 
 def join_words(pages: Sequence[str]) -> list[str]:
     """Join the words that a hyphen cuts at the end of a line, as the rest of the document spells them.
 
     The hyphen is the word's own if the document has the word with it inside a line, at least as often as without it
-    and perhaps with an ending ("pro-actively"), if another hyphen stands in the
-    word ("state-of-the-art"), if a capital or a figure follows, if both parts are words of the document and the
-    joined word is none, or after "well" and "self".
+    and perhaps with an ending ("pro-actively"), if another hyphen stands in the word ("state-of-the-art"), if a
+    capital or a figure follows, if both parts are words of the document and the joined word is none, or after
+    "well" and "self". Before a conjunction a space follows it.
     """
     pages = [_CUT_AT_OTHER.sub("-\n", page) for page in pages]
     if not any(map(_CUT.search, pages)):
@@ -40,8 +43,12 @@ def join_words(pages: Sequence[str]) -> list[str]:
         joined, hyphened = f"{first}{rest}", f"{first}-{rest}"
         if known[joined.casefold()] > known[hyphened.casefold()]:
             return joined
+        goes_on = _GOES_ON.match(cut.string, cut.end()) is not None
+        if rest in _CONJUNCTIONS and not goes_on:
+            return f"{first}- {rest}"
         compound = (
             "-" in first
+            or goes_on
             or not rest[0].islower()
             or has_own(hyphened.casefold())
             or _COMPOUND.fullmatch(hyphened) is not None

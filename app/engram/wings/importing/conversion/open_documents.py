@@ -18,8 +18,9 @@ from engram.wings.importing.conversion.shape_order import sort_by_place
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
 _NAMESPACE = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
-OFFICE, TEXT, TABLE, DRAW, STYLE, PRESENTATION = (
-    f"{{{_NAMESPACE.format(name)}}}" for name in ("office", "text", "table", "drawing", "style", "presentation")
+OFFICE, TEXT, TABLE, DRAW, STYLE, PRESENTATION, _FORM = (
+    f"{{{_NAMESPACE.format(name)}}}"
+    for name in ("office", "text", "table", "drawing", "style", "presentation", "form")
 )
 _FORMAT, _SVG = (f"{{{_NAMESPACE.format(f'{name}-compatible')}}}" for name in ("xsl-fo", "svg"))
 _FIELD = "{urn:openoffice:names:experimental:ooo-ms-interop:xmlns:field:1.0}"
@@ -188,6 +189,7 @@ class _OpenConverter:
         self._source = source
         self._file = file
         self._outline = outline
+        self._controls = {one.get(f"{_FORM}id"): one for one in file.body.iter(f"{_FORM}*")}
 
     def walk(self, node: Any) -> None:
         """Add what an element holds."""
@@ -200,6 +202,8 @@ class _OpenConverter:
             self._walk_frames(node)
         elif node.tag == f"{TEXT}p":
             self._add_paragraph(node)
+        elif node.tag == f"{DRAW}control":
+            self._outline.add(self._read_control(node), whole=True)
         elif node.tag == f"{TABLE}table":
             self._outline.table(write_table(lay_out(self._source, self._read_rows(node))))
         else:
@@ -262,10 +266,28 @@ class _OpenConverter:
         elif node.tag == f"{_FIELD}fieldmark" and str(node.get(f"{_FIELD}type")).endswith("FORMCHECKBOX"):
             ticked = any(one.get(f"{_FIELD}value") == "true" for one in node)
             before.append(TICKED if ticked else UNTICKED)
+        elif node.tag == f"{DRAW}control":
+            before.append(f" {self._read_control(node)} ")
         elif node.tag == f"{TEXT}drop-down":
             before.append((node.xpath("text()") or [""])[-1])
         else:
             self._pieces(node, before)
+
+    def _read_control(self, node: Any) -> str:
+        """Return what a field of a form shows: its value, or a box with its label."""
+        control = self._controls.get(node.get(f"{DRAW}control"))
+        if control is None or control.tag in (f"{_FORM}password", f"{_FORM}hidden", f"{_FORM}button"):
+            return ""
+        label = control.get(f"{_FORM}label") or ""
+        if control.tag in (f"{_FORM}checkbox", f"{_FORM}radio"):
+            state = {_read_present(control, "state"), _read_present(control, "selected")}
+            return f"{TICKED if state & {'checked', 'true'} else UNTICKED} {label}"
+        chosen = [
+            one.get(f"{_FORM}label") or ""
+            for one in control.findall(f"{_FORM}option")
+            if _read_present(one, "selected") == "true"
+        ]
+        return " ".join([_read_present(control, "value") or label, *chosen, *self.list_paragraphs(control)])
 
     def _is_hidden(self, style: str | None) -> bool:
         return self._file.find_property(style, f"{TEXT}display") == "none"
@@ -291,6 +313,12 @@ class _OpenConverter:
     def _is_strong(self, cell: Any) -> bool:
         styles = [node.get(f"{TEXT}style-name") for node in cell.iter(f"{TEXT}p", f"{TEXT}span")]
         return any(is_bold(self._file, style) for style in styles)
+
+
+def _read_present(control: Any, name: str) -> str | None:
+    """Return an attribute of a field as it is, or else as it began."""
+    value = control.get(f"{_FORM}current-{name}")
+    return str(value) if value is not None else control.get(f"{_FORM}{name}")
 
 
 def is_bold(file: OpenFile, style: str | None) -> bool:

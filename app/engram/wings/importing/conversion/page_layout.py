@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from ctypes import byref, c_double
+from ctypes import byref, c_double, create_string_buffer
 from math import pi
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ _ANGLE_DIGITS = 2
 """Of an angle in right angles: half a degree is none."""
 _LEAST_NAMES = 3
 """Words apart that name the columns of a table."""
+_BOLD = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
+_FONT_NAME_BYTES = 200
 _RAISE = 0.2
 """How far a superscript stands above its line at least, in heights of the line."""
 
@@ -136,6 +138,8 @@ class _Layout:
             while end < len(self._lines) and self._is_row(end, line.turns):
                 end += 1
             named = [] if is_row or end - at < 3 or line.turns is None else self._named_table(self._lines[at:end])
+            if not named and not is_row:
+                end, named = self._table_of_words(at)
             if named:
                 yield from named
                 at = end
@@ -167,6 +171,35 @@ class _Layout:
         if lines[0].text.rstrip().endswith(STOPS) or not _holds_figures(grid[1:], len(grid[0])):
             return []
         return [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid, 1)]
+
+    def _table_of_words(self, at: int) -> tuple[int, list[str]]:
+        """The rows of a table whose first line names each column in bold letters, and where it ends.
+
+        Each of its lines is a row with a cell in the first column. Empty if that is not sure.
+        """
+        names = self._lines[at]
+        if names.turns is None or not self._is_bold(names):
+            return at, []
+        rows = [self._segments(names.at, names.text)]
+        for place in range(at + 1, len(self._lines)):
+            line = self._lines[place]
+            cells = self._segments(line.at, line.text) if line.text.strip() and line.turns == names.turns else []
+            if len(cells) < 2 or self._is_bold(line):
+                break
+            rows.append(cells)
+        grid = _align(rows) if len(rows[0]) >= _LEAST_NAMES and len(rows) > 2 else None
+        if grid is None or None in grid[0] or any(cells[0] is None for cells in grid):
+            return at, []
+        return at + len(rows), [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid, 1)]
+
+    def _is_bold(self, line: _Line) -> bool:
+        """Whether the font of a line's first letter is named after bold letters."""
+        word = line.text.strip()
+        name = create_string_buffer(_FONT_NAME_BYTES)
+        if word:
+            place = line.at + line.text.index(word)
+            self._raw.FPDFText_GetFontInfo(self._text.raw, place, name, _FONT_NAME_BYTES, None)
+        return _BOLD.search(name.value) is not None
 
     def _segments(self, at: int, line: str) -> list[_Segment]:
         """The words of a line, those together that only a space parts."""

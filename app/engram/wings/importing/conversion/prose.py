@@ -7,6 +7,7 @@ from engram.core.text.joining import is_unspaced
 from engram.wings.importing.conversion.documents import Document
 from engram.wings.importing.conversion.encodings import decode_text
 from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion.line_ends import join_words
 from engram.wings.importing.conversion.outline import Outline, flatten_text
 
 _BLANK_LINE = re.compile(r"\n\s*\n|\f")
@@ -24,7 +25,8 @@ def text(source: str, data: bytes, limits: ConversionLimits) -> Document:
     """Plain text: blank lines separate paragraphs, and a line that looks like a heading is a unit of its own."""
     whole, _, notes = decode_text(source, data)
     outline = Outline()
-    add_paragraphs(whole, outline)
+    for part in join_words([whole]):
+        add_paragraphs(part, outline)
     return outline.document(source, "text", notes)
 
 

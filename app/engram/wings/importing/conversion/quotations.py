@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from engram.wings.importing.conversion.line_ends import join_words
 from engram.wings.importing.conversion.outline import QUOTATION, Outline, flatten_text
 from engram.wings.importing.conversion.prose import paragraphs
 
@@ -62,7 +63,8 @@ def _add_lines(lines: Sequence[_Line], outline: Outline) -> None:
     depth, run = 0, list[str]()
 
     def end_run() -> None:
-        for part in _BLANK_LINE.split("\n".join(run)):
+        (joined,) = join_words(["\n".join(run)])
+        for part in _BLANK_LINE.split(joined):
             for piece, heading in paragraphs(part):
                 outline.add(flatten_text(piece), whole=heading)
         run.clear()

@@ -15,6 +15,7 @@ from typing import Any
 
 from engram.wings.importing.conversion.documents import Document, UnreadableError
 from engram.wings.importing.conversion.import_limits import ConversionLimits
+from engram.wings.importing.conversion.line_ends import join_words
 from engram.wings.importing.conversion.notes import list_some
 from engram.wings.importing.conversion.outline import Outline, library
 from engram.wings.importing.conversion.prose import add_paragraphs
@@ -64,9 +65,9 @@ def image(source: str, data: bytes, limits: ConversionLimits) -> Document:
     if len(pages) > limits.pages:
         raise UnreadableError(f"{source} has more than {limits.pages:,} pages.")
     outline = Outline()
-    for number, page in enumerate(pages, 1):
+    for number, text in enumerate(join_words([page.text for page in pages]), 1):
         outline.page = number if len(pages) > 1 or not is_whole else None
-        add_paragraphs(page.text, outline)
+        add_paragraphs(text, outline)
     notes = () if is_whole else (f"{source}: OCR took too long for page {len(pages) + 1} and those after it",)
     return outline.document(source, "image", (*notes, *note_recognised(source, dict(enumerate(pages, 1)))))
 

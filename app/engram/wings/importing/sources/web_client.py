@@ -13,6 +13,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import httpcore
 import httpx
 
+from engram.context.bounded_call import call_within
 from engram.wings.importing.sources.source import load_library
 
 AGENT = "engram"
@@ -135,15 +136,22 @@ class WebClient:
         time.sleep(max(0.0, self._next_time - time.monotonic()))
         self._failures += 1
         try:
-            with self._client.stream("GET", url, headers=dict(headers)) as response:
-                self._failures = 0
-                data = self._receive(response, most_bytes) if response.status_code == 200 else b""
+            response, data = call_within(
+                TIMEOUT_SECONDS + ANSWER_SECONDS, lambda: self._exchange(url, most_bytes, headers)
+            )
+        except TimeoutError as error:
+            raise OSError(f"takes longer than {ANSWER_SECONDS:g} seconds") from error
         except _FAILURES as error:
             raise OSError(f"cannot be read: {error or type(error).__name__}") from error
         finally:
             self._next_time = time.monotonic() + self._find_delay()
         self._is_busy = response.status_code in _BUSY
         return WebResponse(url, response.status_code, response.headers, data)
+
+    def _exchange(self, url: str, most_bytes: int, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+        with self._client.stream("GET", url, headers=dict(headers)) as response:
+            self._failures = 0
+            return response, self._receive(response, most_bytes) if response.status_code == 200 else b""
 
     def _receive(self, response: httpx.Response, most_bytes: int) -> bytes:
         data = bytearray()

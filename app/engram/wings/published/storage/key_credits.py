@@ -2,7 +2,8 @@
 
 Scores are never kept apart from their reasons: a (passage, unit) score is the sum of its events' credits, in the
 order of the events' ids, so it does not depend on who applied what first. Memories and evolved keys are made from
-those sums. ``evolved_keys.lock`` comes before everything here that writes.
+those sums. Credits of a removed passage count once it returns. ``evolved_keys.lock`` comes before everything here
+that writes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,7 +72,10 @@ class ScoredUnit:
 
 
 _UNITS_BY_ID = f"{WANTED_IDS} {join_by_index('expansion_unit unit', 'unit.id = wanted.id')}"
-_PASSAGE_CREDITS = join_by_index("key_credit credit", "credit.passage_id = wanted.id")
+_PASSAGE_CREDITS = f"""
+    {join_by_index("passage", "passage.id = wanted.id")}
+    {join_by_index("key_credit credit", "credit.passage_id = passage.id")}
+"""
 _EVIDENCE = join_by_index("key_evidence evidence", "evidence.event_id = credit.event_id")
 _UNITS_BY_HASH = (
     f"{id_rows('hashes', 'bytea')} {join_by_index('expansion_unit unit', 'unit.text_hash = wanted.id')}"
@@ -371,6 +375,7 @@ def list_waiting_passages(reader: Reader, collection_id: int) -> list[int]:
         f"""
         SELECT DISTINCT credit.passage_id FROM key_evidence evidence
         {join_by_index("key_credit credit", "credit.event_id = evidence.event_id")}
+        {join_by_index("passage", "passage.id = credit.passage_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation IS NULL AND credit.weight > 0
         ORDER BY credit.passage_id
         """,

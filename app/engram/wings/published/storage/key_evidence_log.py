@@ -169,8 +169,9 @@ def list_keyed_passages(reader: Reader, collection_id: int, after: int, limit: i
     """The next passages, in id order, that verdicts left anything of in their keys."""
     parts = "\nUNION\n".join(
         f"""
-        (SELECT DISTINCT passage_id AS id FROM {table}
-         WHERE collection_id = %(collection)s AND passage_id > %(after)s ORDER BY 1 LIMIT %(limit)s)
+        (SELECT DISTINCT held.passage_id AS id FROM {table} held
+         {join_by_index("passage", "passage.id = held.passage_id")}
+         WHERE held.collection_id = %(collection)s AND held.passage_id > %(after)s ORDER BY 1 LIMIT %(limit)s)
         """
         for table in ("key_credit", "expansion_memory", "passage_key", "evolved_posting")
     )

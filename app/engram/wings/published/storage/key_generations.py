@@ -130,6 +130,7 @@ def list_touched_passages(reader: Reader, collection_id: int, numbers: Sequence[
         f"""
         SELECT DISTINCT credit.passage_id FROM key_evidence evidence
         {join_by_index("key_credit credit", "credit.event_id = evidence.event_id")}
+        {join_by_index("passage", "passage.id = credit.passage_id")}
         WHERE evidence.collection_id = %(collection)s AND evidence.generation = ANY(%(numbers)s)
           AND credit.weight > 0
         ORDER BY credit.passage_id

@@ -95,12 +95,12 @@ key_credit = Table(
     require("weight", Double, comment="w of ERM, Eq. 6; 0 where the gain is not positive."),
     PrimaryKeyConstraint("collection_id", "event_id", "passage_id", "unit_id"),
     build_parent_key("key_evidence", "event_id", parent_column="event_id"),
-    build_parent_key("passage", "passage_id"),
     build_parent_key("expansion_unit", "unit_id"),
     Index(None, "collection_id", "passage_id", "unit_id", "event_id"),
     Index(None, "collection_id", "unit_id", "event_id"),
     CheckConstraint("weight BETWEEN 0 AND 1", name="weight"),
-    comment="What an event adds to a passage and an expansion unit; scores are sums over these rows.",
+    comment="What an event adds to a passage and an expansion unit; scores are sums over these rows. "
+    "Rows outlive their passage, which has them again if it returns.",
 )
 
 expansion_memory = Table(

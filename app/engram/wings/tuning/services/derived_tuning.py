@@ -1,5 +1,6 @@
 """Generations of tuned question encoders in revocations, verifications and resets."""
 
+import time
 from collections.abc import Mapping, Sequence
 from uuid import uuid4
 
@@ -11,6 +12,10 @@ from engram.storage.jobs import jobs
 from engram.wings.tuning.services.lending import may_lend
 from engram.wings.tuning.services.tuning_job import TUNE
 from engram.wings.tuning.storage import tuning_generations
+
+BORROWER_SECONDS = 5.0
+"""How long a withdrawal waits for the learning of collections that borrowed."""
+_POLL_SECONDS = 0.1
 
 
 class DerivedTuning(DerivedState):
@@ -77,10 +82,17 @@ def withdraw_generations(writer: Writer, collection_id: int, numbers: Sequence[i
 
 
 def _withdraw_borrowed(writer: Writer, lender_id: int, numbers: Sequence[int]) -> None:
-    """Withdraw what other collections borrowed of these generations. None of it is lent on."""
+    """Withdraw what other collections borrowed of these generations. None of it is lent on.
+
+    Collections that borrow from each other could wait for each other. So what one borrowed that goes on learning is
+    left to ``TuningService.withdraw_exposed``.
+    """
+    ends = time.monotonic() + BORROWER_SECONDS
     for borrower, borrowed in tuning_generations.list_borrowed(writer, lender_id, numbers).items():
-        collections.lock_learning(writer, borrower, exclusive=True)
-        withdraw_generations(writer, borrower, borrowed)
+        while not (is_locked := collections.try_lock_learning(writer, borrower)) and time.monotonic() < ends:
+            time.sleep(_POLL_SECONDS)
+        if is_locked:
+            withdraw_generations(writer, borrower, borrowed)
 
 
 def queue_attempt(writer: Writer, collection_id: int) -> None:
