@@ -326,7 +326,7 @@ def simulate_judges(draw: np.random.Generator, complaints: float, count: int) ->
 
 
 def draw_ranked_answers(draw: np.random.Generator, count: int, *, general: bool) -> np.ndarray:
-    """Features of ``count`` answers, (count, SIZE): of 30 candidates up to five stand out, each by its own amount."""
+    """Features of ``count`` answers, (count, SIZE): of 30 candidates up to five stand out."""
     rows = []
     for _ in range(count):
         standing_out = np.append(draw.exponential(1.5, size=draw.integers(1, 6)), np.zeros(25))[:30]

@@ -26,7 +26,7 @@ odds at the centre of the judged answers is the prior's. The sums count by the c
 
 with h = ``VERDICTS_FOR_HALF_WEIGHT``. Confirmations alone, or corrections alone, leave the prior as it is.
 
-No verdict alone moves other answers: of n verdicts that decide k weights each moves them by about k / n, so h is
+No verdict alone moves other answers by much: of n verdicts that decide k weights each moves them by about k / n, so h is
 large. An answer far from the others would move them by more, so its x xᵀ and x count v / xᵀΣx as much, with
 v = ``LARGEST_LEVERAGE``, whichever way it is judged (weights by leverage: Krasker and Welsch, 1982).
 
@@ -311,8 +311,8 @@ def build_counted_observation(
 ) -> WeightObservation:
     """Compute the observation of the weights by one verdict on an answer, with counts.
 
-    Its evidence is bounded by ``LARGEST_LEVERAGE``. It has one row and column more than there are features: the last
-    number of ``information`` is added to ``confirmed``, that of ``precision`` to ``judged``.
+    Its evidence is bounded by ``LARGEST_LEVERAGE``. It has one row and column more than there are features: the
+    last number of ``information`` is added to ``confirmed``, that of ``precision`` to ``judged``.
 
     Args:
         features, outcome, prior, noise: as of ``build_observation``.
