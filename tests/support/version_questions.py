@@ -1,4 +1,4 @@
-"""Six policies in three versions each, in English, German and French, and four questions on each policy."""
+"""Ten policies in three versions each, in English, German and French, and four questions on each policy."""
 
 from dataclasses import dataclass
 
@@ -119,6 +119,62 @@ POLICIES = (
             2020,
             "Combien était remboursé pour un repas en 2020 ?",
             "Comment le remboursement des repas a-t-il changé ?",
+            2024,
+        ),
+    ),
+    Policy(
+        "visitor-rules",
+        "Rules for visitors",
+        "Visitors sign in at the gate. A visitor badge is valid for {value}. Lost badges are reported to the guard.",
+        {2021: "one day", 2023: "three days", 2026: "one week"},
+        _ask(
+            "How long is a visitor badge valid at present?",
+            "For how long can a guest use a badge?",
+            2023,
+            "How long was a visitor badge valid in 2023?",
+            "What changed about the validity of visitor badges?",
+            2026,
+        ),
+    ),
+    Policy(
+        "parking-fees",
+        "Parking fees",
+        "The car park opens at six. A place costs {value} a month. Bicycles are free.",
+        {2022: "40 pounds", 2023: "55 pounds", 2025: "62 pounds"},
+        _ask(
+            "What does a parking place cost today?",
+            "How much is parking a month?",
+            2022,
+            "What did a parking place cost in 2022?",
+            "How have parking fees changed?",
+            2025,
+        ),
+    ),
+    Policy(
+        "bereitschaft",
+        "Bereitschaftsdienst",
+        "Der Dienst beginnt am Montag. Eine Woche Bereitschaft wird mit {value} vergütet. Anrufe werden notiert.",
+        {2020: "150 Euro", 2023: "180 Euro", 2025: "220 Euro"},
+        _ask(
+            "Wie wird eine Woche Bereitschaft derzeit vergütet?",
+            "Was bekomme ich für eine Woche Bereitschaft?",
+            2023,
+            "Wie wurde eine Woche Bereitschaft 2023 vergütet?",
+            "Was hat sich an der Vergütung der Bereitschaft geändert?",
+            2025,
+        ),
+    ),
+    Policy(
+        "conges-parentaux",
+        "Congé parental",
+        "La demande se fait par écrit. Le congé parental dure {value}. Le poste est gardé.",
+        {2019: "onze jours", 2021: "vingt jours", 2024: "vingt-huit jours"},
+        _ask(
+            "Combien de temps dure le congé parental maintenant ?",
+            "Combien de jours de congé parental ai-je ?",
+            2021,
+            "Combien de temps durait le congé parental en 2021 ?",
+            "Comment le congé parental a-t-il changé ?",
             2024,
         ),
     ),

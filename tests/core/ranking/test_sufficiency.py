@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from engram.core.filter.logged_verdict import LoggedVerdict
 from engram.core.ranking import sufficiency
+from engram.core.ranking.corpus_kind import CorpusKind
 from engram.core.ranking.sufficiency import (
     ANSWER_FEATURES,
     VERDICTS_FOR_HALF_WEIGHT,
@@ -31,6 +33,7 @@ from engram.core.ranking.weight_beliefs import (
     posterior,
     sigmoid,
 )
+from engram.providers.ranking_prior import load_priors
 
 SIZE = len(ANSWER_FEATURES)
 EXPECTED = np.zeros((len(sufficiency.PATTERNED), SIZE))
@@ -322,6 +325,27 @@ def simulate_judges(draw: np.random.Generator, complaints: float, count: int) ->
     )
 
 
+def draw_ranked_answers(draw: np.random.Generator, count: int, *, general: bool) -> np.ndarray:
+    """Features of ``count`` answers, (count, SIZE): of 30 candidates up to five stand out."""
+    rows = []
+    for _ in range(count):
+        standing_out = np.append(draw.exponential(1.5, size=draw.integers(1, 6)), np.zeros(25))[:30]
+        scores = draw.normal(size=len(standing_out)) + standing_out
+        said = chain(len(scores), about={1}, through=int(draw.integers(3)), compared=bool(draw.integers(2)))
+        rows.append(
+            features(
+                np.sort(scores)[::-1],
+                draw.uniform(0.2, 0.7, size=len(scores)),
+                draw.uniform(size=len(scores)),
+                draw.uniform(),
+                said,
+                expected=EXPECTED,
+                general=general,
+            )
+        )
+    return np.array(rows)
+
+
 class TestObserve:
     def test_of_a_sure_prior_it_is_the_gradient_at_its_mean(self) -> None:
         prior = WeightBelief(np.linspace(-1, 1, SIZE), 1e12 * np.eye(SIZE))
@@ -440,6 +464,27 @@ class TestObserve:
         assert gains.mean() >= 0.0
         if count == 30:
             assert rises.mean() <= 0.03
+
+    @pytest.mark.parametrize("kind", get_args(CorpusKind))
+    @pytest.mark.parametrize("count", [0, 10, 30, 100, 300, 1_000])
+    def test_one_verdict_moves_no_other_answer_by_more_than_half_a_percent(
+        self, kind: CorpusKind, count: int
+    ) -> None:
+        """``count`` verdicts came before, of judges who confirm 95% of right answers and deny 30% of others."""
+        draw, prior = np.random.default_rng(count), load_priors().select_kind(kind).sufficiency
+        answers = draw_ranked_answers(draw, 200, general=kind == "general")
+        right = draw.random(len(answers)) < sigmoid(answers @ prior.mean)
+        terms = [
+            [build_counted_observation(row, outcome, prior, 0.5).evidence for outcome in (0, 1)] for row in answers
+        ]
+        asked = draw.integers(len(answers), size=2 * count)
+        judged = asked[draw.random(len(asked)) < np.where(right[asked], 0.95, 0.3)][:count]
+        total = sum((terms[at][int(right[at])] for at in judged), build_empty_evidence(SIZE + 1))
+        before = sigmoid(answers @ compute_learned_mean(prior, total))
+        for newest in draw.integers(len(answers), size=20):
+            for term in terms[newest]:
+                after = sigmoid(answers @ compute_learned_mean(prior, total + term))
+                assert np.abs(np.delete(after - before, newest)).max() <= 0.005
 
     def test_what_cannot_be_is_refused(self) -> None:
         with pytest.raises(ValueError, match="positive"):

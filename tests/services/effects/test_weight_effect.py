@@ -191,7 +191,7 @@ class TestCollections:
         assert state.load_weights(application, other) is None
         assert estimate_sufficiency(application, other) == before[1]
         assert estimate_sufficiency(application, towns, memory="off") == before[0]
-        assert abs(estimate_sufficiency(application, towns) - before[0]) > 1e-3
+        assert estimate_sufficiency(application, towns) != before[0]
         assert list_scores(application, towns) == scores, "no verdict moves how passages are ranked"
 
     @pytest.mark.wing("published")

@@ -105,6 +105,20 @@ def test_a_paraphrase_is_nearer_than_other_questions(application: Application, t
     assert needs[JUDGED[0]].nearness > max(needs[text].nearness for text in JUDGED[1:]) + 2
 
 
+def test_a_thumb_without_citations_votes_for_no_passage(application: Application, taught: str) -> None:
+    text = "Who won two Nobel prizes?"
+    scope = application.auth.access.scope(taught)
+    answer = application.answers.question.answer(Query(text=text, scope=scope))
+    state.judge(application, taught, answer.query_id, rating="up", wait=True)
+    with application.database.snapshot() as reader:
+        sample = question_samples.load_question_sample(reader, scope.collection, 8, 2)
+    sizes = {text: len(passages) for text, passages in zip(sample.texts, sample.evidence, strict=True)}
+    assert sizes == dict.fromkeys(JUDGED, 1) | {text: 0}
+
+    needs = compare(application, taught, "Who got two Nobel prizes?")
+    assert needs[text].supporters == 0
+
+
 def test_questions_outside_the_sample_are_compared_alike(
     application: Application, taught: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

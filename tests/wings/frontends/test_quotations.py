@@ -1,6 +1,7 @@
 """Quotations: the sentences that answer best with their neighbours, and whether they answer."""
 
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
@@ -49,6 +50,17 @@ def test_the_row_that_has_the_code_is_quoted_and_not_one_that_only_resembles_the
     assert [one.text for one in quotations.quotes] == [CODES[3], CODES[2]], "neither heading nor header is quoted"
     assert quotations.probability is not None
     assert quotations.probability > 0.5
+
+
+def test_the_year_of_a_document_stands_for_the_year_that_a_question_names() -> None:
+    text = passage(1, ["A place costs 40 pounds a month."])
+    dated = replace(text, source=replace(SOURCE, valid_from=date(2022, 2, 1)))
+    of_year, of_none = (
+        ask(QuotableAnswer(one), {"place", "cost", "2022"}, {1: 0.5}).probability for one in (dated, text)
+    )
+    assert of_year is not None
+    assert of_none is not None
+    assert of_year > of_none + 0.2
 
 
 def test_a_code_that_no_sentence_has_makes_an_answer_improbable() -> None:

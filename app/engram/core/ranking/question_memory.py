@@ -27,6 +27,12 @@ LEAST_RECALL = 0.1
 """A recall of less probability is left out: what is known of the two questions speaks against the same need."""
 EVEN_ODDS = 0.5
 """A recalled sentence joins the first hop, and leads on from it, if it is more likely evidence than not."""
+LEAST_VOTING_SUPPORT = 1.0 - (1.0 - EVEN_ODDS) ** (1.0 / SUPPORT_EXPONENT)
+"""Net support from which on a sentence is more likely evidence than not, so that its passage counts in votes.
+
+A thumb up without citations supports five passages, four of which mostly are none. If they voted, questions of
+different needs would seem to share evidence.
+"""
 MOST_CERTAIN = 1.0 - 1e-9
 LEAST_DOUBT = 1e-12
 LARGEST_SHIFT = 20.0

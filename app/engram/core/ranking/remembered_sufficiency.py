@@ -17,7 +17,7 @@ class PastEvidence:
     """A sentence that supported a nearby past question.
 
     Attributes:
-        near: probability that the passage is evidence of the present question, in [0, 1].
+        near: probability that the passage is evidence of the present question, in [0, 1]; 1 of the same question.
         supported: whether verdicts support the sentence rather than reject it.
         answered, sufficiency: see ``sufficiency_memory``, in [0, 1].
     """

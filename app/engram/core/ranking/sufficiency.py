@@ -26,6 +26,10 @@ odds at the centre of the judged answers is the prior's. The sums count by the c
 
 with h = ``VERDICTS_FOR_HALF_WEIGHT``. Confirmations alone, or corrections alone, leave the prior as it is.
 
+No verdict alone moves other answers by much: of n verdicts that decide k weights each moves them by about k / n, so h is
+large. An answer far from the others would move them by more, so its x xᵀ and x count v / xᵀΣx as much, with
+v = ``LARGEST_LEVERAGE``, whichever way it is judged (weights by leverage: Krasker and Welsch, 1982).
+
 The features are few on purpose: over all signals that an answer has, thirty of them and more, a model fitted to
 other corpora tells enough from not enough worse than over these.
 """
@@ -97,8 +101,10 @@ MOST_LOG_ODDS = 12.0
 """Largest absolute log odds: beyond it there is nothing to tell apart."""
 SMALLEST_XI = 1e-6
 """ξ up to here is 0, where c is 1/4."""
-VERDICTS_FOR_HALF_WEIGHT = 8.0
-"""Summed 1/R of confirmations, and of denials, at which all verdicts count half: four, at an R of 0.5."""
+VERDICTS_FOR_HALF_WEIGHT = 200.0
+"""Summed 1/R of confirmations, and of denials, at which all verdicts count half: 100 of each, at an R of 0.5."""
+LARGEST_LEVERAGE = 0.1
+"""Variance xᵀΣx of an answer's log odds from which on its verdict counts less, in proportion."""
 LEAST_SHARE = 1e-9
 """A smaller share is a rounding error: a sum that terms were taken out of has no denial."""
 
@@ -305,8 +311,8 @@ def build_counted_observation(
 ) -> WeightObservation:
     """Compute the observation of the weights by one verdict on an answer, with counts.
 
-    Its evidence has one row and column more than there are features: the last number of ``information`` is added
-    to ``confirmed``, that of ``precision`` to ``judged``.
+    Its evidence is bounded by ``LARGEST_LEVERAGE``. It has one row and column more than there are features: the
+    last number of ``information`` is added to ``confirmed``, that of ``precision`` to ``judged``.
 
     Args:
         features, outcome, prior, noise: as of ``build_observation``.
@@ -316,8 +322,11 @@ def build_counted_observation(
     """
     observation = build_observation(features, outcome, prior, noise)
     size = len(features)
+    leverage = float(features @ np.linalg.solve(prior.precision, features))
+    weight = min(1.0, LARGEST_LEVERAGE / leverage)
     information, precision = np.zeros(size + 1), np.zeros((size + 1, size + 1))
-    information[:size], precision[:size, :size] = observation.evidence.information, observation.evidence.precision
+    information[:size] = weight * observation.evidence.information
+    precision[:size, :size] = weight * observation.evidence.precision
     information[size], precision[size, size] = outcome / noise, 1.0 / noise
     return WeightObservation(WeightEvidence(information, precision), observation.surprise)
 

@@ -13,7 +13,9 @@ from engram.core.ranking.denied_answers import compute_undenied_share
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.propagation import ReachedSentences
 from engram.core.ranking.question_memory import (
+    LEAST_VOTING_SUPPORT,
     compute_recall_probabilities,
+    compute_reliability,
     compute_ungated_support,
     net_rejection,
     net_support,
@@ -311,7 +313,7 @@ def judge_needs(recalled: Sequence[PastSupport], compared: ComparedQuestions | N
     """Return the supports with the probability that each one's passage is evidence, by all past questions."""
     if compared is None:
         return list(recalled)
-    supported = [past for past in recalled if net_support(past.support, past.perplexity) > 0]
+    supported = [past for past in recalled if net_support(past.support, past.perplexity) >= LEAST_VOTING_SUPPORT]
     needs = compared.count_votes(group_passages(supported))
     return [
         replace(past, same_need=needs.get((past.question_id, past.passage_id), needs[past.question_id, None]))
@@ -361,18 +363,25 @@ def _get_probability(past: PastSupport) -> float:
 
 
 def _collect_past_evidence(recalled: Sequence[PastSupport]) -> list[PastEvidence]:
-    """Collect the evidence of past questions, which tells how sufficient an answer is if it leads the ranking."""
-    return [
-        PastEvidence(
-            question_id=past.question_id,
-            passage_id=past.passage_id,
-            near=_get_probability(past),
-            supported=net_support(past.support, past.perplexity) > 0,
-            answered=past.answered,
-            sufficiency=past.sufficiency,
+    """Collect the evidence of past questions, which tells how sufficient an answer is if it leads the ranking.
+
+    A weak support, as of a thumb without citations, says little of another question. An answer to the same question
+    is as sufficient as the judged one, whichever of its passages was the evidence.
+    """
+    evidence = []
+    for past in recalled:
+        probability, net = _get_probability(past), net_support(past.support, past.perplexity)
+        evidence.append(
+            PastEvidence(
+                question_id=past.question_id,
+                passage_id=past.passage_id,
+                near=probability if probability == 1.0 else probability * compute_reliability(net),
+                supported=net > 0,
+                answered=past.answered,
+                sufficiency=past.sufficiency,
+            )
         )
-        for past in recalled
-    ]
+    return evidence
 
 
 def _is_covered(hop: WalkHop, walk: Walk) -> bool:

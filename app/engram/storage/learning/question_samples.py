@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.context import tenancy
+from engram.core.ranking.question_memory import LEAST_VOTING_SUPPORT
 from engram.storage.column_parameters import decode_column, decode_vectors, integers
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import SPREAD_IDS, SPREAD_PASSAGES
 from engram.storage.database import Reader
-from engram.storage.learning.question_supports import SUPPORTED, build_seen_condition, load_question_texts
+from engram.storage.learning.question_supports import build_seen_condition, load_question_texts
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
@@ -181,15 +182,15 @@ def load_question_vectors(
 
 
 def _load_evidence(reader: Reader, collection_id: int, questions: Sequence[int]) -> list[frozenset[int]]:
-    """Passages that verdicts support for each question, of those that the caller may see."""
+    """Passages that verdicts support for each question more likely than not, of those that the caller may see."""
     supported = reader.row(
         f"""
         SELECT array_send(array_agg(held.question_id)) AS questions, array_send(array_agg(s.passage_id)) AS passages
         FROM {WANTED_IDS} {join_by_index("question_support held", "held.question_id = wanted.id")}
         {join_by_index("sentence s", "s.id = held.sentence_id")}
-        WHERE {SUPPORTED.format(row="held")}
+        WHERE 2 * held.support - (1 - held.perplexity) >= %(least)s
         """,
-        {"collection": collection_id, "ids": integers(questions)},
+        {"collection": collection_id, "ids": integers(questions), "least": LEAST_VOTING_SUPPORT},
     )
     evidence: dict[int, set[int]] = {question: set() for question in questions}
     pairs = zip(

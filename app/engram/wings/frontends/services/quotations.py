@@ -244,8 +244,12 @@ def _estimate(
 def _misses_code(
     compared: Sequence[_Sentence], question_terms: Set[str], asked_time: TimeExpression | None
 ) -> bool:
-    """Whether the question names a number or a code that no sentence has; a date may be written in another way."""
-    every = frozenset[str]().union(*(one.terms for one in compared))
+    """Whether the question names a number or a code that no sentence has; a date may be written in another way.
+
+    The year since when a document holds is as good as one in its sentences.
+    """
+    dates = [one.passage.source.valid_from for one in compared]
+    every = frozenset(str(date.year) for date in dates if date).union(*(one.terms for one in compared))
     missing = [term for term in question_terms if _is_code(term) and term not in every]
     if missing and asked_time is not None and any(_names_time(one, asked_time) for one in compared):
         missing = [term for term in missing if term not in asked_time.text]
