@@ -129,6 +129,8 @@ def _serve() -> list[str]:
     from engram.config.settings import Settings
     from engram.providers.language.spacy_pipeline import torch_hidden
     from engram.runtime.api_process import create_app
+    from engram.wings.importing.conversion.converter import Converter
+    from engram.wings.importing.conversion.import_limits import ConversionLimits
 
     with torch_hidden():
         import spacy  # noqa: F401
@@ -139,6 +141,8 @@ def _serve() -> list[str]:
     first = Application(settings, Servers("postgresql+psycopg://127.0.0.1:1/none", "redis://127.0.0.1:1/0"))
     create_app(first)
     first.models.language.analyse_question("Where was Marie Curie born?")
+    with Converter(ConversionLimits()) as converter:  # starts the template, which all commands use
+        converter.convert("a.txt", b"Text.")
     gc.enable()
     gc.freeze()  # else each process copies all of this when it looks for garbage
     with socket.socket(fileno=os.dup(0)) as orders:
