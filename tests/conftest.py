@@ -139,6 +139,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not session.config.getoption("--forked") or session.config.option.collectonly or session.testsfailed:
         return None
     forks.open_server()
+    first = Application(Settings(_env_file=None, wings=WINGS), UNREACHABLE_SERVERS)
+    create_app(first)  # what the first application of a process imports takes seconds
+    first.models.language.analyse_question("Where was Marie Curie born?")
     run_forked(session, count_processes())
     return True
 
