@@ -22,6 +22,7 @@ from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
+from engram.providers.language.language_detection import load_identifier
 from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
 from engram.storage.schema_revision import migrate
@@ -142,6 +143,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     first = Application(Settings(_env_file=None, wings=WINGS), UNREACHABLE_SERVERS)
     create_app(first)  # what the first application of a process imports takes seconds
     first.models.language.analyse_question("Where was Marie Curie born?")
+    load_identifier()
     run_forked(session, count_processes())
     return True
 

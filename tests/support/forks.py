@@ -127,6 +127,7 @@ def _serve() -> list[str]:
     import engram.runtime.worker
     from engram.composition.container import Application, Servers
     from engram.config.settings import Settings
+    from engram.providers.language.language_detection import load_identifier
     from engram.providers.language.spacy_pipeline import torch_hidden
     from engram.runtime.api_process import create_app
     from engram.wings.importing.conversion.converter import Converter
@@ -141,6 +142,7 @@ def _serve() -> list[str]:
     first = Application(settings, Servers("postgresql+psycopg://127.0.0.1:1/none", "redis://127.0.0.1:1/0"))
     create_app(first)
     first.models.language.analyse_question("Where was Marie Curie born?")
+    load_identifier()
     with Converter(ConversionLimits()) as converter:  # starts the template, which all commands use
         converter.convert("a.txt", b"Text.")
     gc.enable()
