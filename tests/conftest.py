@@ -15,6 +15,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from structlog.testing import capture_logs
 
 from engram.composition.container import Application, Servers
 from engram.composition.wings import choose_wings, list_installed_wings, load_tables
@@ -140,10 +141,11 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not session.config.getoption("--forked") or session.config.option.collectonly or session.testsfailed:
         return None
     forks.open_server()
-    first = Application(Settings(_env_file=None, wings=WINGS), UNREACHABLE_SERVERS)
-    create_app(first)  # what the first application of a process imports takes seconds
-    first.models.language.analyse_question("Where was Marie Curie born?")
-    load_identifier()
+    with capture_logs():  # what the first application of a process imports and reads takes seconds
+        first = Application(Settings(_env_file=None, wings=WINGS), UNREACHABLE_SERVERS)
+        create_app(first)
+        first.models.language.analyse_question("Where was Marie Curie born?")
+        load_identifier()
     run_forked(session, count_processes())
     return True
 
