@@ -29,8 +29,10 @@ run: install
 	@exec $(BIN)/engram up --sample
 
 # Each test once: those of the core with every wing off, all others with every wing on; both are run whatever fails.
+# Both embed the same texts, once.
 test: develop
-	@status=0; $(MAKE) --no-print-directory test-core || status=$$?; $(MAKE) --no-print-directory test-wings && exit $$status
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; export TESTED_VECTORS="$$folder/vectors.sqlite"; \
+	status=0; $(MAKE) --no-print-directory test-core || status=$$?; $(MAKE) --no-print-directory test-wings && exit $$status
 
 test-core: develop
 	@ENGRAM_WINGS=none exec $(BIN)/pytest $(PYTEST_ARGS) --of core

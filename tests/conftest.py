@@ -247,8 +247,8 @@ def heavy(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Heavy
     folder = tmp_path_factory.getbasetemp()
     if PROCESS in os.environ:
         folder = folder.parent  # which all processes have
-    os.environ[encoder.VECTORS] = str(folder / "vectors.sqlite")
-    return encoder.MemoisingEncoder(loading.models.embedder, folder / "vectors.sqlite"), loading.models.language
+    vectors = os.environ.setdefault(encoder.VECTORS, str(folder / "vectors.sqlite"))
+    return encoder.MemoisingEncoder(loading.models.embedder, Path(vectors)), loading.models.language
 
 
 @pytest.fixture(scope="session")
