@@ -110,7 +110,7 @@ class _Sender:
 
 def _report(session: pytest.Session, running: dict[Connection, int]) -> None:
     """Report what the processes send until all have ended; one that ends too early is a failure of its test."""
-    hook = session.config.hook
+    hook, terminal = session.config.hook, session.config.pluginmanager.getplugin("terminalreporter")
     last: dict[Connection, tuple[str, Any]] = {}
     begun = 0
     while running:
@@ -135,6 +135,7 @@ def _report(session: pytest.Session, running: dict[Connection, int]) -> None:
                 hook.pytest_warning_recorded.call_historic(
                     kwargs={"warning_message": message, "when": when, "nodeid": nodeid, "location": None}
                 )
+        terminal.flush()
         if session.shouldfail:
             raise session.Failed(session.shouldfail)
     if begun < len(session.items):
