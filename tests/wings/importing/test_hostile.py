@@ -6,6 +6,7 @@ import os
 import re
 import select
 import signal
+import threading
 import time
 import zipfile
 from collections.abc import Iterator
@@ -175,6 +176,16 @@ def test_a_conversion_ends_in_time_without_its_template(endless: tuple[ForkedPro
     assert receive(process.stream) is None
     with Converter(LIMITS) as next_one:
         assert next_one.convert("a.md", b"Still there.").passages[0].text == "Still there."
+
+
+def test_an_order_that_a_template_leaves_undone_goes_to_the_next(converter: Converter) -> None:
+    converter.close()
+    converter.convert("a.md", b"Text.")
+    converter.close()
+    template = int(find_template())
+    os.kill(template, signal.SIGSTOP)  # so that it still seems to be there
+    threading.Timer(0.5, os.kill, (template, signal.SIGKILL)).start()
+    assert converter.convert("a.md", b"Still there.").passages[0].text == "Still there."
 
 
 def test_a_process_that_converts_has_its_bounds_and_nothing_of_its_template(

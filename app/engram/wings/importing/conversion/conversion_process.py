@@ -32,12 +32,15 @@ LIBRARIES = (
     "orgparse",
 )
 """What readers import when they are first used, the commonest first."""
+IDLE_SECONDS = 300.0
+"""After which the template ends: it takes 180 MB."""
 
 
 def main() -> None:
-    """Fork a process for each order, and kill it once its lifeline is cut, until the parent closes the orders.
+    """Fork a process for each order, and kill it once its lifeline is cut.
 
-    While nothing is ordered, import what the next processes may need.
+    While nothing is ordered, import what the next processes may need. End once the parent closes the orders, or has
+    ordered nothing for long.
     """
     load_identifier()
     children: dict[socket.socket, int] = {}
@@ -47,9 +50,12 @@ def main() -> None:
         while True:
             gc.freeze()  # else each process copies what it shares when it looks for garbage
             library = next(libraries, None)
-            for key, _ in waiting.select(None if library is None else 0):
-                cut = cast(socket.socket, key.fileobj)
-                if cut is orders:
+            ready = waiting.select(IDLE_SECONDS if library is None else 0)
+            if not ready and library is None and not children:
+                return
+            for key, _ in ready:
+                readable = cast(socket.socket, key.fileobj)
+                if readable is orders:
                     _, files, *_ = socket.recv_fds(orders, 1, 2)
                     if not files:
                         for child in children.values():
@@ -58,10 +64,12 @@ def main() -> None:
                     lifeline = socket.socket(fileno=files[1])
                     children[lifeline] = _fork(files[0])
                     waiting.register(lifeline, selectors.EVENT_READ)
+                    with suppress(OSError):  # who ordered it is gone
+                        lifeline.send(b".")
                 else:
-                    waiting.unregister(cut)
-                    _kill(children.pop(cut))
-                    cut.close()
+                    waiting.unregister(readable)
+                    _kill(children.pop(readable))
+                    readable.close()
             if library is not None:
                 with suppress(ImportError):
                     import_module(library)

@@ -13,12 +13,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 import engram
 
 ROOT = Path(engram.__file__).resolve().parents[1]
+START_SECONDS = 60.0
 _PASSED_ON = ("PATH", "LANG", "LC_ALL")
 _LENGTH = struct.Struct(">Q")
 _lock = threading.Lock()
@@ -40,10 +42,18 @@ class ForkedProcess:
     @classmethod
     def start(cls) -> Self:
         """Fork it from the template, which is started if it does not run."""
+        process = cls._order()
+        if process.hear_template():
+            return process
+        return cls._order()  # the template ended just then
+
+    @classmethod
+    def _order(cls) -> Self:
         stream, its_stream = socket.socketpair()
         lifeline, its_lifeline = socket.socketpair()
-        with its_stream, its_lifeline:
-            _order(its_stream, its_lifeline)
+        lifeline.settimeout(START_SECONDS)
+        with its_stream, its_lifeline, suppress(OSError):
+            _send_order(its_stream, its_lifeline)
         return cls(stream, lifeline)
 
     @property
@@ -53,14 +63,22 @@ class ForkedProcess:
 
     def kill(self) -> None:
         """Have the template kill it and the programs that it runs."""
-        self._lifeline.shutdown(socket.SHUT_WR)
+        with suppress(OSError):  # it is gone
+            self._lifeline.shutdown(socket.SHUT_WR)
 
     def end(self) -> None:
         """Kill it, and return once it is gone."""
         self.kill()
-        self._lifeline.recv(1)  # nothing is sent: the template closes its end
+        while self.hear_template():
+            pass
         self._lifeline.close()
         self.stream.close()
+
+    def hear_template(self) -> bool:
+        """Wait until the template says that the process is forked; False once it closes its end of the lifeline."""
+        with suppress(OSError):
+            return bool(self._lifeline.recv(1))
+        return False
 
 
 class _Template:
@@ -88,8 +106,8 @@ class _Template:
         self._process.wait()
 
 
-def _order(*files: socket.socket) -> None:
-    """Pass the ends of a new process to the template."""
+def _send_order(*files: socket.socket) -> None:
+    """Pass the ends of a new process to the template, which says when it is forked."""
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     with _lock:
         if not _templates or _templates[0].environment != environment or _templates[0].has_ended:
