@@ -16,10 +16,10 @@ DOCUMENTING := $(VENV)/.documenting
 # Packages of this repository beside the service.
 BESIDE := clients/python evaluation integrations/haystack integrations/langchain integrations/llamaindex integrations/mcp integrations/pull
 # What `make test` says to pytest where nobody says anything else (PYTEST_ARGS=...): the tests, by as many processes as
-# tests/conftest.py chooses for this machine, each with servers of its own. A file is one process's work, so that what
-# a module sets up is set up once; the files come in the order in which conftest.py puts them. At the end stand the
-# tests that took longest: of those that take ten seconds in one process, look which could do with less.
-PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder --durations 15
+# tests/conftest.py chooses for this machine, each with servers of its own (tests/support/forked_tests.py). The files
+# come in the order in which conftest.py puts them. At the end stand the tests that took longest: of those that take
+# ten seconds in one process, look which could do with less.
+PYTEST_ARGS ?= --forked --durations 15
 # The pages as a site: docs/, the README and evaluation/measurements. A page or a heading that a link leads to and that is not there is an error.
 SITE := $(BIN)/sphinx-build --quiet --nitpicky --fail-on-warning --keep-going --conf-dir docs . build/site
 
@@ -29,8 +29,10 @@ run: install
 	@exec $(BIN)/engram up --sample
 
 # Each test once: those of the core with every wing off, all others with every wing on; both are run whatever fails.
+# Both embed the same texts, once.
 test: develop
-	@status=0; $(MAKE) --no-print-directory test-core || status=$$?; $(MAKE) --no-print-directory test-wings && exit $$status
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; export TESTED_VECTORS="$$folder/vectors.sqlite"; \
+	status=0; $(MAKE) --no-print-directory test-core || status=$$?; $(MAKE) --no-print-directory test-wings && exit $$status
 
 test-core: develop
 	@ENGRAM_WINGS=none exec $(BIN)/pytest $(PYTEST_ARGS) --of core
@@ -40,7 +42,7 @@ test-wings: develop
 
 # What is kept apart, learned and erased, on a cluster: ENGRAM_EVALUATION_CITUS is what deploy/citus/build.sh prints.
 test-citus: develop
-	@exec $(BIN)/pytest -n 0 --timeout 0 $(PYTEST_ARGS) tests/storage tests/readers tests/services/verdict tests/services/revocation
+	@exec $(BIN)/pytest --timeout 0 $(PYTEST_ARGS) tests/storage tests/readers tests/services/verdict tests/services/revocation
 
 check: develop
 	@$(BIN)/python deploy/large_files.py

@@ -15,6 +15,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from structlog.testing import capture_logs
 
 from engram.composition.container import Application, Servers
 from engram.composition.wings import choose_wings, list_installed_wings, load_tables
@@ -22,17 +23,19 @@ from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.providers.embedder import Embedder
 from engram.providers.language import Language
+from engram.providers.language.language_detection import load_identifier
 from engram.runtime.api_process import create_app
 from engram.services.auth.scope import Scope
 from engram.storage.schema_revision import migrate
 from engram.wings.local.servers.local_servers import EmbeddedServers
 from engram.wings.tuning.services import learning_process
-from tests.support import encoder, keys, threads
+from tests.support import encoder, forks, keys, threads
 from tests.support.citus import CITUS, open_distributed
 from tests.support.command import Cli
 from tests.support.constants import EAGER, set_constants
 from tests.support.databases import hide_later_functions, open_migrated
 from tests.support.environment import PRECISION, WINGS  # reads the environment before it is cleared
+from tests.support.forked_tests import PROCESS, run_forked
 from tests.support.jobs import run_to_end
 from tests.support.lent_connections import guard_pools
 from tests.support.live_server import LiveServer
@@ -84,14 +87,14 @@ CORE = ("api", "composition", "context", "core", "providers", "services", "stora
 MARKED = re.compile(r"\bmark\.(?:wing|routes)\b")
 
 
-@pytest.hookimpl(optionalhook=True)  # not where pytest-xdist is left out
-def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many processes as there are cores, as tests wait half of the time; eight at most, of a GB each."""
+def count_processes() -> int:
+    """Twice as many processes as there are cores, as tests wait half of the time; eight at most."""
     return min(2 * (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1), 8)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--of core`` and ``--of wings`` take a part of the tests each, and of the routes that walks go over."""
+    parser.addoption("--forked", action="store_true", help="run the tests in several processes")
     parser.addoption("--of", choices=("all", "core", "wings"), default="all", help="whose tests to run")
     parser.addoption("--write-statements", action="store_true", help="keep the text of statements that are sent")
 
@@ -128,8 +131,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         needed = _list_needed_wings(item)
         if needed - on:
             item.add_marker(pytest.mark.skip(f"ENGRAM_WINGS leaves out {', '.join(sorted(needed - on))}"))
-    if hasattr(config, "workerinput"):
+    if config.getoption("--forked"):
         items.sort(key=turn)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """With ``--forked``, run tests in processes that share what is imported, and one server of forks."""
+    if not session.config.getoption("--forked") or session.config.option.collectonly or session.testsfailed:
+        return None
+    forks.open_server()
+    with capture_logs():  # what the first application of a process imports and reads takes seconds
+        first = Application(Settings(_env_file=None, wings=WINGS), UNREACHABLE_SERVERS)
+        create_app(first)
+        first.models.language.analyse_question("Where was Marie Curie born?")
+        load_identifier()
+    run_forked(session, count_processes())
+    return True
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
@@ -227,10 +245,10 @@ def heavy(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Heavy
     """What takes long to load and holds no connection."""
     loading = Application(settings, UNREACHABLE_SERVERS)
     folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if PROCESS in os.environ:
         folder = folder.parent  # which all processes have
-    os.environ[encoder.VECTORS] = str(folder / "vectors.sqlite")
-    return encoder.MemoisingEncoder(loading.models.embedder, folder / "vectors.sqlite"), loading.models.language
+    vectors = os.environ.setdefault(encoder.VECTORS, str(folder / "vectors.sqlite"))
+    return encoder.MemoisingEncoder(loading.models.embedder, Path(vectors)), loading.models.language
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ ENGRAM_EVALUATION_OPEN_WEBUI names the Python of an environment that Open WebUI 
     python3.11 -m venv /tmp/open-webui && cd /tmp/open-webui
     bin/pip install --no-deps open-webui==0.12.4
     bin/pip install -r lib/python3.11/site-packages/requirements-slim.txt
-    ENGRAM_EVALUATION_OPEN_WEBUI=/tmp/open-webui/bin/python pytest -n 0 tests/clients/test_open_webui.py
+    ENGRAM_EVALUATION_OPEN_WEBUI=/tmp/open-webui/bin/python pytest tests/clients/test_open_webui.py
 """
 
 import json

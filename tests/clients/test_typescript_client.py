@@ -27,15 +27,14 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def linked(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that installed the clone; what the clone needs was installed there for that."""
     project = make_project(tmp_path_factory.mktemp("linked"))
-    npm(project, "install", "--no-audit", "--no-fund", str(repository))
+    run(project, "npm", "install", "--no-audit", "--no-fund", str(repository))
     return project
 
 
-def npm(folder: Path, *arguments: str, **env: str) -> None:
-    done = subprocess.run(
-        ["npm", *arguments], cwd=folder, env=os.environ | env, capture_output=True, text=True, check=False
-    )
+def run(folder: Path, *command: str, **env: str) -> str:
+    done = subprocess.run(command, cwd=folder, env=os.environ | env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    return done.stdout.strip()
 
 
 IMPORTED = 'import { Engram } from "engram-client"; console.log(new Engram({ collection: "notes" }).collection)'
@@ -48,15 +47,7 @@ def make_project(folder: Path) -> Path:
 
 
 def import_package(project: Path) -> str:
-    done = subprocess.run(
-        ["node", "--input-type=module", "--eval", IMPORTED],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.strip()
+    return run(project, "node", "--input-type=module", "--eval", IMPORTED)
 
 
 @pytest.mark.timeout(300)  # a registry may be slow
@@ -67,17 +58,17 @@ def test_client_is_installed_from_the_repository(linked: Path) -> None:
 @pytest.mark.usefixtures("linked", "working")
 @pytest.mark.timeout(300)
 def test_client_agrees_with_the_document_and_works(repository: Path, service: str) -> None:
-    npm(repository, "run", "check")
-    npm(repository, "test", ENGRAM_URL=service)
+    run(repository, "npm", "run", "check")
+    run(repository, "node", "--test", "test/", ENGRAM_URL=service)  # installing it has built it
 
 
 @pytest.mark.usefixtures("linked")
 @pytest.mark.timeout(300)
 def test_client_is_installed_from_its_tarball(repository: Path, tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    npm(repository, "pack", "--ignore-scripts", "--pack-destination", str(project))
+    run(repository, "npm", "pack", "--ignore-scripts", "--pack-destination", str(project))
     (tarball,) = project.glob("engram-client-*.tgz")
-    npm(project, "install", "--no-audit", "--no-fund", str(tarball))
+    run(project, "npm", "install", "--no-audit", "--no-fund", str(tarball))
     assert import_package(project) == "notes"
     installed = project / "node_modules" / "engram-client"
     assert (installed / "dist" / "index.d.ts").exists()

@@ -23,6 +23,8 @@ from engram.providers.embedder.onnx_export import export
 from engram.providers.embedder.token_windows import combine_windows, length_batches, window_spans
 from engram.wings.local import sample
 
+pytestmark = pytest.mark.torch
+
 FILLER = "The lighthouse keeper climbed the stairs every evening and lit the lamp before dusk. " * 20
 TAIL = "Photosynthesis turns sunlight, water and carbon dioxide into sugar and oxygen in green leaves. " * 8
 TEXTS = [

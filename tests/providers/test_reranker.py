@@ -16,6 +16,8 @@ from engram.providers.reranker.folder_reranker import FolderReranker
 from tests.support.encoder import tiny_cross_encoder
 from tests.support.model_server import Failure, ModelServer
 
+pytestmark = pytest.mark.torch
+
 TEXTS = ["a", "bbb", "cc"]
 
 

@@ -6,15 +6,17 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from engram.composition import models
-from engram.providers.embedder import Embedder, load_precisions
+from engram.providers.embedder import Embedder, load_precisions, onnx_encoder
 from engram.providers.embedder.model_folder import DEFAULT_MODEL, open_model
 from engram.providers.embedder.question_tuning import QuestionTuning, find_question_tuning
 from engram.storage.corpus.collections import EncoderId
@@ -150,12 +152,32 @@ def remember_vectors() -> None:
         return
 
     def load_remembering(*arguments: Any) -> list[Embedder]:
-        first, *late = load_precisions(*arguments)
         model, runtime, *_, precision = arguments
-        is_default = (model, runtime, precision) == (DEFAULT_MODEL, "onnx", PRECISION)
-        return [MemoisingEncoder(first, Path(file)) if is_default else first, *late]
+        if (model, runtime, precision) != (DEFAULT_MODEL, "onnx", PRECISION):
+            return load_precisions(*arguments)
+        open_session = onnx_encoder._open_written_session  # noqa: SLF001
+        with patch.object(onnx_encoder, "_open_written_session", partial(_LaterSession, open_session)):
+            first, *late = load_precisions(*arguments)
+        return [MemoisingEncoder(first, Path(file)), *late]
 
     vars(models)["load_precisions"] = load_remembering
+
+
+class _LaterSession:
+    """A session that is opened for the first text whose vector nobody knows: that takes a third of a second."""
+
+    def __init__(self, open_session: Callable[..., Any], folder: Any, file: Any, shape: Any, *more: Any) -> None:
+        self._open = partial(open_session, folder, file, shape, *more)
+        self._width = shape.width
+
+    @cached_property
+    def _session(self) -> Any:
+        return self._open()
+
+    def run(self, names: Any, inputs: Any, *more: Any) -> Any:
+        if inputs["input_ids"].size == 1:  # no text: whoever loads the encoder asks for the length of its vectors
+            return [np.zeros((1, self._width), dtype=np.float32)]
+        return self._session.run(names, inputs, *more)
 
 
 def _key(text: str) -> bytes:

@@ -127,8 +127,11 @@ def _serve() -> list[str]:
     import engram.runtime.worker
     from engram.composition.container import Application, Servers
     from engram.config.settings import Settings
+    from engram.providers.language.language_detection import load_identifier
     from engram.providers.language.spacy_pipeline import torch_hidden
     from engram.runtime.api_process import create_app
+    from engram.wings.importing.conversion.converter import Converter
+    from engram.wings.importing.conversion.import_limits import ConversionLimits
 
     with torch_hidden():
         import spacy  # noqa: F401
@@ -139,6 +142,9 @@ def _serve() -> list[str]:
     first = Application(settings, Servers("postgresql+psycopg://127.0.0.1:1/none", "redis://127.0.0.1:1/0"))
     create_app(first)
     first.models.language.analyse_question("Where was Marie Curie born?")
+    load_identifier()
+    with Converter(ConversionLimits()) as converter:  # starts the template, which all commands use
+        converter.convert("a.txt", b"Text.")
     gc.enable()
     gc.freeze()  # else each process copies all of this when it looks for garbage
     with socket.socket(fileno=os.dup(0)) as orders:

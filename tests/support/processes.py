@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
@@ -14,11 +14,10 @@ import httpx
 import psutil
 
 from tests.support.environment import inherit_environment
+from tests.support.forked_tests import PROCESS
 from tests.support.forks import ROOT, ForkedProcess
 
 PATIENCE_SECONDS = 120.0
-_FIRST_PORT = 10_000 + 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-_ports = cycle(_FIRST_PORT + (os.getpid() + step) % 1_000 for step in range(1_000))
 PLAIN_CLIENT = httpx.Client(trust_env=False, limits=httpx.Limits(max_keepalive_connections=0))
 """For requests by themselves: to make a client, which reads the certificates of this machine, takes 25 ms."""
 KILLED = Path(__file__).with_name("killed.py")
@@ -30,6 +29,14 @@ def eventually(condition: Callable[[], Any], what: str = "it") -> None:
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not come about"
         time.sleep(0.02)
+
+
+def _list_ports() -> Iterator[int]:
+    first = 10_000 + 1_000 * int(os.environ.get(PROCESS, "0"))
+    yield from cycle(first + (os.getpid() + step) % 1_000 for step in range(1_000))
+
+
+_ports = _list_ports()
 
 
 def free_port() -> int:

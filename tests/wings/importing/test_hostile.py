@@ -3,10 +3,10 @@
 import io
 import json
 import os
+import re
 import select
 import signal
-import subprocess
-import sys
+import threading
 import time
 import zipfile
 from collections.abc import Iterator
@@ -17,12 +17,14 @@ import openpyxl
 import pytest
 
 from engram.context.errors import AbandonedError, InvalidRequestError
-from engram.wings.importing.conversion.converter import Converter, send
+from engram.wings.importing.conversion.conversion_template import ForkedProcess, close_template, receive, send
+from engram.wings.importing.conversion.converter import Converter
 from engram.wings.importing.conversion.documents import UnreadableError
 from engram.wings.importing.conversion.folder import list_files
 from engram.wings.importing.conversion.formats import KINDS, convert
 from engram.wings.importing.conversion.import_limits import MIB, ConversionLimits
 from engram.wings.importing.services.document_conversion import DocumentsService
+from tests.support.processes import eventually
 from tests.wings.importing.office_files import LOCK_FILE
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
@@ -139,22 +141,63 @@ def test_a_file_that_takes_too_long_or_too_much_is_one_line_and_the_next_is_read
     table = b"a,b\n" + b"1,2\n" * 400_000
     with Converter(replace(LIMITS, seconds=0.05)) as hasty, pytest.raises(UnreadableError, match="took longer"):
         hasty.convert("long.csv", table)
-    with Converter(replace(LIMITS, memory_bytes=256 * MIB, seconds=60)) as small:
+    with Converter(replace(LIMITS, memory_bytes=512 * MIB, seconds=60)) as small:
         # A library that runs out of memory may also stand still, until the time is over.
         with pytest.raises(UnreadableError, match=r"memory|took longer"):
             small.convert("large.csv", table)
         assert small.convert("a.md", b"Still there.").passages[0].text == "Still there."
 
 
-def test_a_conversion_ends_in_time_without_a_parent() -> None:
+@pytest.fixture
+def endless(converter: Converter) -> Iterator[tuple[ForkedProcess, int, int]]:
+    """A process that converts a file for long, its number, and that of its template."""
+    converter.close()
+    process = ForkedProcess.start()
+    template = find_template()
     limits = asdict(replace(LIMITS, seconds=0.0, cells=10**9))
     header = {"source": "a.csv", "kind": ".csv", "size": 1_000, "overlap": 0, "limits": limits}
-    command = [sys.executable, "-m", "engram.wings.importing.conversion.conversion_process"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-        for part in (json.dumps(header).encode(), b"a,b\n" + b"1,2\n" * 5_000_000):
-            send(process.stdin, part)
-        process.stdin.flush()
-        assert process.wait(timeout=30) == -signal.SIGALRM
+    for part in (json.dumps(header).encode(), b"a,b\n" + b"1,2\n" * 5_000_000):
+        send(process.stream, part)
+    (number,) = list_child_processes(template)
+    process.stream.settimeout(30.0)
+    yield process, int(number), int(template)
+    process.end()
+
+
+def test_a_conversion_ends_with_the_process_that_asked_for_it(endless: tuple[ForkedProcess, int, int]) -> None:
+    process, _, _ = endless
+    close_template()  # as when the service is killed
+    assert receive(process.stream) is None
+
+
+def test_a_conversion_ends_in_time_without_its_template(endless: tuple[ForkedProcess, int, int]) -> None:
+    process, _, template = endless
+    os.kill(template, signal.SIGKILL)
+    assert receive(process.stream) is None
+    with Converter(LIMITS) as next_one:
+        assert next_one.convert("a.md", b"Still there.").passages[0].text == "Still there."
+
+
+def test_an_order_that_a_template_leaves_undone_goes_to_the_next(converter: Converter) -> None:
+    converter.close()
+    converter.convert("a.md", b"Text.")
+    converter.close()
+    template = int(find_template())
+    os.kill(template, signal.SIGSTOP)  # so that it still seems to be there
+    threading.Timer(0.5, os.kill, (template, signal.SIGKILL)).start()
+    assert converter.convert("a.md", b"Still there.").passages[0].text == "Still there."
+
+
+def test_a_process_that_converts_has_its_bounds_and_nothing_of_its_template(
+    endless: tuple[ForkedProcess, int, int],
+) -> None:
+    _, number, template = endless
+    assert os.getsid(number) == number
+    assert sorted(os.listdir(f"/proc/{number}/fd")) == ["0", "1", "2", "3"]
+    for bound, most in (("file size", 0), ("core file size", 0), ("address space", LIMITS.memory_bytes)):
+        line = re.compile(rf"^Max {bound} +{most} +{most} ", re.MULTILINE)
+        eventually(lambda line=line: line.search(Path(f"/proc/{number}/limits").read_text()), bound)
+    assert len(os.listdir(f"/proc/{template}/task")) == 1, "a fork would not have its other threads"
 
 
 def test_programs_that_read_for_the_converter_end_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -179,18 +222,35 @@ def test_programs_that_read_for_the_converter_end_with_it(monkeypatch: pytest.Mo
     os.close(alive)
 
 
-def list_child_processes() -> set[str]:
-    return {pid for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()}
+def list_child_processes(parent: str) -> set[str]:
+    return {pid for file in Path(f"/proc/{parent}/task").glob("*/children") for pid in file.read_text().split()}
+
+
+def find_template() -> str:
+    (template,) = (
+        pid
+        for pid in list_child_processes("self")
+        if b"conversion_process" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    )
+    return template
 
 
 def test_the_converter_does_not_see_the_environment(converter: Converter, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
-    before = list_child_processes()
-    with Converter(LIMITS) as started:
-        started.convert("a.md", b"Text.")
-        (process,) = list_child_processes() - before
-        environment = Path(f"/proc/{process}/environ").read_bytes()
+    converter.close()
+    close_template()
+    converter.convert("a.md", b"Text.")
+    (process,) = list_child_processes(find_template())
+    environment = Path(f"/proc/{process}/environ").read_bytes()
     assert b"DATABASE_URL" not in environment
+
+
+def test_each_document_has_a_process_of_its_own(converter: Converter) -> None:
+    service = DocumentsService(max_bytes=1_000, timeout_seconds=60.0)
+    converter.close()
+    for _ in range(2):
+        service.convert("a.md", b"Text.", kind=".md", size=1_000, overlap=0)
+        assert not list_child_processes(find_template())
 
 
 def test_links_that_leave_the_folder_are_not_followed(tmp_path: Path) -> None:

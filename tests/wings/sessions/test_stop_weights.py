@@ -16,6 +16,8 @@ from engram.wings.sessions.services.stop_weights import COSINE, StopWeights, loa
 from engram_evaluation.prior_files import format_stop
 from tests.support.encoder import tiny_cross_encoder
 
+pytestmark = pytest.mark.torch
+
 
 def write_weights(path: Path, **changed: Any) -> Path:
     plain = format_stop(StopWeights(np.array([-1.0, 0.5, 2.0]), COSINE, ("some",)))

@@ -12,6 +12,8 @@ from engram.wings.tuning.core.bert_gradients import (
 )
 from tests.wings.tuning.small_bert import make_adapter, make_weights
 
+pytestmark = pytest.mark.torch
+
 TOKENS = [np.array([1, 7, 3, 9, 2]), np.array([1, 4, 4, 8, 11, 30, 5, 6, 2]), np.array([1, 20, 2])]
 
 

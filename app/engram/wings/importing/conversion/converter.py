@@ -1,25 +1,19 @@
 """Conversion in a process of its own, which a hostile file can crash or stall without harm.
 
-The process has a bound on memory, none of the service's environment, and no file may be written by it. Its parent
-ends it, with the programs that it runs, when a file takes too long.
+The process has a bound on memory, none of the service's environment, and no file may be written by it. It is
+killed, with the programs that it runs, when a file takes too long.
 """
 
 import json
-import os
-import signal
-import struct
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import Any, Self
 
-import engram
 from engram.wings.importing.conversion import chunks, old_office
+from engram.wings.importing.conversion.conversion_template import ForkedProcess, receive, send
 from engram.wings.importing.conversion.documents import (
     Conversion,
     ImportedPassage,
@@ -29,9 +23,7 @@ from engram.wings.importing.conversion.documents import (
 from engram.wings.importing.conversion.formats import find_kind, is_lock_file
 from engram.wings.importing.conversion.import_limits import ConversionLimits
 
-ROOT = Path(engram.__file__).resolve().parents[1]
 _POLL_SECONDS = 0.2
-_LENGTH = struct.Struct(">Q")
 _FAILURES = {error.__name__: error for error in (UnreadableError, NotInstalledError)}
 
 
@@ -48,7 +40,7 @@ class Converter:
         self.limits = limits
         self._is_abandoned = is_abandoned
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ForkedProcess | None = None
 
     def convert(
         self,
@@ -88,8 +80,7 @@ class Converter:
     def close(self) -> None:
         """End the process."""
         if self._process is not None:
-            _kill(self._process)
-            self._process.communicate()
+            self._process.end()
             self._process = None
 
     def __enter__(self) -> Self:
@@ -101,7 +92,9 @@ class Converter:
         self.close()
 
     def _ask_process(self, source: str, ends: float, header: bytes, data: bytes) -> Any:
-        process = self._start_process()
+        if self._process is not None and self._process.has_ended:
+            self.close()
+        process = self._process = self._process or ForkedProcess.start()
         answered, late = threading.Event(), threading.Event()
 
         def watch() -> None:
@@ -109,17 +102,15 @@ class Converter:
                 if time.monotonic() >= ends:
                     late.set()
                 if late.is_set() or self._is_abandoned():
-                    _kill(process)
+                    process.kill()
                     return
 
         watcher = threading.Thread(target=watch, name="conversion", daemon=True)
         watcher.start()
         try:
-            incoming, outgoing = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
             for part in (header, data):
-                send(incoming, part)
-            incoming.flush()
-            answer = receive(outgoing)
+                send(process.stream, part)
+            answer = receive(process.stream)
         except OSError:
             answer = None
         except BaseException:
@@ -134,39 +125,3 @@ class Converter:
                 raise UnreadableError(f"{source} took longer than {self.limits.seconds:g} seconds to read.")
             raise UnreadableError(f"{source} broke the reader, or needs more memory than it may take.")
         return json.loads(answer)
-
-    def _start_process(self) -> "subprocess.Popen[bytes]":
-        if self._process is None or self._process.poll() is not None:
-            self.close()
-            environment = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL") if name in os.environ}
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "engram.wings.importing.conversion.conversion_process"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=environment | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
-                start_new_session=True,
-            )
-        return self._process
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kill a process that leads a session, with the programs that it runs."""
-    if process.returncode is None:  # else its number may be another's by now
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def send(stream: IO[bytes], part: bytes) -> None:
-    """Write a part with its length before it."""
-    stream.write(_LENGTH.pack(len(part)))
-    stream.write(part)
-
-
-def receive(stream: IO[bytes]) -> bytes | None:
-    """Read a part; None at the end of the stream, also inside a part."""
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        return None
-    (length,) = _LENGTH.unpack(head)
-    part = stream.read(length)
-    return part if len(part) == length else None

@@ -26,7 +26,7 @@ LIBRARIES = (
 class DocumentsService:
     """Converts documents, each in a process of its own.
 
-    A process per document costs about a second and keeps what one tenant sends away from the next one's.
+    A process per document costs some milliseconds and keeps what one tenant sends away from the next one's.
     """
 
     def __init__(self, *, max_bytes: int, timeout_seconds: float) -> None:
