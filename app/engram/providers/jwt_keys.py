@@ -111,7 +111,11 @@ class ProviderKeys:
             self._fetched_at, self._failures = self._clock(), 0
         except Exception as error:  # noqa: BLE001 - whatever the provider does, requests go on with the old keys
             self._failures += 1
-            log.warning("identity provider's keys not fetched", error=str(error) or type(error).__name__, failures=self._failures)
+            log.warning(
+                "identity provider's keys not fetched",
+                error=str(error) or type(error).__name__,
+                failures=self._failures,
+            )
         finally:
             self._tried_at = self._clock()
             self._fetching = False
