@@ -1,8 +1,8 @@
 """Tests in several processes, forked once all are imported: to import them takes as long as hundreds of tests.
 
 A file is one process's work, so that what a module sets up is set up once, and so are all files that import torch,
-which takes ten seconds. Each process takes the next batch, has session fixtures of its own, and sends its reports to
-the one that forked it.
+which takes ten seconds. Each process takes the next batch, has session fixtures of its own, and sends its reports
+to the one that forked it.
 """
 
 import atexit
