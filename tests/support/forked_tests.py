@@ -1,8 +1,8 @@
 """Tests in several processes, forked once all are imported: to import them takes as long as hundreds of tests.
 
 A file is one process's work, so that what a module sets up is set up once, and so are all files that import torch,
-which takes ten seconds. Each process takes the next work, has session fixtures of its own, and sends its reports to
-the one that forked it.
+which takes ten seconds. Each process takes the next batch, has session fixtures of its own, and sends its reports
+to the one that forked it.
 """
 
 import atexit
@@ -21,16 +21,16 @@ from _pytest.tmpdir import TempPathFactory
 PROCESS = "TESTING_PROCESS"
 """Variable with the number of a process, from 0."""
 _NUMBER = struct.Struct("i")
-Works = Sequence[Sequence[pytest.Item]]
+Batches = Sequence[Sequence[pytest.Item]]
 
 
 def run_forked(session: pytest.Session, processes: int) -> None:
     """Run the tests of a session in so many processes, and report what they report."""
-    works: dict[str, list[pytest.Item]] = {}
+    batches: dict[str, list[pytest.Item]] = {}
     for item in session.items:
-        works.setdefault("torch" if item.get_closest_marker("torch") else _find_file(item), []).append(item)
+        batches.setdefault("torch" if item.get_closest_marker("torch") else _find_file(item), []).append(item)
     turns, next_turn = os.pipe()
-    for number in range(len(works)):
+    for number in range(len(batches)):
         os.write(next_turn, _NUMBER.pack(number))  # all of them fit
     os.close(next_turn)
     capturing = session.config.pluginmanager.getplugin("capturemanager")
@@ -45,7 +45,7 @@ def run_forked(session: pytest.Session, processes: int) -> None:
             capturing.start_global_capturing()
             os.environ[PROCESS] = str(number)
             session.config.option.basetemp = str(folder / f"process-{number}")
-            _run_child(session, sending, _take_works([*works.values()], turns))
+            _run_child(session, sending, _take_batches([*batches.values()], turns))
         sending.close()
         running[reports] = process
     os.close(turns)
@@ -62,9 +62,9 @@ def _find_file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
 
 
-def _take_works(works: Works, turns: int) -> Iterator[pytest.Item]:
+def _take_batches(batches: Batches, turns: int) -> Iterator[pytest.Item]:
     while turn := os.read(turns, _NUMBER.size):
-        yield from works[_NUMBER.unpack(turn)[0]]
+        yield from batches[_NUMBER.unpack(turn)[0]]
 
 
 def _run_child(session: pytest.Session, reports: Connection, items: Iterator[pytest.Item]) -> None:

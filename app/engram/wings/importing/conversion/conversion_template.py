@@ -21,6 +21,7 @@ import engram
 
 ROOT = Path(engram.__file__).resolve().parents[1]
 START_SECONDS = 60.0
+"""Within which a template forks a process, its own start included."""
 _PASSED_ON = ("PATH", "LANG", "LC_ALL")
 _LENGTH = struct.Struct(">Q")
 _lock = threading.Lock()
@@ -97,7 +98,7 @@ class _Template:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it was killed."""
+        """Whether it was killed, or had nothing to do for long."""
         return _has_ended(self.orders)
 
     def close(self) -> None:
