@@ -84,6 +84,7 @@ def test_thumbs_are_stored_as_they_are_pressed(opened: Opened, service: str, cur
     ask(page)
     thumb(page, True, "the answer").click()
     wait_until_stored(page)
+    page.get_by_text("up for this question").wait_for()
     page.reload()
     page.locator('[aria-pressed="true"]').wait_for()
     assert thumb(page, True, "the answer").get_attribute("aria-pressed") == "true", "it is read from the service"

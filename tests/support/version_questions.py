@@ -125,7 +125,7 @@ POLICIES = (
     Policy(
         "visitor-rules",
         "Rules for visitors",
-        "Visitors sign in at the gate. A visitor badge is valid for {value}. Report lost badges to the guard.",
+        "Visitors sign in at the gate. A visitor badge is valid for {value}. Lost badges are reported.",
         {2021: "one day", 2023: "three days", 2026: "one week"},
         _ask(
             "How long is a visitor badge valid at present?",

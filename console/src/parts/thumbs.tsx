@@ -66,19 +66,25 @@ export function useThumbs(state: AnswerState | null, change: (part: Partial<Answ
     busy.current = true;
     setFailure(null);
     try {
-      const now = isRevocation ? await revoke(state, target, before) : await store(state, target, up, reason, before);
-      change({ thumbs: withThumb(thumbs, target, now) });
-      setStatus(now === null ? `Verdict ${before?.feedbackId} is taken back.` : `Stored as verdict ${now.feedbackId}. Press again to take it back.`);
+      if (isRevocation) {
+        await revoke(state, target, before);
+        change({ thumbs: withThumb(thumbs, target, null) });
+        setStatus(`Verdict ${before.feedbackId} is taken back.`);
+      } else {
+        const verdict = await store(state, target, up, reason, before);
+        const id = verdict.feedback_id;
+        change({ thumbs: withThumb(thumbs, target, { feedbackId: id, up, reason: target === null ? reason : null }) });
+        setStatus(`Stored as verdict ${id}. ${verdict.effect ?? "It is learned soon."} Press again to take it back.`);
+      }
     } catch (error) {
       setFailure({ error, again: () => void press(target, up, reason) });
     } finally {
       busy.current = false;
     }
   };
-  const revoke = async ({ answer }: AnswerState, target: ThumbTarget, before: Thumb): Promise<null> => {
+  const revoke = async ({ answer }: AnswerState, target: ThumbTarget, before: Thumb): Promise<void> => {
     if (target === null) await engram.thumb(answer, { up: null });
     else await engram.revoke(before.feedbackId);
-    return null;
   };
   const store = async (
     { answer, words }: AnswerState,
@@ -86,15 +92,13 @@ export function useThumbs(state: AnswerState | null, change: (part: Partial<Answ
     up: boolean,
     reason: string | null,
     before: Thumb | null,
-  ): Promise<Thumb> => {
+  ) => {
     if (target === null) {
       const cited = up && words ? words.citations.map(({ sentence_id }) => sentence_id) : [];
-      const verdict = await engram.thumb(answer, { up, cited, ...(reason === null ? {} : { reason }) });
-      return { feedbackId: verdict.feedback_id, up, reason };
+      return engram.thumb(answer, { up, cited, wait: true, ...(reason === null ? {} : { reason }) });
     }
     if (before !== null) await engram.revoke(before.feedbackId);
-    const verdict = await engram.feedback(answer.query_id, passageVerdict(answer, target, up));
-    return { feedbackId: verdict.feedback_id, up, reason: null };
+    return engram.feedback(answer.query_id, { ...passageVerdict(answer, target, up), wait: true });
   };
 
   return {

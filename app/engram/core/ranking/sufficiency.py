@@ -26,9 +26,9 @@ odds at the centre of the judged answers is the prior's. The sums count by the c
 
 with h = ``VERDICTS_FOR_HALF_WEIGHT``. Confirmations alone, or corrections alone, leave the prior as it is.
 
-No verdict alone moves other answers by much: of n verdicts that decide k weights each moves them by about k / n,
-so h is large. An answer far from the others would move them by more, so its x xᵀ and x count v / xᵀΣx as much,
-with v = ``LARGEST_LEVERAGE``, whichever way it is judged (weights by leverage: Krasker and Welsch, 1982).
+No verdict alone moves other answers by much: of n verdicts that decide k weights each moves them by about k / n, so
+h is large. An answer far from the others would move them by more, so its x xᵀ and x count v / xᵀΣx as much, with
+v = ``LARGEST_LEVERAGE``, whichever way it is judged (weights by leverage: Krasker and Welsch, 1982).
 
 The features are few on purpose: over all signals that an answer has, thirty of them and more, a model fitted to
 other corpora tells enough from not enough worse than over these.
