@@ -92,3 +92,17 @@ def test_a_rollback_while_it_is_away_holds_for_it_too(
     published_of(application).evolve.roll_back(scope, 1)
     assert len(rows(application, curie, "passage_key")) == 1
     assert_verified(application, curie)
+
+
+def test_a_passage_with_credits_alone_is_remembered(application: Application, http: TestClient, curie: str) -> None:
+    verdict(application, curie, ("tokyo",))
+    passages = state.passages(application, curie)
+    with application.database.write() as writer:
+        writer.execute(
+            "UPDATE key_credit SET passage_id = %(credited)s WHERE passage_id = %(judged)s",
+            {"credited": passages["vistula"], "judged": passages["tokyo"]},
+        )
+    remove(http, curie)
+
+    (remembered,) = rows(application, curie, "removed_passage")
+    assert remembered["passage_id"] == passages["vistula"]

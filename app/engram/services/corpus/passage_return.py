@@ -27,9 +27,9 @@ def remember_removed(writer: Writer, collection_id: int, removed: Sequence[int])
         sentences[sentence.passage_id].append(sentence)
     ids = {passage: [sentence.id for sentence in held] for passage, held in sentences.items()}
     taught = documents.find_taught(writer, collection_id, [one for held in ids.values() for one in held])
-    keyed = removed_passages.find_evolved(writer, collection_id, removed)
+    credited = removed_passages.find_credited(writer, collection_id, removed)
     for passage, held in sentences.items():
-        if taught.isdisjoint(ids[passage]) and passage not in keyed:
+        if taught.isdisjoint(ids[passage]) and passage not in credited:
             continue
         stored = passages.load_by_id(writer, collection_id, [passage])[passage]
         _, content_hash = passages.versions(writer, collection_id, [stored.external_id])[stored.external_id]

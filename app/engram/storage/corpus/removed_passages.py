@@ -8,15 +8,19 @@ from engram.storage.database import Writer
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 
-def find_evolved(writer: Writer, collection_id: int, passages: Collection[int]) -> set[int]:
-    """Find those of the passages that have an evolved key."""
-    rows = writer.rows(
-        f"""
-        SELECT key.passage_id FROM {WANTED_IDS} {join_by_index("passage_key key", "key.passage_id = wanted.id")}
-        """,
-        {"collection": collection_id, "ids": list(passages)},
-    )
-    return {row.passage_id for row in rows}
+def find_credited(writer: Writer, collection_id: int, passages: Collection[int]) -> set[int]:
+    """Find those of the passages that have an evolved key, or to which a verdict credited an expansion."""
+    found: set[int] = set()
+    for table in ("passage_key", "key_credit"):
+        rows = writer.rows(
+            f"""
+            SELECT held.passage_id FROM {WANTED_IDS}
+            {join_by_index(f"{table} held", "held.passage_id = wanted.id LIMIT 1")}
+            """,
+            {"collection": collection_id, "ids": list(passages)},
+        )
+        found.update(row.passage_id for row in rows)
+    return found
 
 
 def find_revised(writer: Writer, collection_id: int, sentences: Collection[int]) -> set[int]:
