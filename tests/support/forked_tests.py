@@ -34,7 +34,7 @@ def run_forked(session: pytest.Session, processes: int) -> None:
         os.write(next_turn, _NUMBER.pack(number))  # all of them fit
     os.close(next_turn)
     capturing = session.config.pluginmanager.getplugin("capturemanager")
-    capturing.stop_global_capturing()  # its files are one process's
+    capturing.suspend_global_capture(in_=True)
     folder = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # noqa: SLF001
     running: dict[Connection, int] = {}
     for number in range(processes):
@@ -42,6 +42,8 @@ def run_forked(session: pytest.Session, processes: int) -> None:
         if (process := os.fork()) == 0:
             for other in (*running, reports):
                 other.close()
+            # Its files are the first process's. They stay open, as modules hold the streams of their import.
+            _first_capture, capturing._global_capturing = capturing._global_capturing, None  # noqa: SLF001
             capturing.start_global_capturing()
             os.environ[PROCESS] = str(number)
             session.config.option.basetemp = str(folder / f"process-{number}")
@@ -49,7 +51,7 @@ def run_forked(session: pytest.Session, processes: int) -> None:
         sending.close()
         running[reports] = process
     os.close(turns)
-    capturing.start_global_capturing()
+    capturing.resume_global_capture()
     try:
         _report(session, running)
     finally:
