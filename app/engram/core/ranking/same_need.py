@@ -355,7 +355,7 @@ def measure_spread(units: QuestionUnits, judged: NearPairs, asked: NearPairs | N
     evidence_count = (PRIOR_PAIRS * PRIOR_EVIDENCE_COUNT + sum(repeated)) / (PRIOR_PAIRS + len(repeated))
     spread = QuestionSpread(units, other_pairs, shares, scatter, UNTAUGHT, evidence_count)
     expected = NONE_ASKED
-    if asked is not None:
+    if asked is not None and len(asked.rows):
         disjoint = {
             row: [place for place in places_by_row[row] if not own & judged.evidence[judged.neighbours[place]]]
             for row, own in own_evidence.items()
