@@ -61,6 +61,7 @@ WHOLE_COLLECTIONS = {
     "passage_candidates.find": "exact search, as well",
     "question_supports.recall": "exact search, as well",
     "question_samples.load_question_sample": "exact search, as well",
+    "question_samples.load_asked_sample": "exact search, as well",
     "walk_opening.read": "exact search, as well",
     "asked_questions.list_asked": "the latest queries, up to a limit",
     "influence_rows.list_near_questions": "exact search, as well",
@@ -119,6 +120,7 @@ WHOLE_COLLECTIONS = {
 REPEATED = {
     "passages_by_key._search_nearest_to_each": "for each of the verdicts that are applied together",
     "question_samples.load_question_sample": "for each of a sample of judged questions",
+    "question_samples.load_asked_sample": "for each of a sample of asked questions",
     "copied_facts.copy_facts": "merges of entities are few",
     "job_claims._take": "jobs that run are few",
     "copied_keys.settle_restored": "evolutions are few",

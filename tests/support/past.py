@@ -49,9 +49,11 @@ def rows_of_collection(application: Application, collection: str) -> Rows:
 
 
 def list_learned(application: Application, collection: str) -> dict[str, Rows]:
-    """To the last byte; only when states were written differs, and what tells this state of keys from others."""
+    """Of passages that are there, to the last byte, but for times of writing and the version of keys."""
     without = ("collection_id", "updated_at", "keys_version")
     found = {table: state.rows(application, collection, table, without) for table in LEARNED}
+    there = state.passages(application, collection).values()
+    found["key_credit"] = [row for row in found["key_credit"] if row["passage_id"] in there]
     return found | {"serves": [{"generation": rows_of_collection(application, collection)[0]["key_generation"]}]}
 
 

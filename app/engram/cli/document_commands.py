@@ -28,7 +28,7 @@ def list_documents(
     page = client.send("GET", "/documents", params=where)
     yield page
     if page["documents"]:
-        say_table([HEADINGS, *map(_cells, page["documents"])], "<>><<<<<")
+        say_table([HEADINGS, *map(_cells, page["documents"])], "<>><<<<<<")
     if page["next_after"] is not None:
         say(f"more: engram document list -c {collection} --after {page['next_after']}")
 

@@ -33,8 +33,8 @@ def same_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     measured: dict[str, QuestionSpread] = {}
     measure = same_need.measure_spread
 
-    def measure_once(units: QuestionUnits, judged: NearPairs) -> QuestionSpread:
-        return measured.setdefault("spread", measure(units, judged))
+    def measure_once(units: QuestionUnits, judged: NearPairs, asked: NearPairs | None = None) -> QuestionSpread:
+        return measured.setdefault("spread", measure(units, judged, asked))
 
     monkeypatch.setattr(same_need, "measure_spread", measure_once)
 

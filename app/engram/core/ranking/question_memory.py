@@ -28,11 +28,7 @@ LEAST_RECALL = 0.1
 EVEN_ODDS = 0.5
 """A recalled sentence joins the first hop, and leads on from it, if it is more likely evidence than not."""
 LEAST_VOTING_SUPPORT = 1.0 - (1.0 - EVEN_ODDS) ** (1.0 / SUPPORT_EXPONENT)
-"""Net support from which on a sentence is more likely evidence than not, so that its passage counts in votes.
-
-A thumb up without citations supports five passages, four of which mostly are none. If they voted, questions of
-different needs would seem to share evidence.
-"""
+"""Net support of a passage's sentences from which on it is more likely evidence than not."""
 MOST_CERTAIN = 1.0 - 1e-9
 LEAST_DOUBT = 1e-12
 LARGEST_SHIFT = 20.0
@@ -85,6 +81,20 @@ def collect_passage_probabilities(
             passage = stand_in_by_passage.get(holders[sentence], holders[sentence])
             best[passage] = max(probability, best.get(passage, 0.0))
     return best
+
+
+def has_vote(net: float, of_question: float) -> bool:
+    """Whether a passage that supports a past question counts in votes.
+
+    It does if it is more likely evidence than not, or has half of all support of the question: who judged
+    named at most one other. A thumb up without citations supports five passages, four of which mostly are
+    none. If they voted, questions of different needs would seem to share evidence.
+
+    Args:
+        net: support of its sentences, see ``net_support``, summed.
+        of_question: that of all sentences.
+    """
+    return net >= LEAST_VOTING_SUPPORT or 0.0 < of_question <= 2.0 * net
 
 
 def net_support(support: float, perplexity: float) -> float:

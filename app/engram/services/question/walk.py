@@ -1,5 +1,6 @@
 """Step 5: walk the graph: each hop activates sentences, then stops or goes on through the entities they name."""
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -13,10 +14,10 @@ from engram.core.ranking.denied_answers import compute_undenied_share
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.propagation import ReachedSentences
 from engram.core.ranking.question_memory import (
-    LEAST_VOTING_SUPPORT,
     compute_recall_probabilities,
     compute_reliability,
     compute_ungated_support,
+    has_vote,
     net_rejection,
     net_support,
     select_likely,
@@ -313,7 +314,13 @@ def judge_needs(recalled: Sequence[PastSupport], compared: ComparedQuestions | N
     """Return the supports with the probability that each one's passage is evidence, by all past questions."""
     if compared is None:
         return list(recalled)
-    supported = [past for past in recalled if net_support(past.support, past.perplexity) >= LEAST_VOTING_SUPPORT]
+    nets: defaultdict[tuple[int, int | None], float] = defaultdict(float)
+    for past in recalled:
+        for passage in (past.passage_id, None):
+            nets[past.question_id, passage] += net_support(past.support, past.perplexity)
+    supported = [
+        past for past in recalled if has_vote(nets[past.question_id, past.passage_id], nets[past.question_id, None])
+    ]
     needs = compared.count_votes(group_passages(supported))
     return [
         replace(past, same_need=needs.get((past.question_id, past.passage_id), needs[past.question_id, None]))

@@ -19,6 +19,7 @@ from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 EPISODES_FOR_EACH = 4
 """Stored queries that are looked through for each text, since some ask the same."""
+_NET = "greatest(2 * held.support - (1 - held.perplexity), 0)"
 _SHOWED_HIDDEN = """AND NOT EXISTS (
     SELECT FROM unnest(e.shown) AS of_answer (passage_id)
     LEFT JOIN passage p ON p.collection_id = %(collection)s AND p.id = of_answer.passage_id
@@ -182,13 +183,18 @@ def load_question_vectors(
 
 
 def _load_evidence(reader: Reader, collection_id: int, questions: Sequence[int]) -> list[frozenset[int]]:
-    """Passages that verdicts support for each question more likely than not, of those that the caller may see."""
+    """Passages with a vote for each question (``question_memory.has_vote``), of those that the caller may see."""
     supported = reader.row(
         f"""
-        SELECT array_send(array_agg(held.question_id)) AS questions, array_send(array_agg(s.passage_id)) AS passages
-        FROM {WANTED_IDS} {join_by_index("question_support held", "held.question_id = wanted.id")}
-        {join_by_index("sentence s", "s.id = held.sentence_id")}
-        WHERE 2 * held.support - (1 - held.perplexity) >= %(least)s
+        SELECT array_send(array_agg(question_id)) AS questions, array_send(array_agg(passage_id)) AS passages
+        FROM (
+            SELECT held.question_id, s.passage_id, sum({_NET}) AS net,
+                   sum(sum({_NET})) OVER (PARTITION BY held.question_id) AS of_question
+            FROM {WANTED_IDS} {join_by_index("question_support held", "held.question_id = wanted.id")}
+            {join_by_index("sentence s", "s.id = held.sentence_id")}
+            GROUP BY held.question_id, s.passage_id
+        ) AS supported
+        WHERE net >= %(least)s OR (net > 0 AND of_question <= 2 * net)
         """,
         {"collection": collection_id, "ids": integers(questions), "least": LEAST_VOTING_SUPPORT},
     )
