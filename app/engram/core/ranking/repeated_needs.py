@@ -46,7 +46,7 @@ LARGEST_STEP = 1.0
 
 @dataclass(frozen=True, slots=True)
 class RepeatedNeeds:
-    """How often asked questions have the need of the nearest judged one, and by what it is told.
+    """Share of asked questions with the need of the nearest judged one, and the weights that tell them.
 
     Attributes:
         weights: w, (5,), see ``build_features``.

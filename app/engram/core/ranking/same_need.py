@@ -332,7 +332,8 @@ def measure_spread(units: QuestionUnits, judged: NearPairs, asked: NearPairs | N
             neighbour = int(judged.neighbours[place])
             shares_evidence = bool(own & judged.evidence[neighbour])
             nearest.setdefault((row, shares_evidence), place)
-            same_pairs += [(row, neighbour)] if shares_evidence else []
+            if shares_evidence:
+                same_pairs.append((row, neighbour))
     apart, alike = (
         np.array([place for (_, shares), place in sorted(nearest.items()) if shares is which], dtype=np.intp)
         for which in (False, True)
@@ -349,7 +350,7 @@ def measure_spread(units: QuestionUnits, judged: NearPairs, asked: NearPairs | N
     scatter = differences.learn_scatter(np.unique(judged.rows))
     log_odds = compute_log_odds(judged.signals, other_pairs, shares, known)
     vote_nearness = differences.measure_left_out(scatter, units, judged.rows, judged.neighbours)
-    neighbours = _list_neighbours(judged, log_odds, vote_nearness, shares)
+    neighbours = _list_neighbours(judged, places_by_row, log_odds, vote_nearness, shares)
     left_out = [(own, neighbours[row]) for row, own in own_evidence.items()]
     repeated = [len(own) for own, near in left_out if any(own & other for other in near.evidence)]
     evidence_count = (PRIOR_PAIRS * PRIOR_EVIDENCE_COUNT + sum(repeated)) / (PRIOR_PAIRS + len(repeated))
@@ -390,7 +391,7 @@ def _expect_votes(spread: QuestionSpread, asked: NearPairs, apart: Floats, repea
     log_odds = compute_log_odds(asked.signals, spread.other_pairs, spread.shares)
     same_need = needs.compute_log_odds(features)
     return AskedQuestions(
-        list(_list_neighbours(asked, log_odds, nearness, spread.shares).values()),
+        list(_list_neighbours(asked, places_by_row, log_odds, nearness, spread.shares).values()),
         [same_need[places] for places in places_by_row.values()],
         weight,
     )
@@ -422,11 +423,16 @@ def _list_places(pairs: NearPairs) -> dict[int, list[int]]:
 
 
 def _list_neighbours(
-    pairs: NearPairs, log_odds: Floats, vote_nearness: Floats, shares: ContrastShares
+    pairs: NearPairs,
+    places_by_row: Mapping[int, Sequence[int]],
+    log_odds: Floats,
+    vote_nearness: Floats,
+    shares: ContrastShares,
 ) -> dict[int, Neighbours]:
     """Question of the sample -> its neighbours with evidence, as they vote.
 
     Args:
+        places_by_row: see ``_list_places``.
         log_odds: of the same need, of each pair, (n,).
         vote_nearness: of each pair, (n,).
     """
@@ -439,7 +445,7 @@ def _list_neighbours(
             log_ratios[places],
             pairs.word_shares[row],
         )
-        for row, places in _list_places(pairs).items()
+        for row, places in places_by_row.items()
     }
 
 
