@@ -13,13 +13,13 @@ from engram.storage.column_parameters import decode_column, decode_vectors, inte
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import SPREAD_IDS, SPREAD_PASSAGES
 from engram.storage.database import Reader
-from engram.storage.learning.question_supports import build_seen_condition, load_question_texts
+from engram.storage.learning.question_supports import NET_SUPPORT, build_seen_condition, load_question_texts
 from engram.storage.retrieval.nearest_neighbours import nearness
 from engram.storage.row_lookups import WANTED_IDS, join_by_index
 
 EPISODES_FOR_EACH = 4
 """Stored queries that are looked through for each text, since some ask the same."""
-_NET = "greatest(2 * held.support - (1 - held.perplexity), 0)"
+_NET = NET_SUPPORT.format(row="held")
 _SHOWED_HIDDEN = """AND NOT EXISTS (
     SELECT FROM unnest(e.shown) AS of_answer (passage_id)
     LEFT JOIN passage p ON p.collection_id = %(collection)s AND p.id = of_answer.passage_id

@@ -40,6 +40,8 @@ class PastSupport:
     same_need: SameNeed | None = None
 
 
+# How surely a sentence supports a question: see ``core.ranking.question_memory.net_support``.
+NET_SUPPORT = "greatest(2 * {row}.support - (1 - {row}.perplexity), 0)"
 # Supported rather than rejected: see ``core.ranking.question_memory.net_support``.
 SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
 # Rejected rather than supported: see ``core.ranking.question_memory.net_rejection``.
