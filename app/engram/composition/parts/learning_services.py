@@ -9,6 +9,7 @@ from engram.composition.models import Models
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.services.effects.question_memory_effect import QuestionMemoryEffect
+from engram.services.effects.weight_effect import WeightEffect
 from engram.services.judges.judge_exam import ModelExam
 from engram.services.judges.judge_noise import JudgeNoise
 from engram.services.judges.judge_settings import JudgesService
@@ -73,9 +74,9 @@ class LearningServices:
             self.models.encoder,
             JudgeNoise(self.models.noise, self.retrieval.question_spreads).choose,
             [
-                QuestionMemoryEffect(self.models.learning_rule),
+                lambda *_: QuestionMemoryEffect(self.models.learning_rule),
                 *self.hooks.verdict_effects,
-                self.models.weight_effect,
+                lambda *_: WeightEffect(self.models.weight_priors),
             ],
             APPLY_ATTEMPTS,
         )
