@@ -14,6 +14,7 @@ from engram.services.judges.judge_exam import ModelExam
 from engram.services.judges.judge_noise import JudgeNoise
 from engram.services.judges.judge_settings import JudgesService
 from engram.services.judges.llm_judge import JudgeService
+from engram.services.judges.parked_verdicts import ParkedVerdicts
 from engram.services.judges.verdict_listing import VerdictListing
 from engram.services.revocation.revocation_service import RevocationService
 from engram.services.verdict.learn import VerdictLearner
@@ -90,6 +91,11 @@ class LearningServices:
     def verdict_listing(self) -> VerdictListing:
         """Lists of verdicts."""
         return VerdictListing(self.database)
+
+    @locked_property
+    def parked(self) -> ParkedVerdicts:
+        """Verdicts that could not be applied."""
+        return ParkedVerdicts(self.database, self.stream)
 
     @locked_property
     def judges(self) -> JudgesService:
