@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.services.question.plan import QueryPlan
-from engram.services.question.query import ExplorationPart, Query
+from engram.services.question.query import Query
 from engram.services.question.ranking import RECORDED_CANDIDATES, PassageRanking
 from engram.services.question.walk import Walk
 from engram.storage.corpus.passages import StoredSentence
@@ -74,12 +74,6 @@ class QuestionRule(Protocol):
         ...
 
 
-def depth(plan: QueryPlan) -> int:
-    """Count the passages a plain search must find: those to show, and those to draw from if the query explores."""
-    exploration = plan.query.part(ExplorationPart)
-    return plan.query.top_k + (0 if exploration is None else exploration.depth)
-
-
 def choose_best(plan: QueryPlan, ranking: PassageRanking) -> ShownPassages:
     """Show the best passages, or nothing if the query wants an answer that is enough and it is too likely not."""
     least, enough = plan.query.min_sufficiency, ranking.sufficiency
@@ -87,4 +81,4 @@ def choose_best(plan: QueryPlan, ranking: PassageRanking) -> ShownPassages:
         least = None if ranking.level is None else ranking.level.value
     if least is not None and enough is not None and enough.probability < least:
         return ShownPassages([], withheld=True)
-    return ShownPassages(ranking.best)
+    return ShownPassages(ranking.ordered[: plan.query.top_k])
