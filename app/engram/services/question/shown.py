@@ -4,13 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engram.services.question.plan import QueryPlan
 from engram.services.question.query import Query
-from engram.services.question.ranking import RECORDED_CANDIDATES, PassageRanking
-from engram.services.question.walk import Walk
+from engram.services.question.ranking import PassageRanking
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
 
@@ -30,25 +26,6 @@ class ShownPassages:
     explored: Mapping[int, StoredSentence] = field(default_factory=dict)
     displaced: frozenset[int] = frozenset()
     withheld: bool = False
-
-    def list_activated(self, walk: Walk, ranking: PassageRanking) -> list[int]:
-        """The sentences that a verdict rejects if it does not name them.
-
-        None of a passage that chance put into the answer or took out of it: nobody expected the one to help, and
-        nobody saw the other. None of a duplicate that was left out either, and none at all of what was withheld.
-        """
-        if self.withheld:
-            return []
-        spared = {*self.explored, *self.displaced, *ranking.stand_in_by_passage}
-        return [sentence for sentence, selected in walk.evidence.items() if selected.passage_id not in spared]
-
-    def select_recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:
-        """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
-        candidates = ranking.candidates
-        is_recorded = np.arange(len(candidates)) < RECORDED_CANDIDATES
-        is_recorded |= np.isin(candidates, list(self.explored))
-        is_recorded &= ~np.isin(candidates, list(self.displaced))
-        return np.flatnonzero(is_recorded)
 
 
 class QuestionRule(Protocol):
