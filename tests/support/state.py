@@ -14,7 +14,7 @@ from engram.composition.container import Application
 from engram.core.ranking import sufficiency
 from engram.core.ranking.weight_beliefs import PriorIdentity
 from engram.providers.ranking_prior import RankingPrior
-from engram.services.question.plan import create_query_id
+from engram.services.question.query import create_query_id
 from engram.services.verdict.receipt import Receipt
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections

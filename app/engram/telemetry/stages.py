@@ -58,6 +58,11 @@ _TIMES = {name: STAGE_SECONDS.labels(name) for name in get_args(Stage)}
 """Also there from the start, so that a stage that nothing went through yet is told of as 0."""
 
 
+def milliseconds(start: float, end: float) -> float:
+    """Milliseconds between two readings of the clock, rounded."""
+    return round((end - start) * 1000.0, 3)
+
+
 @contextmanager
 def measure_job(kind: str) -> Iterator[None]:
     """Measure the block as one try of a job of this kind."""

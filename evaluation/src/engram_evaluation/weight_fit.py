@@ -45,7 +45,7 @@ def judge_questions(
     harness: Harness, dataset: Dataset, prior: RankingPrior, step: Callable[[], None]
 ) -> list[FittedQuestion]:
     """Every question's candidates, found without memory by this prior, with the relevant ones marked."""
-    retrieve = harness.services.retrieval.retrieve.with_priors(build_general_priors(prior))
+    retrieve = replace(harness.services.retrieval.retrieve, priors=build_general_priors(prior))
     questions = []
     for question in dataset.questions:
         query = Query(text=question.text, scope=harness.scope, memory="off")
@@ -184,7 +184,7 @@ def collect_answers(
     Args:
         absent: whether each question is asked without its evidence.
     """
-    retrieve = harness.services.retrieval.retrieve.with_priors(build_general_priors(prior))
+    retrieve = replace(harness.services.retrieval.retrieve, priors=build_general_priors(prior))
     corpus = build_maskable_corpus(harness, retrieve)
     rows, held = [], []
     for question in dataset.questions:

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.ranking.complementarity import (
+    COMPLEMENTARITY_FEATURES,
     PAIR_FEATURES,
     POOL_SIZE,
-    RERANKING_FEATURES,
     CandidatePool,
     EntityIncidence,
     GapSimilarities,
     QuestionWords,
     build_pool,
+    compute_complementarity,
     compute_evidence_probabilities,
-    compute_reranking_features,
     find_best_partner,
     select_pool,
 )
@@ -93,13 +93,15 @@ def test_every_link_is_what_it_says(seed: int, count: int) -> None:
 def test_a_feature_is_the_most_that_a_believed_member_makes_of_a_link(seed: int, count: int) -> None:
     corpus = Corpus(seed, count)
     made, believed = corpus.pool(), compute_evidence_probabilities(corpus.scores)
-    features = compute_reranking_features(made, believed)
-    assert features.shape == (count, len(RERANKING_FEATURES))
+    features = compute_complementarity(made, believed)
+    assert features.shape == (count, len(COMPLEMENTARITY_FEATURES))
     for j in range(count):
         links = [(believed[i], corpus.link(i, j)) for i in made.places.tolist()]
         expected = {name: max(p * link[name] for p, link in links) for name in PAIR_FEATURES}
         expected["standing"] = believed[j]
-        assert dict(zip(RERANKING_FEATURES, features[j].tolist(), strict=True)) == pytest.approx(expected, abs=1e-9)
+        assert dict(zip(COMPLEMENTARITY_FEATURES, features[j].tolist(), strict=True)) == pytest.approx(
+            expected, abs=1e-9
+        )
 
 
 @given(seed=st.integers(0, 10_000), count=st.integers(1, 12))
@@ -110,7 +112,7 @@ def test_reranking_features_are_independent_of_candidate_order(seed: int, count:
     again = made.reorder(order)
     np.testing.assert_array_equal(order[again.places], made.places)
     np.testing.assert_array_equal(
-        compute_reranking_features(again, believed[order]), compute_reranking_features(made, believed)[order]
+        compute_complementarity(again, believed[order]), compute_complementarity(made, believed)[order]
     )
     weights = np.linspace(-1, 2, len(PAIR_FEATURES))
     np.testing.assert_array_equal(

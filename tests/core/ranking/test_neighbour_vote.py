@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.ranking.neighbour_vote import (
-    PRIOR_WEIGHTS,
     UNTAUGHT,
     VOTE_WIDTH,
     AskedQuestions,
@@ -17,6 +16,7 @@ from engram.core.ranking.neighbour_vote import (
     compute_thinning,
     learn_weights,
 )
+from engram.core.ranking.question_priors import PRIOR_VOTE
 
 
 def near(*judged: tuple[set[int], float, float], words: float | dict[int, float] = 0.5) -> Neighbours:
@@ -49,7 +49,7 @@ def test_before_any_question_is_left_out_the_log_odds_of_the_nearest_count() -> 
 
     assert votes[1].probability == pytest.approx(1 / (1 + np.exp(-2.0)))
     assert votes[2].probability == pytest.approx(1 / (1 + np.exp(1.0)))
-    assert (learn_weights([]).weights == PRIOR_WEIGHTS).all()
+    assert (learn_weights([]).weights == PRIOR_VOTE).all()
 
 
 def test_the_features_are_those_that_are_described() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engram.core.ranking.complementarity import (
+    COMPLEMENTARITY_FEATURES,
     PAIR_FEATURES,
-    RERANKING_FEATURES,
     CandidatePool,
     compute_evidence_probabilities,
 )
@@ -23,7 +23,7 @@ from engram.core.ranking.passage_scores import (
     PASSAGE_FEATURES,
     PLAIN_FEATURES,
     HopReach,
-    add_reranking_features,
+    add_complementarity,
     gather_values,
     has_title_match,
     passage_features,
@@ -80,7 +80,7 @@ def test_every_feature_has_one_column() -> None:
         NO_TITLE_MATCH_FEATURES
     )
     assert len(set(PASSAGE_FEATURES)) == len(PASSAGE_FEATURES)
-    assert (*BASE_FEATURES, *RERANKING_FEATURES) == PASSAGE_FEATURES
+    assert (*BASE_FEATURES, *COMPLEMENTARITY_FEATURES) == PASSAGE_FEATURES
     assert {f"{name}_untitled" for name in NO_TITLE_MATCH_FEATURES} == set(
         BASE_FEATURES[-len(NO_TITLE_MATCH_FEATURES) :]
     )
@@ -93,13 +93,13 @@ def test_reranking_features_follow_the_base_ranking() -> None:
     first = np.random.default_rng(1).normal(size=(6, len(BASE_FEATURES)))
     weights = np.linspace(-1, 1, len(BASE_FEATURES))
     links = np.random.default_rng(2).normal(size=(2, 6, len(PAIR_FEATURES)))
-    features = add_reranking_features(first, CandidatePool(np.array([4, 1]), links), weights)
+    features = add_complementarity(first, CandidatePool(np.array([4, 1]), links), weights)
     believed = compute_evidence_probabilities(first @ weights)
     np.testing.assert_array_equal(features[:, : len(BASE_FEATURES)], first)
     np.testing.assert_array_equal(features[:, -1], believed)
     expected = np.maximum(believed[4] * links[0], believed[1] * links[1])
     np.testing.assert_allclose(features[:, len(BASE_FEATURES) : -1], expected)
-    nothing = add_reranking_features(first, None, weights)
+    nothing = add_complementarity(first, None, weights)
     assert nothing.shape == (6, len(PASSAGE_FEATURES))
     assert not nothing[:, len(BASE_FEATURES) :].any()
 

@@ -5,11 +5,10 @@ import pytest
 
 from engram.core.ranking.question_contrasts import (
     CONTRASTS,
-    PRIOR_OTHER,
-    PRIOR_SAME,
     measure_contrasts,
     name_contrasts,
 )
+from engram.core.ranking.question_priors import PRIOR_OTHER, PRIOR_SAME
 
 NOTHING = np.zeros((0, len(CONTRASTS)), dtype=np.bool_)
 FIGURES = np.array([[name == "figures" for name in CONTRASTS]])

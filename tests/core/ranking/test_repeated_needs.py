@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from engram.core.ranking.repeated_needs import PRIOR_SHARE, build_features, learn_repeated_needs
+from engram.core.ranking.question_priors import PRIOR_SHARE
+from engram.core.ranking.repeated_needs import build_features, learn_repeated_needs
 from engram.core.ranking.weight_beliefs import sigmoid
 
 

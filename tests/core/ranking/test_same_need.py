@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engram.core.ranking import same_need
-from engram.core.ranking.neighbour_vote import UNTAUGHT
+from engram.core.ranking import question_pairs, same_need
 from engram.core.ranking.question_contrasts import CONTRASTS, measure_contrasts
+from engram.core.ranking.question_pairs import FIGURES, Signals
 from engram.core.ranking.question_units import QuestionUnits
-from engram.core.ranking.same_need import NearPairs, QuestionSpread, Signals
+from engram.core.ranking.same_need import ComparedQuestions, NearPairs, QuestionSpread
 from engram.core.ranking.weight_beliefs import sigmoid
 from engram.core.ranking.wording_scatter import WordingScatter
 
@@ -36,7 +36,7 @@ def pair(nearness: float, words: float, *contrasts: str) -> Signals:
 
 
 def compute_probability(signals: Signals, others: Signals = NO_OTHERS) -> float:
-    return float(sigmoid(same_need.compute_log_odds(signals, others, UNLEARNED))[0])
+    return float(sigmoid(question_pairs.compute_log_odds(signals, others, UNLEARNED))[0])
 
 
 def test_the_probability_is_that_of_bayes() -> None:
@@ -98,23 +98,23 @@ def test_probabilities_stay_in_range(nearness: float, words: float, count: int, 
 
 
 def test_identical_questions_certainly_have_the_same_need() -> None:
-    spread = QuestionSpread(UNITS, NO_OTHERS, UNLEARNED, NO_SCATTER, UNTAUGHT)
-    compared = spread.compare([7], pair(0.0, 0.0), np.zeros(1), np.array([True]), {1: 0.5})
+    spread = QuestionSpread(UNITS, NO_OTHERS, UNLEARNED, NO_SCATTER)
+    compared = ComparedQuestions(spread, [7], pair(0.0, 0.0), np.zeros(1), np.array([True]), {1: 0.5})
     needs = compared.count_votes({7: {1}})
 
-    assert compared.compute_probabilities() == {7: 1.0}
+    assert compared.compute_probabilities().tolist() == [1.0]
     assert (needs[7, 1].probability, needs[7, 1].supporters, needs[7, 1].others) == (1.0, 1, 0)
 
 
 def test_of_a_passage_that_does_not_support_it_a_question_speaks_for_itself() -> None:
-    spread = QuestionSpread(UNITS, NO_OTHERS, UNLEARNED, NO_SCATTER, UNTAUGHT)
-    compared = spread.compare(
-        [7, 8], signal([9.0, 8.0], [0.9, 0.8]), np.array([9.0, 8.0]), np.array([False, False]), {1: 0.5}
+    spread = QuestionSpread(UNITS, NO_OTHERS, UNLEARNED, NO_SCATTER)
+    compared = ComparedQuestions(
+        spread, [7, 8], signal([9.0, 8.0], [0.9, 0.8]), np.array([9.0, 8.0]), np.array([False, False]), {1: 0.5}
     )
     needs = compared.count_votes({7: {1}})
 
     assert needs.keys() == {(7, None), (7, 1), (8, None)}
-    assert needs[8, None].probability == compared.compute_probabilities()[8]
+    assert needs[8, None].probability == compared.compute_probabilities()[1]
     assert needs[8, None].supporters == 0
 
 
@@ -131,8 +131,7 @@ def test_others_are_the_nearest_questions_with_other_evidence() -> None:
     spread = same_need.measure_spread(UNITS, judged)
 
     assert spread.other_pairs.nearness.tolist() == [5.0, 4.0, 5.0]
-    assert spread.other_pairs.contrasts[:, same_need.FIGURES].all()
-    assert spread.shares.pairs == (2, 3)
+    assert spread.other_pairs.contrasts[:, FIGURES].all()
     assert spread.shares.same[0] == pytest.approx((20 * 0.03 + 2) / 22)
     assert spread.weights.questions == 3
     assert spread.evidence_count == pytest.approx((20 * 5 + 2 + 2) / 22)
@@ -140,10 +139,10 @@ def test_others_are_the_nearest_questions_with_other_evidence() -> None:
 
 def test_a_question_that_is_left_out_is_compared_with_no_pair_of_its_own() -> None:
     others = signal([7.0, 7.0], [0.5, 0.5])
-    odds = same_need.compute_log_odds(pair(7.0, 0.5), others, UNLEARNED)
-    left_out = same_need.compute_log_odds(pair(7.0, 0.5), others, UNLEARNED, np.array([[False, False]]))
+    odds = question_pairs.compute_log_odds(pair(7.0, 0.5), others, UNLEARNED)
+    left_out = question_pairs.compute_log_odds(pair(7.0, 0.5), others, UNLEARNED, np.array([[False, False]]))
 
-    assert left_out == same_need.compute_log_odds(pair(7.0, 0.5), NO_OTHERS, UNLEARNED)
+    assert left_out == question_pairs.compute_log_odds(pair(7.0, 0.5), NO_OTHERS, UNLEARNED)
     assert left_out > odds
 
 
@@ -179,7 +178,8 @@ def test_a_need_that_is_asked_again_is_recalled_though_each_was_judged_once() ->
     )
 
     def vote(spread: QuestionSpread) -> float:
-        compared = spread.compare(
+        compared = ComparedQuestions(
+            spread,
             [7, 8],
             signal([6.0, 1.5], [0.5, 0.5], "figures"),
             np.array([6.0, 1.5]),
@@ -193,17 +193,17 @@ def test_a_need_that_is_asked_again_is_recalled_though_each_was_judged_once() ->
 
 
 def test_words_are_compared_by_their_rarity() -> None:
-    assert same_need.compare_words({"a": 3.0, "b": 4.0}, {"a": 3.0, "c": 4.0}) == pytest.approx(9 / 25)
-    assert same_need.compare_words({"a": 1.0}, {"a": 1.0}) == 1.0
-    assert same_need.compare_words({}, {"a": 1.0}) == 0.0
+    assert question_pairs.compare_words({"a": 3.0, "b": 4.0}, {"a": 3.0, "c": 4.0}) == pytest.approx(9 / 25)
+    assert question_pairs.compare_words({"a": 1.0}, {"a": 1.0}) == 1.0
+    assert question_pairs.compare_words({}, {"a": 1.0}) == 0.0
 
 
 def test_words_of_two_languages_say_nothing() -> None:
     others = signal([3.0], [0.05])
 
     assert compute_probability(pair(6.0, 0.0), others) < compute_probability(pair(6.0, np.nan), others) < 1.0
-    spread = QuestionSpread(UNITS, others, UNLEARNED, NO_SCATTER, UNTAUGHT)
-    compared = spread.compare([7], pair(6.0, np.nan), np.array([6.0]), np.array([False]), {})
+    spread = QuestionSpread(UNITS, others, UNLEARNED, NO_SCATTER)
+    compared = ComparedQuestions(spread, [7], pair(6.0, np.nan), np.array([6.0]), np.array([False]), {})
     assert compared.count_votes({})[7, None].words == 0.0
 
 

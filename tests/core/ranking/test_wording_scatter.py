@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from engram.core.ranking import question_units, same_need
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.question_contrasts import CONTRASTS
+from engram.core.ranking.question_pairs import Signals
+from engram.core.ranking.question_priors import PRIOR_DIFFERENCES
 from engram.core.ranking.question_units import QuestionUnits
-from engram.core.ranking.same_need import NearPairs, QuestionSpread, Signals
-from engram.core.ranking.wording_scatter import PRIOR_PAIRS, RANK, WordingDifferences, WordingScatter
+from engram.core.ranking.same_need import ComparedQuestions, NearPairs, QuestionSpread
+from engram.core.ranking.wording_scatter import RANK, WordingDifferences, WordingScatter
 
 Vectors = NDArray[np.float64]
 DIMENSION = RANK + 1
@@ -42,7 +44,7 @@ def pair_wordings(needs: int, wordings: int) -> NDArray[np.intp]:
 
 def compute_cosines(vectors: Vectors, differences: Vectors, squared: float) -> Vectors:
     """The formula of the module's docstring as it stands, for all pairs of vectors less the centre."""
-    inverse = np.linalg.inv(differences.T @ differences + PRIOR_PAIRS * squared * np.eye(vectors.shape[1]))
+    inverse = np.linalg.inv(differences.T @ differences + PRIOR_DIFFERENCES * squared * np.eye(vectors.shape[1]))
     products = vectors @ inverse @ vectors.T
     sizes = np.sqrt(np.diag(products))
     return np.asarray(products / sizes / sizes[:, None])
@@ -178,7 +180,7 @@ def test_votes_are_calibrated_on_new_questions(wordings: int) -> None:
         pairs = signals.select(np.arange(at * NEIGHBOURS, (at + 1) * NEIGHBOURS))
         ids = near.tolist()
         identical = np.zeros(NEIGHBOURS, dtype=np.bool_)
-        compared = spread.compare(ids, pairs, nearness, identical, dict.fromkeys(range(needs), 0.5))
+        compared = ComparedQuestions(spread, ids, pairs, nearness, identical, dict.fromkeys(range(needs), 0.5))
         needs_of = compared.count_votes({question: evidence[question] for question in ids})
         (_, best), vote = max(
             ((key, need) for key, need in needs_of.items() if key[1] is not None),

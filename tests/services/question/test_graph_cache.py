@@ -10,10 +10,11 @@ from engram.config.settings import Settings
 from engram.context import tenancy
 from engram.context.tenancy import ReaderNames
 from engram.services.corpus.document_service import DocumentChange
-from engram.services.question.answer import build_answer, build_trace
+from engram.services.question.answer import build_answer
 from engram.services.question.caches import GraphCache, PassageKeyCache
 from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult, RetrievalService
+from engram.services.question.trace_building import build_trace
 from engram.storage.corpus import collections, current_vectors, documents
 from engram.storage.retrieval.query_focus import Focus
 from tests.conftest import CURIE

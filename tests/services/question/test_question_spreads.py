@@ -276,13 +276,13 @@ def test_terms_that_another_thread_let_go_are_read_again(
 ) -> None:
     asked = "Marie Curie, where was she born?"
     before = compare(application, taught, asked)
-    measure_shares = question_spreads.KnownTerms.measure_shares
+    measure_shares = question_spreads.PassageTerms.measure_shares
 
-    def empty_and_measure(self: question_spreads.KnownTerms, *arguments: Any) -> Any:
+    def empty_and_measure(self: question_spreads.PassageTerms, *arguments: Any) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr(question_spreads, "MOST_TERMS", 0)
             self._look_up(arguments[0], {"zebra"})
         return measure_shares(self, *arguments)
 
-    monkeypatch.setattr(question_spreads.KnownTerms, "measure_shares", empty_and_measure)
+    monkeypatch.setattr(question_spreads.PassageTerms, "measure_shares", empty_and_measure)
     assert compare(application, taught, asked) == before

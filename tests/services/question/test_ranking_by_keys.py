@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +12,8 @@ from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys.query_vector import expand_query
-from engram.core.ranking import bm25
 from engram.providers.language import terms
 from engram.services.question.answer import Answer
-from engram.services.question.plan import term_weights
 from engram.services.question.query import Query, Strategy
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections, lexical_index
@@ -308,14 +305,10 @@ class TestExpansions:
         ask(application, curie, "dense", expansions=UNITS)
         assert embedded == [[QUESTION], [QUESTION, *(unit.text for unit in UNITS)]]
 
-    def test_the_weights_of_terms_are_those_of_the_query(self) -> None:
-        text, units = "capital of Poland", [Expansion("m", "poland, vistula, of")]
-        # Two terms weigh 2; so do the unit's two, one of which is the question's own.
-        assert term_weights(Counter(terms(text, "en")), units, {"en": 5}) == {
-            "capit": 1.0,
-            "poland": 2.0,
-            "vistula": 1.0,
-        }
-        assert term_weights(Counter(terms(text, "en")), units, {"en": 5}) == bm25.expand_query(
-            Counter(terms(text, "en")), [Counter(terms("poland, vistula", "en"))]
+    def test_the_weights_of_terms_are_those_of_the_query(self, application: Application, curie: str) -> None:
+        scope, unit = application.auth.access.scope(curie), Expansion("m", "poland, vistula, of")
+        plan = application.retrieval.planner.plan(
+            Query(text="capital of Poland", scope=scope, strategy="lexical", expansions=[unit])
         )
+        # Two terms weigh 2; so do the unit's two, one of which is the question's own.
+        assert plan.terms == {"capit": 1.0, "poland": 2.0, "vistula": 1.0}

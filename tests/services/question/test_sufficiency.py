@@ -113,7 +113,7 @@ class TestWithheldPassages:
             result = retrieve_chain(believing(0.7), application, curie, min_sufficiency=least)
             assert result.shown.withheld == withheld
             assert bool(result.shown_passages) != withheld
-            assert result.ranking.best
+            assert result.ranking.ordered
 
     def test_insufficient_answer_is_marked_and_unseen_passages_are_not_learned(
         self, application: Application, http: TestClient, curie: str

@@ -10,8 +10,7 @@ import pytest
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
 from engram.core.filter.logged_verdict import GENERATION_THRESHOLD
-from engram.services.question.plan import create_query_id
-from engram.services.question.query import Query
+from engram.services.question.query import Query, create_query_id
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.retrieval.episodes import EpisodeRow
 from engram.wings.experiments.core.lift import Sums, mean_difference, share_difference

@@ -11,7 +11,7 @@ from engram.core.ranking.passage_scores import (
     PASSAGE_FEATURES,
     PLAIN_FEATURES,
     HopReach,
-    add_reranking_features,
+    add_complementarity,
     passage_features,
 )
 from engram.core.ranking.propagation import ChannelMemories, ReachedSentences, sentence_scores
@@ -116,9 +116,9 @@ def test_features_are_those_of_other_hops_in_the_order_of_the_candidates(seed: i
     first, expected = (passage_features(passages, plain, hops) for hops in (before, after))
     order = draw.permutation(len(passages))
     for pool in (made, None):
-        features = add_reranking_features(first, pool, weights)[order]
+        features = add_complementarity(first, pool, weights)[order]
         told = compute_features(features, passages[order], after, pool and pool.reorder(order), weights)
-        np.testing.assert_allclose(told, add_reranking_features(expected, pool, weights)[order], atol=1e-12)
+        np.testing.assert_allclose(told, add_complementarity(expected, pool, weights)[order], atol=1e-12)
 
 
 def draw_evidence(seed: int, size: int) -> WeightEvidence:

@@ -48,8 +48,7 @@ class RetrievalServices:
             models.language,
             models.limits,
             models.llm,
-            llm_times=settings.llm_time_extraction,
-            collapse_duplicates=True,
+            time_llm=models.llm if settings.llm_time_extraction else None,
             question_encoder=self.hooks.question_encoder,
             retrievers=self.hooks.retrievers,
         )
@@ -95,7 +94,6 @@ class RetrievalServices:
             self.key_cache,
             self.graph_cache,
             self.question_spreads,
-            self.models.llm,
             threshold=SUFFICIENCY_THRESHOLD,
             reranker=reranker,
             rules=self.hooks.question_rules,

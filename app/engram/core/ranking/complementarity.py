@@ -1,4 +1,4 @@
-"""Complementarity reranking: what a passage adds to those that base features rank first (ours).
+"""Complementarity: what a passage adds to those that base features rank first (ours).
 
 Evidence of several hops is a set: what is still missing depends on what was found. RFM-RAG keeps an evidence pool,
 asks a language model what it lacks, and searches for that. Here the pool is the best few passages by base features,
@@ -40,7 +40,7 @@ PAIR_FEATURES = ("named", "names", "shared", "shared_new", "sided", "unsaid", "g
 - gap: cosine of j's key and the gap, q - (q·s) s, s being i's sentence most like the question q.
 - joined: cosine of j's key and q + s.
 """
-RERANKING_FEATURES = (*PAIR_FEATURES, "standing")
+COMPLEMENTARITY_FEATURES = (*PAIR_FEATURES, "standing")
 """For each pair feature its maximum over members, times their probability of being evidence; then standing, the
 candidate's own probability."""
 
@@ -170,8 +170,8 @@ def _share(flags: Flags, weight: Floats) -> Floats:
     return np.asarray(flags @ weight / total if total > 0 else np.zeros(len(flags)))
 
 
-def compute_reranking_features(pool: CandidatePool, probabilities: Floats) -> Floats:
-    """Compute the reranking features, (n, len(RERANKING_FEATURES)).
+def compute_complementarity(pool: CandidatePool, probabilities: Floats) -> Floats:
+    """Compute the features of complementarity, (n, len(COMPLEMENTARITY_FEATURES)).
 
     Args:
         probabilities: that each candidate is evidence, in [0, 1], (n,).

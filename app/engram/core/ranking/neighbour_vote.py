@@ -13,7 +13,7 @@ probability.
 The collection's own judged questions teach the regression. Each is left out in turn: do its neighbours vote for its
 evidence? As far as judged questions lack the repeated needs that people ask for, asked questions without verdicts
 teach as well: a passage is their evidence as probably as ``repeated_needs`` tells. Before that, the log odds of the
-same need count as they are, and nothing else (``PRIOR_WEIGHTS``, with a Gaussian prior). So a vote says much where
+same need count as they are, and nothing else (``PRIOR_VOTE``, with a Gaussian prior). So a vote says much where
 the same needs are asked again and again, and nothing where each question needs something else.
 """
 
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.question_priors import PRIOR_VOTE, PRIOR_VOTE_DEVIATIONS
 from engram.core.ranking.weight_beliefs import sigmoid
 
 Floats = NDArray[np.float64]
@@ -32,10 +33,6 @@ NEIGHBOURS = 16
 """Judged questions that vote."""
 VOTE_WIDTH = 0.7
 """Width of the kernel in nearness, in standard units of the collection."""
-PRIOR_WEIGHTS = np.array([0.0, 1.0, 0.0, 0.0, 0.0])
-"""Mean of the prior over the weights, (5,): the log odds of the same need as they are."""
-PRIOR_DEVIATIONS = np.array([1.0, 0.3, 1.0, 1.0, 1.0])
-"""Standard deviations of the prior over the weights, (5,)."""
 WORDS = 4
 """Place of the feature of words."""
 LEAST_SHARE = 0.05
@@ -118,7 +115,7 @@ class VoteWeights:
         }
 
 
-UNTAUGHT = VoteWeights(PRIOR_WEIGHTS, 0)
+UNTAUGHT = VoteWeights(PRIOR_VOTE, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +200,7 @@ def learn_weights(
         asked: what stands for the repeated needs that judged questions lack.
     """
     thinning = compute_thinning(left_out)
-    features, labels = [np.zeros((0, len(PRIOR_WEIGHTS)))], [np.zeros(0)]
+    features, labels = [np.zeros((0, len(PRIOR_VOTE)))], [np.zeros(0)]
     for own, neighbours in left_out:
         ballot = _Ballot(neighbours, own, thinning)
         passages = ballot.list_heaviest()
@@ -259,11 +256,11 @@ def _fit_logistic(features: Floats, labels: Floats, counts: Floats) -> Floats:
         labels: probabilities of evidence, (n,).
         counts: what each row counts, (n,).
     """
-    precision = PRIOR_DEVIATIONS**-2.0
-    weights = PRIOR_WEIGHTS
+    precision = PRIOR_VOTE_DEVIATIONS**-2.0
+    weights = PRIOR_VOTE
     for _ in range(NEWTON_STEPS):
         probabilities = sigmoid(features @ weights)
-        gradient = features.T @ (counts * (labels - probabilities)) - precision * (weights - PRIOR_WEIGHTS)
+        gradient = features.T @ (counts * (labels - probabilities)) - precision * (weights - PRIOR_VOTE)
         spread = counts * probabilities * (1.0 - probabilities)
         curvature = (features * spread[:, None]).T @ features + np.diag(precision)
         step = np.linalg.solve(curvature, gradient)

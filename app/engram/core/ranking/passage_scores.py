@@ -1,6 +1,6 @@
 """From sentence evidence to a passage ranking by weighted features.
 
-Base features say what each passage is by itself, reranking features what it adds to others (``complementarity``).
+Base features say what each passage is by itself, those of ``complementarity`` what it adds to others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ BASE_FEATURES = (
 - titled_similarity: the product of titled and similarity.
 - NAME_untitled: the feature again if no candidate of the query is titled after an entity of the question, else 0.
 """
-PASSAGE_FEATURES = (*BASE_FEATURES, *complementarity.RERANKING_FEATURES)
+PASSAGE_FEATURES = (*BASE_FEATURES, *complementarity.COMPLEMENTARITY_FEATURES)
 """Columns of a feature matrix."""
 
 
@@ -88,7 +88,7 @@ def has_title_match(features: NDArray[np.floating]) -> bool:
     return not features[untitled].any()
 
 
-def add_reranking_features(base: Floats, pool: CandidatePool | None, weights: Floats) -> Floats:
+def add_complementarity(base: Floats, pool: CandidatePool | None, weights: Floats) -> Floats:
     """All features, (n, len(PASSAGE_FEATURES)), of candidates with these base features, (n, k).
 
     Args:
@@ -96,11 +96,11 @@ def add_reranking_features(base: Floats, pool: CandidatePool | None, weights: Fl
         weights: of the base features, (len(BASE_FEATURES),).
     """
     if pool is None:
-        return np.column_stack([base, np.zeros((len(base), len(complementarity.RERANKING_FEATURES)))])
+        return np.column_stack([base, np.zeros((len(base), len(complementarity.COMPLEMENTARITY_FEATURES)))])
     return np.column_stack(
         [
             base,
-            complementarity.compute_reranking_features(
+            complementarity.compute_complementarity(
                 pool, complementarity.compute_evidence_probabilities(base @ weights)
             ),
         ]

@@ -17,6 +17,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.question_priors import PRIOR_OTHER, PRIOR_PAIRS, PRIOR_SAME
+
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
@@ -31,12 +33,6 @@ Contrast = Literal["figures", "figure", "names", "name", "negation", "time"]
 - time: one question asks for the present ("now", "latest"), the other for a date.
 """
 CONTRASTS: tuple[Contrast, ...] = get_args(Contrast)
-PRIOR_SAME = np.array([0.03, 0.15, 0.15, 0.3, 0.1, 0.005])
-"""Share of pairs with the same evidence that have each contrast, as in paraphrases by people and models, (6,)."""
-PRIOR_OTHER = np.array([0.3, 0.15, 0.3, 0.3, 0.12, 0.05])
-"""The same of the nearest questions with other evidence, (6,)."""
-PRIOR_PAIRS = 20
-"""Pseudo-count of both priors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +63,10 @@ class ContrastShares:
     Attributes:
         same: of pairs with the same evidence, in (0, 1), (6,).
         other: of pairs with other evidence, in (0, 1), (6,).
-        pairs: pairs of the collection's own behind each share.
     """
 
     same: Floats
     other: Floats
-    pairs: tuple[int, int]
 
     def compute_log_ratios(self, contrasts: Flags) -> Floats:
         """Log likelihood ratio of each contrast of pairs, (..., 6), for ``contrasts`` (..., 6).
@@ -82,6 +76,10 @@ class ContrastShares:
         with_contrast = np.log(self.same) - np.log(self.other)
         without = np.log1p(-self.same) - np.log1p(-self.other)
         return np.where(contrasts, with_contrast, without)
+
+    def sum_log_ratios(self, contrasts: Flags) -> Floats:
+        """Log likelihood ratio of all contrasts of each pair together, (n,), for ``contrasts`` (n, 6)."""
+        return np.asarray(self.compute_log_ratios(contrasts).sum(axis=1))
 
 
 def compare_marks(one: QuestionMarks, other: QuestionMarks) -> tuple[bool, ...]:
@@ -105,11 +103,7 @@ def measure_contrasts(same_pairs: Flags, other_pairs: Flags) -> ContrastShares:
         same_pairs: contrasts of pairs with the same evidence, (n, 6).
         other_pairs: contrasts of pairs with other evidence, (m, 6).
     """
-    return ContrastShares(
-        _measure_share(same_pairs, PRIOR_SAME),
-        _measure_share(other_pairs, PRIOR_OTHER),
-        (len(same_pairs), len(other_pairs)),
-    )
+    return ContrastShares(_measure_share(same_pairs, PRIOR_SAME), _measure_share(other_pairs, PRIOR_OTHER))
 
 
 def name_contrasts(contrasts: Sequence[bool]) -> tuple[Contrast, ...]:

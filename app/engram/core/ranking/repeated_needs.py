@@ -19,25 +19,19 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.question_priors import (
+    MAX_NEARNESS,
+    PRIOR_LEAD,
+    PRIOR_NEARNESS,
+    PRIOR_NEED_DEVIATIONS,
+    PRIOR_NEEDS,
+    PRIOR_PAIRS,
+    PRIOR_WORDS,
+)
 from engram.core.ranking.weight_beliefs import sigmoid
 
 Floats = NDArray[np.float64]
 
-MAX_NEARNESS = 12.0
-"""Nearness, in standard units, is clipped here."""
-PRIOR_PAIRS = 20
-"""Pairs with other evidence beside those of the collection, as other collections have them."""
-PRIOR_NEARNESS = (3.0, 1.5)
-"""Mean and deviation of their nearness, in standard units."""
-PRIOR_LEAD = 0.5
-"""Mean of what the nearest one is nearer than the next, in standard units."""
-PRIOR_WORDS = 0.15
-"""Deviation of the cosine of their words, which has its mode at 0."""
-PRIOR_SHARE = 0.1
-"""Mean of the prior over ρ, on the scale of log odds."""
-PRIOR_WEIGHTS = np.array([-5.5, 0.5, 1.0, 3.0, 1.0, np.log(PRIOR_SHARE) - np.log1p(-PRIOR_SHARE)])
-"""Mean of the prior over w, (5,), and the log odds of ρ."""
-PRIOR_DEVIATIONS = np.array([1.0, 0.3, 0.5, 1.0, 0.3, 2.0])
 LARGEST_EXPONENT = 50.0
 STEPS = 60
 LARGEST_STEP = 1.0
@@ -89,7 +83,7 @@ def learn_repeated_needs(apart: Floats, asked: Floats) -> RepeatedNeeds:
     features = np.concatenate([_imagine_pairs(), apart, asked])
     labels = np.arange(len(features)) >= len(features) - len(asked)
     prevalence = np.log(len(asked) / (len(features) - len(asked))) if len(asked) else -np.inf
-    precision = PRIOR_DEVIATIONS**-2.0
+    precision = PRIOR_NEED_DEVIATIONS**-2.0
 
     def compute_bracket(weights: Floats) -> tuple[Floats, Floats, Floats]:
         """exp(w·x) / (1 - ρ + exp(w·x)), ρ (1 - ρ) / (1 - ρ + exp(w·x)) and the probability of being asked."""
@@ -101,14 +95,14 @@ def learn_repeated_needs(apart: Floats, asked: Floats) -> RepeatedNeeds:
     def compute_loss(weights: Floats) -> float:
         probabilities = compute_bracket(weights)[2]
         likelihood = np.log(np.maximum(np.where(labels, probabilities, 1.0 - probabilities), 1e-300)).sum()
-        return float((precision * (weights - PRIOR_WEIGHTS) ** 2).sum() / 2.0 - likelihood)
+        return float((precision * (weights - PRIOR_NEEDS) ** 2).sum() / 2.0 - likelihood)
 
-    weights, loss, curvature = PRIOR_WEIGHTS, compute_loss(PRIOR_WEIGHTS), np.diag(precision)
+    weights, loss, curvature = PRIOR_NEEDS, compute_loss(PRIOR_NEEDS), np.diag(precision)
     for _ in range(STEPS):
         same, fewer, probabilities = compute_bracket(weights)
         slopes = np.column_stack([features * same[:, None], -fewer])
         curvature = (slopes * (probabilities * (1.0 - probabilities))[:, None]).T @ slopes + np.diag(precision)
-        gradient = slopes.T @ (labels - probabilities) - precision * (weights - PRIOR_WEIGHTS)
+        gradient = slopes.T @ (labels - probabilities) - precision * (weights - PRIOR_NEEDS)
         step = np.linalg.solve(curvature, gradient)
         step *= min(1.0, LARGEST_STEP / max(float(np.abs(step).max()), 1e-12))
         while (tried := compute_loss(weights + step)) > loss and np.abs(step).max() > 1e-9:

@@ -65,6 +65,10 @@ class RerankedScores:
         """Part of each candidate's score that comes from the reranker, (n,)."""
         return self.trust * self.log_odds
 
+    def keep(self, places: NDArray[np.intp]) -> RerankedFeatures:
+        """Features of the candidates at these places, as the log keeps them."""
+        return RerankedFeatures(self.prior, self.features[places].astype(np.float32))
+
     def reorder(self, order: NDArray[np.intp]) -> "RerankedScores":
         """Scores of the candidates in another order."""
         return RerankedScores(self.prior, self.features[order], self.trust)

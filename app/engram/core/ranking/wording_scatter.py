@@ -4,7 +4,7 @@ The differences of judged questions with common evidence show where wording alon
 vote of judged questions, nearness weighs these directions less. Let x and y be vectors less the centre, and C the
 sum of the outer products of all differences:
 
-    cos(x, y) = x' M⁻¹ y / sqrt(x' M⁻¹ x · y' M⁻¹ y)          M = C + PRIOR_PAIRS · (mean squared difference) · I
+    cos(x, y) = x' M⁻¹ y / sqrt(x' M⁻¹ x · y' M⁻¹ y)     M = C + PRIOR_DIFFERENCES · (mean squared difference) · I
 
 This is within-class covariance normalisation (Hatch, Kajarekar and Stolcke 2006, "Within-Class Covariance
 Normalization for SVM-based Speaker Recognition", Interspeech, section 3), shrunk towards the plain cosine. Only the
@@ -25,12 +25,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.ranking.question_priors import PRIOR_DIFFERENCES
 from engram.core.ranking.question_units import Floats, QuestionUnits, Vectors, fisher_z
 
 RANK = 32
 """Directions whose scatter counts by itself."""
-PRIOR_PAIRS = 10.0
-"""Pseudo-count of the prior: pairs that differ along each dimension, by the mean squared difference."""
 OVERSAMPLING = 8
 ITERATIONS = 4
 SMALLEST_SHARE = 1e-10
@@ -118,7 +117,7 @@ class WordingDifferences:
         self._total = float(self._sizes.sum())
         self._others = max(vectors.shape[1] - RANK, 1)
         rank = min(RANK, vectors.shape[1] - 1) if self._total > 0 else 0
-        self._prior = PRIOR_PAIRS * self._total / max(len(pairs), 1)
+        self._prior = PRIOR_DIFFERENCES * self._total / max(len(pairs), 1)
         self._directions = _find_directions(differences, rank)
         self._differences = differences @ self._directions
         self._gram = self._differences.T @ self._differences

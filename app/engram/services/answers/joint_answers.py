@@ -11,8 +11,8 @@ from typing import TypeVar
 from engram.services.answers.passage_context import PassageContextService
 from engram.services.question.answer import Answer, PassageAnswer, Timings
 from engram.services.question.pipeline import QuestionPipeline
-from engram.services.question.plan import QueryPlan, create_query_id
-from engram.services.question.query import Query
+from engram.services.question.plan import QueryPlan
+from engram.services.question.query import Query, create_query_id
 from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import Trace
 

@@ -19,7 +19,7 @@ from engram.services.auth.scope import Scope
 from engram.services.jobs.idempotent_jobs import JobStart, open_job
 from engram.services.jobs.job_kinds import ERASURE
 from engram.services.jobs.work import Work
-from engram.services.question.plan import create_query_id
+from engram.services.question.query import create_query_id
 from engram.services.revocation.derived_state import DerivedState
 from engram.services.revocation.revocation_service import RevocationService
 from engram.storage.database import Database, Writer

@@ -79,5 +79,4 @@ class JudgeNoise:
     ) -> bool:
         """Whether one of the questions most probably has the need of the event's, each by itself."""
         compared = self._spreads.compare(reader, collection, current, event.question, event.embedding, words, {})
-        probabilities = {} if compared is None else compared.compute_probabilities()
-        return max(probabilities.values(), default=0.0) >= EVEN_ODDS
+        return compared is not None and bool((compared.compute_probabilities() >= EVEN_ODDS).any())

@@ -1,28 +1,18 @@
-"""Step 10: make the answer and its trace of what was retrieved. Here rows of passages get their external ids."""
+"""Step 10: make the answer of what was retrieved. Here rows of passages get their external ids."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from engram.core.ranking import sufficiency
 from engram.core.ranking.profiles import ProfileName
 from engram.services.question.passage_source import PassageSource, read_source
 from engram.services.question.query import Fallback, HopStopRule, Memory, Strategy
 from engram.services.question.search import RetrievalResult
-from engram.services.question.shown import ShownPassages
-from engram.services.question.sufficiency import SufficiencyEstimate, WithholdingLevel
-from engram.services.question.trace import (
-    EntityAnswer,
-    FeatureTrace,
-    HopTrace,
-    RecallTrace,
-    SentenceTrace,
-    SufficiencyTrace,
-    Trace,
-)
-from engram.services.question.walk import StopReason, Walk, WalkHop
-from engram.storage.corpus.passages import StoredPassage, StoredSentence
+from engram.services.question.sufficiency import WithholdingLevel
+from engram.services.question.trace import EntityAnswer, Trace
+from engram.services.question.walk import StopReason, Walk
+from engram.storage.corpus.passages import StoredPassage
 from engram.storage.retrieval.graph_hops import SelectedSentence
 
 
@@ -158,18 +148,7 @@ def build_answer(retrieved: RetrievalResult) -> Answer:
         hops=len(walk.hops),
         stop_reason=walk.stop_reason or "max_hops",
         passages=[
-            _mark_exploration(
-                retrieved.shown,
-                _passage(
-                    retrieved.passages[passage],
-                    score,
-                    read_source(retrieved.passages[passage], plan.collection),
-                    selected,
-                    retrieved.sentences.get(passage),
-                    duplicates.get(passage, []),
-                    ranking.estimate_probability(score),
-                ),
-            )
+            _passage(retrieved, retrieved.passages[passage], score, selected, duplicates.get(passage, []))
             for passage, score in retrieved.shown.best
             if passage in retrieved.passages
         ],
@@ -210,36 +189,6 @@ def build_timings(retrieved: RetrievalResult) -> Timings:
     return Timings(plan.analyse_ms, plan.embed_ms, retrieved.search_ms, round(total, 3))
 
 
-def build_trace(retrieved: RetrievalResult) -> Trace:
-    """Make the trace of an answer from its retrieval result."""
-    walk, ranking = retrieved.walk, retrieved.ranking
-    return Trace(
-        retrieved.plan.constraint,
-        list(retrieved.entities),
-        _recall_trace(walk),
-        _hop_traces(walk),
-        sufficiency=None if ranking.sufficiency is None else _sufficiency_trace(ranking.sufficiency),
-        collapsed=len(ranking.stand_in_by_passage) if retrieved.plan.collapses else None,
-        language=retrieved.plan.language,
-        lexical_terms=len(retrieved.plan.terms),
-        versions=retrieved.versions,
-        corrections=list(retrieved.plan.corrections),
-    )
-
-
-def _sufficiency_trace(estimate: SufficiencyEstimate) -> SufficiencyTrace:
-    weighted = zip(sufficiency.ANSWER_FEATURES, estimate.features.tolist(), estimate.weights.tolist(), strict=False)
-    return SufficiencyTrace(
-        estimate.probability,
-        estimate.model,
-        estimate.vouched,
-        {name: FeatureTrace(value, weight) for name, value, weight in weighted},
-        estimate.events,
-        remembered=estimate.remembered,
-        undenied=estimate.undenied,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _SelectedSentences:
     """Selected sentences of an answer.
@@ -274,19 +223,35 @@ def _collect_selected(walk: Walk) -> _SelectedSentences:
 
 
 def _passage(
+    retrieved: RetrievalResult,
     stored: StoredPassage,
     score: float,
-    source: PassageSource,
     selected: _SelectedSentences,
-    sentences: Sequence[StoredSentence] | None,
     duplicates: list[DuplicateAnswer],
-    probability: float | None,
 ) -> PassageAnswer:
-    """The passage with its selected sentences, or with all of them if ``sentences`` are given."""
-    if sentences is None:
-        passage_sentences = [(e.sentence_id, e.position, e.text) for e in selected.of_passage.get(stored.id, ())]
+    """The passage with its selected sentences, or with all if the query asked for them.
+
+    An explored one is marked, and shows at least its nearest sentence.
+    """
+    if stored.id in retrieved.sentences:
+        included = [(one.id, one.position, one.text) for one in retrieved.sentences[stored.id]]
     else:
-        passage_sentences = [(sentence.id, sentence.position, sentence.text) for sentence in sentences]
+        evidence = selected.of_passage.get(stored.id, ())
+        included = [(one.sentence_id, one.position, one.text) for one in evidence]
+    sentences = [
+        SentenceAnswer(
+            identity,
+            position,
+            text,
+            selected.best.get(identity),
+            list(selected.hops.get(identity, ())),
+            selected.recall.get(identity, 0.0),
+        )
+        for identity, position, text in included
+    ]
+    nearest = retrieved.shown.explored.get(stored.id)
+    if nearest is not None and all(one.sentence_id != nearest.id for one in sentences):
+        sentences.append(SentenceAnswer(nearest.id, nearest.position, nearest.text, None, []))
     return PassageAnswer(
         stored.id,
         stored.external_id,
@@ -295,95 +260,9 @@ def _passage(
         stored.language,
         stored.metadata,
         score,
-        source,
-        [
-            SentenceAnswer(
-                identity,
-                position,
-                text,
-                selected.best.get(identity),
-                list(selected.hops.get(identity, ())),
-                selected.recall.get(identity, 0.0),
-            )
-            for identity, position, text in sorted(passage_sentences, key=lambda row: row[1])
-        ],
+        read_source(stored, retrieved.plan.collection),
+        sorted(sentences, key=lambda one: one.position),
+        explored=nearest is not None,
         duplicates=duplicates,
-        probability=probability,
+        probability=retrieved.ranking.estimate_probability(score),
     )
-
-
-def _mark_exploration(chosen: ShownPassages, hit: PassageAnswer) -> PassageAnswer:
-    """The hit as it is answered: an explored one is marked, and shows at least its nearest sentence."""
-    nearest = chosen.explored.get(hit.id)
-    if nearest is None:
-        return hit
-    sentences = list(hit.sentences)
-    if all(sentence.sentence_id != nearest.id for sentence in sentences):
-        sentences.append(SentenceAnswer(nearest.id, nearest.position, nearest.text, None, []))
-    return replace(hit, sentences=sorted(sentences, key=lambda row: row.position), explored=True)
-
-
-def _recall_trace(walk: Walk) -> list[RecallTrace]:
-    return [
-        RecallTrace(
-            past.sentence_id,
-            past.question,
-            past.similarity,
-            past.same_need.probability,
-            past.same_need.nearness,
-            past.same_need.words,
-            past.same_need.contrasts,
-            past.same_need.supporters,
-            past.same_need.others,
-            past.same_need.learned_from,
-            past.support,
-            past.perplexity,
-            walk.recall_probabilities.get(past.sentence_id, 0.0),
-        )
-        for past in walk.recalled
-        if past.same_need is not None
-    ]
-
-
-def _hop_traces(walk: Walk) -> list[HopTrace]:
-    """Make one trace per hop; recall probabilities are shown for the first hop."""
-    return [
-        HopTrace(
-            hop=number,
-            entities={hop.start.names[entity]: score for entity, score in hop.start.activation.items()},
-            candidates=len(hop.candidates),
-            sentences=_sentence_traces(hop, walk.recall_probabilities if number == 1 else {}),
-            coverage=hop.coverage,
-        )
-        for number, hop in enumerate(walk.hops, start=1)
-    ]
-
-
-def _sentence_traces(hop: WalkHop, probabilities: Mapping[int, float]) -> list[SentenceTrace]:
-    """Make one trace per selected sentence of a hop; ``probabilities``: sentence -> its recall probability."""
-    rows = hop.candidates
-    task, time = (rows.get_memories(channel) for channel in ("task", "time"))
-    task_factors, time_factors = task.factor, time.factor * (1.0 + rows.agreement)
-    traces = []
-    for sentence in hop.selected:
-        row = hop.position(sentence)
-        evidence = hop.evidence[sentence]
-        traces.append(
-            SentenceTrace(
-                sentence_id=sentence,
-                passage_id=evidence.external_id,
-                text=evidence.text,
-                score=float(hop.scores[row]),
-                activation=float(rows.activation[row]),
-                activated_by=[
-                    hop.start.names[entity] for entity in evidence.entities if entity in hop.start.activation
-                ],
-                semantic=float(rows.semantic[row]),
-                task_factor=float(task_factors[row]),
-                task_perplexity=float(task.perplexity[row]),
-                time_factor=float(time_factors[row]),
-                time_perplexity=float(time.perplexity[row]),
-                recall_probability=probabilities.get(sentence, 0.0),
-            )
-        )
-    return traces

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking import sufficiency
-from engram.core.ranking.reranking import RerankedFeatures
 from engram.services.question.answer import Answer, PassageAnswer
 from engram.services.question.query import SessionPart
-from engram.services.question.ranking import PassageRanking
+from engram.services.question.ranking import RECORDED_CANDIDATES, PassageRanking
 from engram.services.question.search import RetrievalResult
+from engram.services.question.shown import ShownPassages
 from engram.services.question.trace import Cause, HopTrace, PassageTrace, RejectionTrace, Trace
 from engram.services.question.walk import WalkHop
 from engram.storage.retrieval.episodes import COLLAPSED_KEY, NAME_DIGEST, TEXT_DIGEST, EpisodeRow, digest_text
@@ -26,7 +26,7 @@ def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> E
     """Make the row of an answer and its trace."""
     plan, ranking, shown = retrieved.plan, retrieved.ranking, retrieved.shown
     session = plan.query.part(SessionPart)
-    recorded = shown.select_recorded(ranking)
+    recorded = select_recorded(shown, ranking)
     # Of what nobody saw nobody can say whether it is enough.
     teaches = ranking.teaches and not shown.withheld and len(recorded) > 0
     return EpisodeRow(
@@ -39,7 +39,7 @@ def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> E
         profile=answer.profile,
         strategy=answer.strategy,
         filter=plan.query.filter,
-        activated=shown.list_activated(retrieved.walk, ranking),
+        activated=_list_activated(retrieved),
         shown=[hit.id for hit in answer.passages],
         explored=list(shown.explored),
         hops=answer.hops,
@@ -84,15 +84,30 @@ def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> E
         ranked=ranking.candidates[recorded] if teaches else None,
         best_features=ranking.features[recorded[0]].astype(np.float32) if teaches else None,
         answer_features=_select_taught_features(retrieved),
-        reranked=_select_reranked_features(ranking, recorded) if teaches else None,
+        reranked=ranking.reranked.keep(recorded) if teaches and ranking.reranked is not None else None,
     )
 
 
-def _select_reranked_features(ranking: PassageRanking, recorded: NDArray[np.intp]) -> RerankedFeatures | None:
-    """Return the reranker's scores for the candidates that are stored."""
-    if ranking.reranked is None:
-        return None
-    return RerankedFeatures(ranking.reranked.prior, ranking.reranked.features[recorded].astype(np.float32))
+def _list_activated(retrieved: RetrievalResult) -> list[int]:
+    """The sentences that a verdict rejects if it does not name them.
+
+    None of a passage that chance put into the answer or took out of it: nobody expected the one to help, and
+    nobody saw the other. None of a duplicate that was left out either, and none at all of what was withheld.
+    """
+    shown, evidence = retrieved.shown, retrieved.walk.evidence
+    if shown.withheld:
+        return []
+    spared = {*shown.explored, *shown.displaced, *retrieved.ranking.stand_in_by_passage}
+    return [sentence for sentence, selected in evidence.items() if selected.passage_id not in spared]
+
+
+def select_recorded(shown: ShownPassages, ranking: PassageRanking) -> NDArray[np.intp]:
+    """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
+    candidates = ranking.candidates
+    is_recorded = np.arange(len(candidates)) < RECORDED_CANDIDATES
+    is_recorded |= np.isin(candidates, list(shown.explored))
+    is_recorded &= ~np.isin(candidates, list(shown.displaced))
+    return np.flatnonzero(is_recorded)
 
 
 def _select_taught_features(retrieved: RetrievalResult) -> NDArray[np.float32] | None:

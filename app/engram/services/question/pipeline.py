@@ -11,13 +11,14 @@ from engram.context.errors import MissingPartitionError
 from engram.core.auth.access_keys import AUDIT
 from engram.core.ranking.profiles import Profile
 from engram.core.text.identifiers import read_moment
-from engram.services.question.answer import Answer, build_answer, build_trace
+from engram.services.question.answer import Answer, build_answer
 from engram.services.question.episode import build_episode
 from engram.services.question.plan import QueryPlan
 from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult, RetrievalService
 from engram.services.question.shown import QuestionRule
 from engram.services.question.trace import Trace
+from engram.services.question.trace_building import build_trace
 from engram.services.replicas.replica_reads import Reads
 from engram.storage.database import Database
 from engram.storage.retrieval import episode_partitions, episodes

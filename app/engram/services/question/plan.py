@@ -1,6 +1,5 @@
 """Step 2: plan the query, before the graph is read: names and times, embeddings, and what statements look for."""
 
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -13,11 +12,9 @@ from numpy.typing import NDArray
 
 from engram.context import tenancy
 from engram.context.errors import InvalidRequestError, LlmError, LlmNotConfiguredError
-from engram.core.filter.logged_verdict import Expansion
 from engram.core.passage_keys import query_vector
 from engram.core.ranking import bm25
-from engram.core.ranking.profiles import Profile
-from engram.core.text.identifiers import RANDOM_BYTES, uuid7
+from engram.core.ranking.profiles import DEFAULT, Profile
 from engram.core.text.temporal import find_time_expressions
 from engram.providers.language import (
     Correction,
@@ -32,22 +29,17 @@ from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.encoders.encoder import EmbeddedTexts, Encoder
 from engram.services.question.caches import CachedGraph, KnownTerms, NearestLookup, VisibleLanguages
-from engram.services.question.query import Fallback, HopStopRule, Query
+from engram.services.question.query import Fallback, HopStopRule, Query, create_query_id
 from engram.services.question.retriever import Retriever, Retrievers
 from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
 from engram.storage.retrieval.metadata_filter import compile_filter
 from engram.storage.retrieval.query_focus import Focus, GraphLimits, Vector
-from engram.telemetry.stages import stage
+from engram.telemetry.stages import milliseconds, stage
 
 MOST_SEEN = 5_000
 """Passages that a caller sees, up to which a collection with a vector index is searched exactly."""
-
-
-def create_query_id() -> UUID:
-    """The identifier of a query that begins now."""
-    return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +144,8 @@ class QueryPlanner:
     """Makes plans.
 
     Attributes:
-        llm_times: whether times are looked for by the endpoint.
-        collapse_duplicates: whether duplicates are collapsed where neither query nor profile says otherwise.
+        llm: may judge between hops (stop_rule "llm").
+        time_llm: looks for times in place of rules.
         question_encoder: makes the vectors of questions that passages are compared with; None: ``encoder`` does.
         retrievers: retrieval by the profiles of wings.
     """
@@ -164,8 +156,7 @@ class QueryPlanner:
     language: Language
     limits: GraphLimits
     llm: Llm | None = None
-    llm_times: bool = False
-    collapse_duplicates: bool = True
+    time_llm: Llm | None = None
     question_encoder: QuestionEncoder | None = None
     retrievers: Retrievers = field(default_factory=Retrievers)
     known_terms: KnownTerms = field(default_factory=KnownTerms)
@@ -196,9 +187,9 @@ class QueryPlanner:
         self.encoder.check(query.scope.collection)
         self.encoder.check_question(query.text, [expansion.text for expansion in query.expansions])
         query_id, retriever = query.id or create_query_id(), self.retrievers.find(query.profile)
-        profile = profile or self.retrievers.find_profile(query.profile)
+        profile = profile or (DEFAULT if retriever is None else retriever.profile)
         features_rank = query.strategy == "graph" and retriever is None
-        stop_rule = self._stop_rule(query, profile, features_rank=features_rank)
+        self._check_options(query, features_rank=features_rank)
         began = time.perf_counter()
         with stage("analyse"):
             languages = query.scope.collection.languages
@@ -209,7 +200,7 @@ class QueryPlanner:
             if query.strategy == "graph":
                 analysis = self.language.analyse_question(question, read.language or usual)
             constraint, warnings = self._choose_time(query, question, analysis)
-            weights = term_weights(read.counts, query.expansions, languages)
+            expansions = [question_terms(expansion.text, languages) for expansion in query.expansions]
         analysed = time.perf_counter()
         # Expansions only where keys are compared by vectors.
         units = [] if query.strategy == "lexical" else [expansion.text for expansion in query.expansions]
@@ -242,21 +233,19 @@ class QueryPlanner:
             retriever=retriever,
             focus=focus,
             max_hops=query.max_hops or profile.max_hops,
-            stop_rule=stop_rule,
+            stop_rule=query.stop_rule or ("coverage" if query.strategy == "graph" and profile.recalls else "none"),
             mentions={normalise_entity(mention): mention for mention in analysis.entities},
             possible={normalise_entity(mention): mention for mention in analysis.possible},
             unknown={},
             constraint=constraint,
             language=read.language,
-            terms=weights,
+            terms=bm25.expand_query(read.counts, expansions),
             reading_share=read.size / max(read.counts.total(), 1),
             unrelated_cosine=self.encoder.measure_unrelated_cosine(query.scope.collection),
             analyse_ms=milliseconds(began, analysed),
             embed_ms=milliseconds(analysed, time.perf_counter()),
             warnings=warnings,
-            collapses=self.collapse_duplicates and profile.collapses
-            if query.collapse_duplicates is None
-            else query.collapse_duplicates,
+            collapses=profile.collapses if query.collapse_duplicates is None else query.collapse_duplicates,
             question_generation=generation,
         )
         return self._narrow(plan)
@@ -354,9 +343,9 @@ class QueryPlanner:
         )
         return replace(plan, focus=replace(plan.focus, among=among))
 
-    def _stop_rule(self, query: Query, profile: Profile, *, features_rank: bool) -> HopStopRule:
-        walks = query.strategy == "graph"
-        if not walks and (query.max_hops is not None or query.stop_rule is not None):
+    def _check_options(self, query: Query, *, features_rank: bool) -> None:
+        """Refuse options that do not go together."""
+        if query.strategy != "graph" and (query.max_hops is not None or query.stop_rule is not None):
             raise InvalidRequestError(
                 f"Strategy {query.strategy!r} makes no hops: max_hops and stop_rule go with strategy 'graph'."
             )
@@ -366,9 +355,6 @@ class QueryPlanner:
             raise InvalidRequestError("min_sufficiency goes with strategy 'graph' and profile 'default'.")
         if query.stop_rule == "llm" and self.llm is None:
             raise LlmNotConfiguredError("stop_rule 'llm' needs ENGRAM_LLM_BASE_URL to be set.")
-        if not walks:
-            return "none"
-        return query.stop_rule or ("coverage" if profile.recalls else "none")
 
     def _choose_time(
         self, query: Query, question: str, analysis: QuestionAnalysis
@@ -379,26 +365,9 @@ class QueryPlanner:
         """
         if query.time_constraint is not None or query.strategy != "graph":
             return query.time_constraint or None, ()
-        if self.llm_times and self.llm is not None:
+        if self.time_llm is not None:
             try:
-                return self.llm.extract_time_constraint(question), ()
+                return self.time_llm.extract_time_constraint(question), ()
             except LlmError as error:
                 return analysis.time_expression, (Fallback("time-by-rules", error.detail),)
         return analysis.time_expression, ()
-
-
-def term_weights(
-    question: Mapping[str, float], expansions: Sequence[Expansion], languages: Mapping[str, int]
-) -> dict[str, float]:
-    """Return the terms of the question and its expansions with their weights > 0.
-
-    Args:
-        question: term -> how often the question has it.
-        languages: of the passages that they are matched with, see ``read_question``.
-    """
-    return bm25.expand_query(question, [question_terms(expansion.text, languages) for expansion in expansions])
-
-
-def milliseconds(start: float, end: float) -> float:
-    """Between two readings of the clock."""
-    return round((end - start) * 1000.0, 3)

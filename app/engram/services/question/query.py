@@ -1,5 +1,7 @@
 """Step 1: what is asked, and how."""
 
+import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeVar
@@ -7,6 +9,7 @@ from uuid import UUID
 
 from engram.core.filter.logged_verdict import Expansion
 from engram.core.ranking.profiles import ProfileName
+from engram.core.text.identifiers import RANDOM_BYTES, uuid7
 from engram.services.auth.scope import Scope
 
 Memory = Literal["off", "read"]
@@ -137,6 +140,12 @@ class Query:
     trace_id: str | None = None
     parts: tuple[object, ...] = ()
 
+    @property
+    def depth(self) -> int:
+        """Passages that a search by keys must find: those to show, and those to draw from if the query explores."""
+        exploration = self.part(ExplorationPart)
+        return self.top_k + (0 if exploration is None else exploration.depth)
+
     def part(self, kind: type[Part]) -> Part | None:
         """Return the part of this type, if a wing has added one."""
         return next((part for part in self.parts if isinstance(part, kind)), None)
@@ -148,3 +157,8 @@ class Query:
     def without_part(self, kind: type[object]) -> Self:
         """Return the query without a part of this type."""
         return replace(self, parts=tuple(part for part in self.parts if not isinstance(part, kind)))
+
+
+def create_query_id() -> UUID:
+    """Create the identifier of a query that begins now."""
+    return uuid7(time.time_ns() // 1_000_000, os.urandom(RANDOM_BYTES))

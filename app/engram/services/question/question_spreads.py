@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
@@ -15,10 +15,9 @@ from engram.context import tenancy
 from engram.core.filter.states import question_hash
 from engram.core.ranking import bm25, question_units, same_need
 from engram.core.ranking.neighbour_vote import NEIGHBOURS
-from engram.core.ranking.question_contrasts import CONTRASTS, QuestionMarks, compare_marks
-from engram.core.ranking.question_units import PassageSpread, QuestionUnits
-from engram.core.ranking.same_need import ComparedQuestions, NearPairs, QuestionSpread, Signals
-from engram.core.ranking.weight_beliefs import sigmoid
+from engram.core.ranking.question_pairs import ReadQuestion, Signals
+from engram.core.ranking.question_units import Floats, PassageSpread, QuestionUnits
+from engram.core.ranking.same_need import ComparedQuestions, NearPairs, QuestionSpread
 from engram.core.ranking.wording_scatter import PlacedQuestions
 from engram.providers.language import Language, detect_language, question_terms, read_marks
 from engram.storage.corpus import lexical_index
@@ -57,28 +56,8 @@ class PastQuestion(Protocol):
     def similarity(self) -> float: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadQuestion:
-    """A question's text, as it is compared.
-
-    Attributes:
-        key: the same for texts that are equal but for case, white space and marks at their ends.
-        terms: each once.
-        language: ISO 639 code; None if it cannot be told.
-    """
-
-    key: bytes
-    terms: Sequence[str]
-    language: str | None
-    marks: QuestionMarks
-
-    def is_foreign_to(self, other: "_ReadQuestion") -> bool:
-        """Whether the two are in different languages."""
-        return None not in (self.language, other.language) and self.language != other.language
-
-
-class KnownTerms:
-    """Terms of one version of a collection, looked up as they are needed: their idf, and which passages have them.
+class PassageTerms:
+    """Terms of one version of a collection's passages, looked up as they are needed: their idf, and who has them.
 
     Other threads may read meanwhile: entries are only added, and a version has one value for each.
     """
@@ -88,26 +67,22 @@ class KnownTerms:
         self._terms: tuple[dict[str, float], dict[str, int]] = {}, {}
         self._passages: dict[int, NDArray[np.int64]] = {}
 
-    def weigh(self, reader: Reader, questions: Sequence[_ReadQuestion]) -> list[Mapping[str, float]]:
-        """Return term -> idf for each question."""
+    def weigh(self, reader: Reader, questions: Sequence[ReadQuestion]) -> list[ReadQuestion]:
+        """Return the questions with the idf of their words."""
         idf, _ = self._look_up(reader, {term for question in questions for term in question.terms})
-        return [{term: idf[term] for term in question.terms} for question in questions]
+        return [replace(question, words={term: idf[term] for term in question.terms}) for question in questions]
 
     def measure_shares(
-        self, reader: Reader, questions: Sequence[tuple[Mapping[str, float], AbstractSet[int]]]
+        self, reader: Reader, questions: Sequence[tuple[ReadQuestion, AbstractSet[int]]]
     ) -> list[dict[int, float]]:
-        """For each question, passage -> share of its words that the passage has, each weighted by its idf.
-
-        Args:
-            questions: term -> idf, as ``weigh`` returns them, and passages.
-        """
+        """For each weighed question and its passages, passage -> share of the question's words that it has."""
         terms = self._read_passages(reader, set().union(*(passages for _, passages in questions)))
-        _, ids = self._look_up(reader, set().union(*(words for words, _ in questions)))
+        _, ids = self._look_up(reader, set().union(*(question.words for question, _ in questions)))
         shares = []
-        for words, passages in questions:
-            known = sorted((ids[term], idf) for term, idf in words.items() if term in ids)
+        for question, passages in questions:
+            known = sorted((ids[term], idf) for term, idf in question.words.items() if term in ids)
             term_ids = np.array([term for term, _ in known], dtype=np.int64)
-            weights = np.array([idf for _, idf in known]) / max(sum(words.values()), SMALLEST_IDF)
+            weights = np.array([idf for _, idf in known]) / max(sum(question.words.values()), SMALLEST_IDF)
             shares.append(
                 {passage: float(weights @ _find_members(term_ids, terms[passage])) for passage in sorted(passages)}
             )
@@ -152,7 +127,7 @@ class _MeasuredPassages:
     """Measures of one version of a collection's passages."""
 
     spread: PassageSpread
-    terms: KnownTerms
+    terms: PassageTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +141,7 @@ class MeasuredQuestions:
     spread: QuestionSpread
     rows: Mapping[int, int]
     placed: PlacedQuestions
-    terms: KnownTerms
+    terms: PassageTerms
 
     def place(self, reader: Reader, collection: Collection, questions: Sequence[int]) -> PlacedQuestions:
         """Place judged questions; the vectors of those that are not held are read."""
@@ -178,45 +153,6 @@ class MeasuredQuestions:
         return self.placed.join(read).select(
             [self.rows[one] if one in self.rows else new[one] for one in questions]
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ComparableQuestions:
-    """Questions that are compared with each other, judged or not.
-
-    Attributes:
-        spread: of the collection's questions; None if it has no passages: then only equal texts have the same need.
-        words: term -> idf, of each question.
-        vectors: of each question, of length 1, (n, d).
-    """
-
-    spread: QuestionSpread | None
-    read: Sequence[_ReadQuestion]
-    words: Sequence[Mapping[str, float]]
-    vectors: NDArray[np.float64]
-
-    def estimate_same_need(self, one: int, others: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Probability that a question has the need of each of the others by itself, (k,)."""
-        places = others.tolist()
-        own = self.read[one]
-        identical = np.array([self.read[other].key == own.key for other in places], dtype=np.bool_)
-        if self.spread is None:
-            return identical.astype(np.float64)
-        along = self.vectors @ self.spread.units.centre
-        signals = Signals(
-            self.spread.units.standardise(self.vectors[others] @ self.vectors[one], along[[one]], along[others]),
-            np.array(
-                [
-                    np.nan
-                    if own.is_foreign_to(self.read[other])
-                    else same_need.compare_words(self.words[one], self.words[other])
-                    for other in places
-                ]
-            ),
-            np.array([compare_marks(own.marks, self.read[other].marks) for other in places]),
-        )
-        log_odds = same_need.compute_log_odds(signals, self.spread.other_pairs, self.spread.shares)
-        return np.where(identical, 1.0, sigmoid(log_odds))
 
 
 def _key(collection: Collection) -> Hashable:
@@ -281,42 +217,44 @@ class QuestionSpreads:
         measured = None if current is None or not questions else self.find(reader, collection, current)
         if measured is None:
             return None
-        spread, units = measured.spread, measured.spread.units
-        placed = measured.place(reader, collection, [one.question_id for one in questions])
-        languages = tuple(collection.languages.items())
-        own, *others = (self._read(text, languages) for text in (question, *(one.question for one in questions)))
-        own_words, *words = measured.terms.weigh(reader, [own, *others])
-        own_place = spread.place(vector[None, :])
+        spread, ids = measured.spread, [one.question_id for one in questions]
+        own, *others = measured.terms.weigh(
+            reader, self.read(collection, [question, *(one.question for one in questions)])
+        )
         foreign = np.array([own.is_foreign_to(other) for other in others])
         cosines = np.array([one.similarity for one in questions])
-        nearness = units.standardise(cosines, own_place.along, placed.along)
-        vote_nearness = spread.scatter.standardise(units, cosines, own_place, placed)
-        shared = np.array([same_need.compare_words(own_words, other) for other in words])
-        adapted = units
+        own_place, placed = spread.place(vector[None, :]), measured.place(reader, collection, ids)
+
+        def measure_nearness(units: QuestionUnits) -> tuple[Floats, Floats]:
+            """Nearness of each pair by itself and in the vote."""
+            return (
+                units.standardise(cosines, own_place.along, placed.along),
+                spread.scatter.standardise(units, cosines, own_place, placed),
+            )
+
+        nearness, vote_nearness = measure_nearness(spread.units)
+        adapted = spread.units
         if foreign.any():
-            adapted = units.fit_to_other_languages(
+            adapted = adapted.fit_to_other_languages(
                 vector.astype(np.float64), self._load_foreign(reader, collection, own)
             )
-            nearness = np.where(foreign, adapted.standardise(cosines, own_place.along, placed.along), nearness)
-            vote_nearness = np.where(
-                foreign, spread.scatter.standardise(adapted, cosines, own_place, placed), vote_nearness
-            )
-            shared = np.where(foreign, np.nan, shared)
-        pairs = Signals(
-            nearness,
-            shared,
-            np.array([compare_marks(own.marks, other.marks) for other in others]),
-            foreign & (adapted is not units),
+            own_nearness, own_vote_nearness = measure_nearness(adapted)
+            nearness = np.where(foreign, own_nearness, nearness)
+            vote_nearness = np.where(foreign, own_vote_nearness, vote_nearness)
+        signals = Signals.compare(nearness, [(own, other) for other in others])
+        signals = replace(
+            signals,
+            words=np.where(foreign, np.nan, signals.words),
+            cross_language=foreign & (adapted is not spread.units),
         )
         identical = np.array([other.key == own.key for other in others])
-        ids = [one.question_id for one in questions]
         readable = {id_ for id_, is_foreign in zip(ids, foreign.tolist(), strict=True) if not is_foreign}
         passages = set[int]().union(*evidence.values())
         # To a question in another language than all who support a passage, its words say nothing.
         apart = passages.difference(*(evidence[one] for one in readable & evidence.keys()))
-        (word_shares,) = measured.terms.measure_shares(reader, [(own_words, passages)])
+        (word_shares,) = measured.terms.measure_shares(reader, [(own, passages)])
         word_shares |= dict.fromkeys(apart, np.nan)
-        return spread.compare(ids, pairs, vote_nearness, identical, word_shares)
+        return ComparedQuestions(spread, ids, signals, vote_nearness, identical, word_shares)
 
     def find(self, reader: Reader, collection: Collection, current: Current) -> MeasuredQuestions | None:
         """Return the spread of this version's questions; None if the collection has no passages."""
@@ -324,29 +262,16 @@ class QuestionSpreads:
             _key(collection), current, lambda: self._measure_questions(reader, collection, current)
         )
 
-    def read_questions(
-        self,
-        reader: Reader,
-        collection: Collection,
-        current: Current | None,
-        texts: Sequence[str],
-        vectors: NDArray[np.float32],
-    ) -> ComparableQuestions:
-        """Read questions so that each can be compared with each, by their vectors, (n, d)."""
-        measured = None if current is None else self.find(reader, collection, current)
+    def read(self, collection: Collection, texts: Sequence[str]) -> list[ReadQuestion]:
+        """Read the texts of questions, whose words are still to be weighed."""
         languages = tuple(collection.languages.items())
-        read = [self._read(text, languages) for text in texts]
-        words = [] if measured is None else measured.terms.weigh(reader, read)
-        return ComparableQuestions(
-            None if measured is None else measured.spread, read, words, vectors.astype(np.float64)
-        )
+        return [self._read(text, languages) for text in texts]
 
-    def _load_foreign(self, reader: Reader, collection: Collection, own: _ReadQuestion) -> NDArray[np.float32]:
+    def _load_foreign(self, reader: Reader, collection: Collection, own: ReadQuestion) -> NDArray[np.float32]:
         """Load vectors of judged questions in other languages than this one, (n, d)."""
         _, texts, vectors = question_samples.load_question_vectors(reader, collection.id, SAMPLED_QUESTIONS)
-        languages = tuple(collection.languages.items())
-        rows = [row for row, text in enumerate(texts) if own.is_foreign_to(self._read(text, languages))]
-        return vectors[rows]
+        read = self.read(collection, texts)
+        return vectors[[row for row, question in enumerate(read) if own.is_foreign_to(question)]]
 
     def _measure_questions(
         self, reader: Reader, collection: Collection, current: Current
@@ -371,27 +296,23 @@ class QuestionSpreads:
         collection: Collection,
         sample: QuestionSample,
         units: QuestionUnits,
-        terms: KnownTerms,
+        terms: PassageTerms,
     ) -> NearPairs:
         """Compare each question of a sample with its neighbours, but for those that are judged already."""
-        languages = tuple(collection.languages.items())
-        read = [self._read(text, languages) for text in sample.texts]
-        words = terms.weigh(reader, read)
+        read = terms.weigh(reader, self.read(collection, sample.texts))
         pairs = list(zip(sample.rows.tolist(), sample.neighbours.tolist(), strict=True))
         judged_alike = {one for one, other in pairs if read[one].key == read[other].key}
         apart = [at for at, (one, _) in enumerate(pairs) if one not in judged_alike]
         pairs, rows, neighbours = [pairs[at] for at in apart], sample.rows[apart], sample.neighbours[apart]
-        contrasts = [compare_marks(read[one].marks, read[other].marks) for one, other in pairs]
         along = sample.vectors.astype(np.float64).reshape(-1, len(units.centre)) @ units.centre
-        signals = Signals(
+        signals = Signals.compare(
             units.standardise(sample.similarity[apart], along[rows], along[neighbours]),
-            np.array([same_need.compare_words(words[one], words[other]) for one, other in pairs]),
-            np.array(contrasts, dtype=np.bool_).reshape(-1, len(CONTRASTS)),
+            [(read[one], read[other]) for one, other in pairs],
         )
         passages: dict[int, set[int]] = {}
         for one, other in pairs:
             passages.setdefault(one, set()).update(sample.evidence[other])
-        shares = terms.measure_shares(reader, [(words[row], near) for row, near in passages.items()])
+        shares = terms.measure_shares(reader, [(read[row], near) for row, near in passages.items()])
         word_shares = dict(zip(passages, shares, strict=True))
         return NearPairs(sample.evidence, rows, neighbours, signals, sample.vectors, word_shares)
 
@@ -400,15 +321,13 @@ def _measure_passages(reader: Reader, collection: Collection) -> _MeasuredPassag
     vectors = question_samples.load_passage_sample(reader, collection.id, SAMPLED_PASSAGES)
     if not len(vectors):
         return None
-    return _MeasuredPassages(question_units.measure_passages(vectors), KnownTerms(collection))
+    return _MeasuredPassages(question_units.measure_passages(vectors), PassageTerms(collection))
 
 
-def _read(
-    load_language: Callable[[], Language], text: str, languages: tuple[tuple[str, int], ...]
-) -> _ReadQuestion:
+def _read(load_language: Callable[[], Language], text: str, languages: tuple[tuple[str, int], ...]) -> ReadQuestion:
     own = detect_language(text)
     usual = max(languages, key=lambda pair: pair[1], default=(None, 0))[0]
-    return _ReadQuestion(
+    return ReadQuestion(
         question_hash(text),
         sorted(question_terms(text, dict(languages))),
         own,

@@ -7,12 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from engram.core.ranking import (
-    passage_scores,
-    remembered_sufficiency,
-    reranking,
-    sufficiency,
-)
+from engram.core.ranking import passage_scores, remembered_sufficiency, reranking, sufficiency
 from engram.core.ranking.complementarity import (
     CandidatePool,
     EntityIncidence,
@@ -20,6 +15,7 @@ from engram.core.ranking.complementarity import (
     build_pool,
     select_pool,
 )
+from engram.core.ranking.passage_scores import PASSAGE_FEATURES
 from engram.core.ranking.question_memory import (
     collect_passage_probabilities,
     compute_recall_lifts,
@@ -30,7 +26,6 @@ from engram.core.ranking.weight_beliefs import PriorIdentity, sigmoid
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.question.candidates import Candidates, collect_candidates, rank_distinct, search_by_keys
 from engram.services.question.plan import Search
-from engram.services.question.query import Strategy
 from engram.services.question.retriever import Retriever
 from engram.services.question.sufficiency import (
     SufficiencyEstimate,
@@ -43,6 +38,7 @@ from engram.storage.learning import learned_weights
 from engram.storage.learning.learned_weights import LearnedWeights
 from engram.storage.retrieval import complementarity_links, passages_by_key
 from engram.storage.retrieval.passage_candidates import CandidatePassages
+from engram.telemetry.stages import stage
 
 RECORDED_CANDIDATES = 64
 """Best candidates that an episode records: their ids, and their scores by the reranker if there is one."""
@@ -53,43 +49,36 @@ class PassageRanking:
     """The ranked passages of one query.
 
     Attributes:
-        best: passage and score of the ``top_k`` best, best first.
+        ordered: passage and score of all that were ranked, best first; of a search by keys, ``Query.depth``.
         candidates: all that were ranked by features, best before recall first, (n,); empty if ranked as published.
         features: of the candidates, (n, k).
         weights: of the features, (k,).
         cosines: of each candidate's key and the question, (n,).
         even_odds: score at which a passage is evidence as probably as not; None where features do not rank.
-        pool: the best few by base features; None without reranking.
+        pool: the best few by base features, which others complete; None where it has no member.
         recalled: whether recall or rejections changed what was reached or its order.
         rejections: candidate -> probability that it is no evidence, by what judges rejected, in [0, 1].
         expanded: whether the question came with expansions.
-        beyond: passage and score of those that come after ``best``, as many as were reached, best first.
         sufficiency: how probably the first five hold all evidence; None where features do not rank.
         stand_in_by_passage: left-out passage -> the shown passage with nearly its text that stands for it.
         reranked: scores of a reranker for the candidates; None where none was asked, or it failed.
         level: sufficiency below which the answer is withheld; None unless ``min_sufficiency`` is "auto".
     """
 
-    best: list[tuple[int, float]]
-    candidates: NDArray[np.int64]
-    features: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    recalled: bool
+    ordered: list[tuple[int, float]]
+    candidates: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    features: NDArray[np.float64] = field(default_factory=partial(np.zeros, (0, len(PASSAGE_FEATURES))))
+    weights: NDArray[np.float64] = field(default_factory=partial(np.zeros, len(PASSAGE_FEATURES)))
+    recalled: bool = False
     rejections: Mapping[int, float] = field(default_factory=dict)
     cosines: NDArray[np.float64] = field(default_factory=partial(np.zeros, 0))
     even_odds: float | None = None
     pool: CandidatePool | None = None
     expanded: bool = False
-    beyond: Sequence[tuple[int, float]] = ()
     sufficiency: SufficiencyEstimate | None = None
     stand_in_by_passage: Mapping[int, int] = field(default_factory=dict)
     reranked: RerankedScores | None = None
     level: WithholdingLevel | None = None
-
-    @property
-    def ordered(self) -> list[tuple[int, float]]:
-        """Passage and score of all that were ranked, best first."""
-        return [*self.best, *self.beyond]
 
     @property
     def pooled(self) -> list[int]:
@@ -117,45 +106,28 @@ class PassageRanking:
         return len(self.candidates) > 0 and not self.recalled and not self.expanded
 
 
-_NO_FEATURES = (
-    np.zeros(0, dtype=np.int64),
-    np.zeros((0, len(passage_scores.PASSAGE_FEATURES))),
-    np.zeros(len(passage_scores.PASSAGE_FEATURES)),
-)
-
-
-def rank(search: Search, walk: Walk, depth: int) -> PassageRanking:
-    """Rank the passages that a walk touched and those nearest to the question; without a walk, those of a search.
-
-    Args:
-        depth: how many passages a search has to find.
-    """
-    if search.plan.query.strategy != "graph":
-        return _rank_by_keys(search, search.plan.query.strategy, depth)
+def rank(search: Search, walk: Walk) -> PassageRanking:
+    """Rank the passages that a walk touched and those nearest to the question, or what a search by keys finds."""
     retriever = search.plan.retriever
-    return _rank_by_features(search, walk) if retriever is None else _rank_by_retriever(search, walk, retriever)
+    with stage("rank"):
+        if search.plan.query.strategy != "graph":
+            return _rank_by_keys(search)
+        return _rank_by_features(search, walk) if retriever is None else _rank_by_retriever(search, walk, retriever)
 
 
-def _rank_by_keys(search: Search, strategy: Strategy, depth: int) -> PassageRanking:
-    plan, top_k = search.plan, search.plan.query.top_k
+def _rank_by_keys(search: Search) -> PassageRanking:
+    plan, query = search.plan, search.plan.query
 
     def search_passages(limit: int) -> list[tuple[int, float]]:
-        return search_by_keys(search.reader, plan.focus, strategy, plan.terms, limit, search.keys)
+        return search_by_keys(search.reader, plan.focus, query.strategy, plan.terms, limit, search.keys)
 
-    ordered, stand_in_by_passage = rank_distinct(search, depth, search_passages)
-    ordered = ordered[:depth]
-    return PassageRanking(
-        ordered[:top_k],
-        *_NO_FEATURES,
-        recalled=False,
-        beyond=ordered[top_k:],
-        stand_in_by_passage=stand_in_by_passage,
-    )
+    ordered, stand_in_by_passage = rank_distinct(search, query.depth, search_passages)
+    return PassageRanking(ordered[: query.depth], stand_in_by_passage=stand_in_by_passage)
 
 
 def _rank_by_retriever(search: Search, walk: Walk, retriever: Retriever) -> PassageRanking:
     """Rank the passages of selected sentences and those near to the question as a wing scores them."""
-    plan, top_k = search.plan, search.plan.query.top_k
+    plan = search.plan
     touched = {sentence.passage_id for sentence in walk.evidence.values()}
     hops = [(hop.candidates, hop.scores) for hop in walk.hops]
 
@@ -165,98 +137,103 @@ def _rank_by_retriever(search: Search, walk: Walk, retriever: Retriever) -> Pass
         scores = retriever.score_passages(similarities, hops)
         return passage_scores.select_best(scores, len(scores))
 
-    ordered, stand_in_by_passage = rank_distinct(search, top_k, score)
+    ordered, stand_in_by_passage = rank_distinct(search, plan.query.top_k, score)
     return PassageRanking(
-        ordered[:top_k],
-        *_NO_FEATURES,
-        recalled=bool(walk.recall_probabilities),
-        beyond=ordered[top_k:],
-        stand_in_by_passage=stand_in_by_passage,
+        ordered, recalled=bool(walk.recall_probabilities), stand_in_by_passage=stand_in_by_passage
     )
 
 
 def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
-    """Rank candidates by the base ranking, then by complementarity reranking and the reranker; add recall last."""
-    plan, prior, top_k = search.plan, search.prior, search.plan.query.top_k
+    """Rank candidates by the base features, then by complementarity and the reranker; add recall last."""
+    plan, prior = search.plan, search.prior
     collected = collect_candidates(search, walk)
     candidates, stand_in_by_passage = collected.passages, collected.stand_in_by_passage
-    identities = list(prior.priors) if plan.focus.use_memory else []
-    pool, learned = _build_reranking_pool(search, walk, collected, identities)
-    features = passage_scores.add_reranking_features(collected.features, pool, prior.base_weights)
+    pool, learned = _build_pool(search, walk, collected, list(prior.priors) if plan.focus.use_memory else [])
+    features = passage_scores.add_complementarity(collected.features, pool, prior.base_weights)
     believed = _compute_beliefs(prior, learned)
-    scores_by_place = features @ prior.prior.mean
+    scores = features @ prior.prior.mean
     reranked = _apply_reranker(search, candidates, features, believed)
     if reranked is not None:
-        scores_by_place = scores_by_place + reranked.added
-    order = np.lexsort((candidates.ids, -scores_by_place))
+        scores = scores + reranked.added
+    order = np.lexsort((candidates.ids, -scores))
     pool = None if pool is None else pool.reorder(order)
-    first_places = order[: sufficiency.EVIDENCE_PASSAGES]
+    weights, verdicts = believed[prior.of_sufficiency]
+    first_words = candidates.words.in_passages[order[: sufficiency.EVIDENCE_PASSAGES]]
     estimate = estimate_sufficiency(
         plan,
         walk,
-        scores_by_place[order],
+        scores[order],
         features[order],
-        replace(candidates.words, in_passages=candidates.words.in_passages[first_places]),
+        replace(candidates.words, in_passages=first_words),
         pool,
-        *believed[prior.of_sufficiency],
+        weights,
+        verdicts,
         prior.sufficiency_expected,
     )
-    holders = {past.sentence_id: past.passage_id for past in walk.recalled}
-    probabilities = collect_passage_probabilities(walk.recall_probabilities, holders, stand_in_by_passage)
     own = set(candidates.ids.tolist())
     rejections = {passage: one for passage, one in walk.rejection_probabilities.items() if passage in own}
-    even_odds = None
-    if len(scores_by_place):
-        even_odds = float(find_even_odds(scores_by_place, walk.evidence_count))
-        scores_by_place = scores_by_place + compute_recall_lifts(
-            scores_by_place,
-            passage_scores.gather_values(candidates.ids, probabilities),
-            walk.evidence_count,
-            passage_scores.gather_values(candidates.ids, rejections),
-        )
-    scores = dict(zip(candidates.ids.tolist(), scores_by_place.tolist(), strict=True))
-    ordered = passage_scores.select_best(scores, len(scores))
+    recalled_scores = _add_recall(walk, candidates.ids, scores, rejections, stand_in_by_passage)
+    ordered = passage_scores.select_best(dict(zip(candidates.ids.tolist(), recalled_scores, strict=True)), len(own))
     leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
     evidence = [
         replace(one, passage_id=stand_in_by_passage.get(one.passage_id, one.passage_id))
         for one in walk.evidence_known
     ]
     return PassageRanking(
-        ordered[:top_k],
+        ordered,
         candidates.ids[order],
         features[order],
         prior.prior.mean,
         recalled=bool(walk.recall_probabilities) or bool(rejections),
         rejections=rejections,
         cosines=candidates.similarity[order],
-        even_odds=even_odds,
+        even_odds=float(find_even_odds(scores, walk.evidence_count)) if len(scores) else None,
         pool=pool,
         expanded=bool(plan.query.expansions),
-        beyond=ordered[top_k:],
         sufficiency=replace(
             estimate, remembered=remembered_sufficiency.compute_remembered_sufficiency(evidence, leading)
         ),
         stand_in_by_passage=stand_in_by_passage,
         reranked=None if reranked is None else reranked.reorder(order),
-        level=choose_level(search.reader, plan, prior, believed[prior.of_sufficiency][0])
-        if plan.query.min_sufficiency == "auto"
-        else None,
+        level=choose_level(search.reader, plan, prior, weights) if plan.query.min_sufficiency == "auto" else None,
     )
 
 
-def _build_reranking_pool(
-    search: Search, walk: Walk, collected: Candidates, believed: Sequence[PriorIdentity]
+def _add_recall(
+    walk: Walk,
+    passages: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    rejections: Mapping[int, float],
+    stand_in_by_passage: Mapping[int, int],
+) -> list[float]:
+    """Scores, (n,), with what recall and rejections change of each."""
+    if not len(scores):
+        return []
+    holders = {past.sentence_id: past.passage_id for past in walk.recalled}
+    probabilities = collect_passage_probabilities(walk.recall_probabilities, holders, stand_in_by_passage)
+    lifts = compute_recall_lifts(
+        scores,
+        passage_scores.gather_values(passages, probabilities),
+        walk.evidence_count,
+        passage_scores.gather_values(passages, rejections),
+    )
+    changed: list[float] = (scores + lifts).tolist()
+    return changed
+
+
+def _build_pool(
+    search: Search, walk: Walk, collected: Candidates, models: Sequence[PriorIdentity]
 ) -> tuple[CandidatePool | None, Mapping[PriorIdentity, LearnedWeights]]:
-    """Build the pool of the base ranking, and load what verdicts taught of each model with the same statement.
+    """Build the pool that passages complete, and load what verdicts taught of each model with the same statement.
 
     The pool is None where it has no member.
 
     Args:
-        believed: of what models verdicts taught; none if what they taught is not to be read.
+        models: of which verdicts taught; none if what they taught is not to be read.
     """
     reader, plan, candidates = search.reader, search.plan, collected.passages
     if not len(candidates.ids):
-        return None, learned_weights.find_all(reader, plan.collection.id, believed) if believed else {}
+        return None, learned_weights.find_all(reader, plan.collection.id, models) if models else {}
     best = candidates.ids[select_pool(candidates.ids, collected.features @ search.prior.base_weights)].tolist()
     start_entities = list(walk.hops[0].start.activation) if walk.hops else []
     links = complementarity_links.look(
@@ -264,18 +241,18 @@ def _build_reranking_pool(
         plan.focus,
         best,
         candidates.ids,
-        carried=learned_weights.build_query_of_all(believed) if believed else None,
+        carried=learned_weights.build_query_of_all(models) if models else None,
     )
-    learned = learned_weights.collect_weights(links.aside, believed)
+    learned = learned_weights.collect_weights(links.aside, models)
     if not links.members:
         return None, learned
-    candidate_pool = build_pool(
+    pool = build_pool(
         np.searchsorted(candidates.ids, links.members),
         _find_named_entities(search, collected, best, start_entities),
         candidates.words,
         GapSimilarities(keys=candidates.similarity, sentences=links.similarities, member_to_candidate=links.across),
     )
-    return candidate_pool, learned
+    return pool, learned
 
 
 def _find_named_entities(

@@ -4,13 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from engram.services.question.plan import QueryPlan
-from engram.services.question.query import ExplorationPart, Query
-from engram.services.question.ranking import RECORDED_CANDIDATES, PassageRanking
-from engram.services.question.walk import Walk
+from engram.services.question.query import Query
+from engram.services.question.ranking import PassageRanking
 from engram.storage.corpus.passages import StoredSentence
 from engram.storage.database import Reader
 
@@ -30,25 +26,6 @@ class ShownPassages:
     explored: Mapping[int, StoredSentence] = field(default_factory=dict)
     displaced: frozenset[int] = frozenset()
     withheld: bool = False
-
-    def list_activated(self, walk: Walk, ranking: PassageRanking) -> list[int]:
-        """The sentences that a verdict rejects if it does not name them.
-
-        None of a passage that chance put into the answer or took out of it: nobody expected the one to help, and
-        nobody saw the other. None of a duplicate that was left out either, and none at all of what was withheld.
-        """
-        if self.withheld:
-            return []
-        spared = {*self.explored, *self.displaced, *ranking.stand_in_by_passage}
-        return [sentence for sentence, selected in walk.evidence.items() if selected.passage_id not in spared]
-
-    def select_recorded(self, ranking: PassageRanking) -> NDArray[np.intp]:
-        """Positions of the candidates that an episode keeps: the best and the explored, not those nobody saw."""
-        candidates = ranking.candidates
-        is_recorded = np.arange(len(candidates)) < RECORDED_CANDIDATES
-        is_recorded |= np.isin(candidates, list(self.explored))
-        is_recorded &= ~np.isin(candidates, list(self.displaced))
-        return np.flatnonzero(is_recorded)
 
 
 class QuestionRule(Protocol):
@@ -74,12 +51,6 @@ class QuestionRule(Protocol):
         ...
 
 
-def depth(plan: QueryPlan) -> int:
-    """Count the passages a plain search must find: those to show, and those to draw from if the query explores."""
-    exploration = plan.query.part(ExplorationPart)
-    return plan.query.top_k + (0 if exploration is None else exploration.depth)
-
-
 def choose_best(plan: QueryPlan, ranking: PassageRanking) -> ShownPassages:
     """Show the best passages, or nothing if the query wants an answer that is enough and it is too likely not."""
     least, enough = plan.query.min_sufficiency, ranking.sufficiency
@@ -87,4 +58,4 @@ def choose_best(plan: QueryPlan, ranking: PassageRanking) -> ShownPassages:
         least = None if ranking.level is None else ranking.level.value
     if least is not None and enough is not None and enough.probability < least:
         return ShownPassages([], withheld=True)
-    return ShownPassages(ranking.best)
+    return ShownPassages(ranking.ordered[: plan.query.top_k])

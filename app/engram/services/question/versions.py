@@ -31,7 +31,7 @@ def prefer_newer(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Pa
     terms = compute_age_terms([dates.get(passage) for passage in passages], half_life_days, find_today())
     scored = [(passage, score + float(term)) for (passage, score), term in zip(ranking.ordered, terms, strict=True)]
     scored.sort(key=lambda one: -one[1])
-    return _place(plan, ranking, scored)
+    return replace(ranking, ordered=scored)
 
 
 def put_asked_version_first(
@@ -53,7 +53,7 @@ def put_asked_version_first(
     passages = [*reordered, *(passage for passage, _ in ordered[len(ranked) :])]
     placed = [(passage, score) for passage, (_, score) in zip(passages, ordered, strict=True)]
     promoted = [new for new, old in zip(reordered, ranked, strict=True) if new != old]
-    return _place(plan, ranking, placed), VersionTrace(requested, len(promoted))
+    return replace(ranking, ordered=placed), VersionTrace(requested, len(promoted))
 
 
 def _read_asked(plan: QueryPlan) -> tuple[AskedVersion, Sequence[TimeExpression]]:
@@ -61,8 +61,3 @@ def _read_asked(plan: QueryPlan) -> tuple[AskedVersion, Sequence[TimeExpression]
     language = plan.language or plan.collection.language
     intervals = find_time_expressions(plan.query.time_constraint or plan.question, language)
     return find_asked_version(plan.question, intervals), intervals
-
-
-def _place(plan: QueryPlan, ranking: PassageRanking, ordered: Sequence[tuple[int, float]]) -> PassageRanking:
-    top_k = plan.query.top_k
-    return replace(ranking, best=list(ordered[:top_k]), beyond=ordered[top_k:])

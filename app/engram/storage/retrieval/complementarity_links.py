@@ -1,4 +1,4 @@
-"""Reads of complementarity reranking: entities of passages, and cosines of the best passages and candidates.
+"""Reads of complementarity: entities of passages, and cosines of the best passages and candidates.
 
 Vectors never leave the database; what comes of them are cosines.
 """

@@ -39,7 +39,7 @@ def explore(
     """Give the last positions to passages from beyond the cut, if the answer is full and there are any."""
     focus = plan.focus
     slots = room(exploring.slots, plan.query.top_k, len(chosen.best))
-    beyond = ranking.beyond[: exploring.depth]
+    beyond = ranking.ordered[plan.query.top_k : plan.query.top_k + exploring.depth]
     if not slots or not beyond:
         return chosen
     touched = exploration_candidates.touches(reader, focus.collection.id, [passage for passage, _ in beyond])

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from engram.services.question.plan import QueryPlan, create_query_id
-from engram.services.question.query import ExplorationPart, Query
+from engram.services.question.plan import QueryPlan
+from engram.services.question.query import ExplorationPart, Query, create_query_id
 from engram.services.question.ranking import PassageRanking
 from engram.services.question.shown import ShownPassages
 from engram.storage.database import Reader

@@ -18,7 +18,7 @@ from engram.services.auth.scope import Scope
 from engram.services.encoders.encoder import Encoder
 from engram.services.jobs.idempotent_jobs import begin_once
 from engram.services.jobs.job_runner import Runner
-from engram.services.question.plan import create_query_id
+from engram.services.question.query import create_query_id
 from engram.services.verdict.resolution import resolve_verdict
 from engram.services.verdict.verdict import NamedSentence, Verdict
 from engram.storage.corpus import collections

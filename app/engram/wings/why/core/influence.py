@@ -18,7 +18,7 @@ from engram.core.ranking.passage_scores import (
     FEATURE_HOPS,
     PLAIN_FEATURES,
     HopReach,
-    add_reranking_features,
+    add_complementarity,
     passage_features,
 )
 from engram.core.ranking.propagation import ChannelMemories, ReachedSentences, sentence_scores
@@ -75,7 +75,7 @@ def compute_features(
     Title activations are read from the old matrix. The pool keeps its members; their probabilities change.
 
     Args:
-        features: as ``passage_scores.add_reranking_features`` made them.
+        features: as ``passage_scores.add_complementarity`` made them.
         passages: whose they are, (n,), in any order.
         hops: as they would have been; ``title_activation`` is not looked at.
         pool: their pool.
@@ -94,7 +94,7 @@ def compute_features(
     )
     changed = np.empty_like(sorted_features)
     changed[order] = sorted_features
-    return add_reranking_features(changed, pool, first)
+    return add_complementarity(changed, pool, first)
 
 
 def compute_means_without(

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from engram.services.question.answer import build_trace
 from engram.services.question.plan import QueryPlan
 from engram.services.question.query import ExplorationPart
 from engram.services.question.ranking import PassageRanking
 from engram.services.question.search import RetrievalResult, RetrievalService
 from engram.services.question.trace import Trace
+from engram.services.question.trace_building import build_trace
 from engram.telemetry.stages import stage
 from engram.wings.why.services.verdict_influence import Influences
 

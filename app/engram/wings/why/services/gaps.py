@@ -5,7 +5,7 @@ All of it is derived from stored queries and verdicts when somebody looks, so wh
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.composition.models import Models
+from engram.core.ranking.question_pairs import ReadQuestion, Signals
+from engram.core.ranking.weight_beliefs import sigmoid
 from engram.services.auth.scope import Scope
-from engram.services.question.question_spreads import QuestionSpreads
+from engram.services.question.question_spreads import MeasuredQuestions, QuestionSpreads
 from engram.storage.corpus import current_vectors
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
@@ -145,7 +147,10 @@ class GapService:
         wordings = [*leading, *(wording for wording in by_wording if wording not in leading)]
         current = current_vectors.find_current(reader, collection.id)
         vectors = vectors[[by_wording[wording][0] for wording in wordings]]
-        compared = self._spreads.read_questions(reader, collection, current, wordings, vectors)
+        measured = None if current is None else self._spreads.find(reader, collection, current)
+        read = self._spreads.read(collection, wordings)
+        read = read if measured is None else measured.terms.weigh(reader, read)
+        precise = vectors.astype(np.float64)
         groups: list[list[AskedQuestion]] = []
         free = np.ones(len(wordings), dtype=np.bool_)
         for place in range(len(leading)):
@@ -154,10 +159,37 @@ class GapService:
             others = np.flatnonzero(free)
             nearest = np.argsort(-(vectors[others] @ vectors[place]), kind="stable")[:NEAREST_WORDINGS]
             others = others[nearest]
-            members = others[compared.estimate_same_need(place, others) >= SAME_NEED]
+            members = others[_estimate_same_need(measured, read, precise, place, others) >= SAME_NEED]
             free[members] = False
             groups.append([asked[one] for wording in members.tolist() for one in by_wording[wordings[wording]]])
         return groups
+
+
+def _estimate_same_need(
+    measured: MeasuredQuestions | None,
+    questions: Sequence[ReadQuestion],
+    vectors: NDArray[np.float64],
+    one: int,
+    others: NDArray[np.intp],
+) -> NDArray[np.float64]:
+    """Probability that a question has the need of each of the others by itself, (k,).
+
+    Args:
+        measured: spread of the collection's questions; None if it has no passages: then only equal texts have the
+            same need.
+        vectors: of each question, of length 1, (n, d).
+    """
+    own, compared = questions[one], [questions[other] for other in others.tolist()]
+    identical = np.array([other.key == own.key for other in compared], dtype=np.bool_)
+    if measured is None:
+        return identical.astype(np.float64)
+    units = measured.spread.units
+    along = vectors @ units.centre
+    nearness = units.standardise(vectors[others] @ vectors[one], along[[one]], along[others])
+    signals = Signals.compare(nearness, [(own, other) for other in compared])
+    foreign = np.array([own.is_foreign_to(other) for other in compared])
+    signals = replace(signals, words=np.where(foreign, np.nan, signals.words))
+    return np.where(identical, 1.0, sigmoid(measured.spread.compute_log_odds(signals)))
 
 
 def _is_unanswered(one: AskedQuestion, level: float) -> bool:
