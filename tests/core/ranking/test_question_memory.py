@@ -13,7 +13,6 @@ from engram.core.ranking.question_memory import (
     compute_recall_probabilities,
     compute_ungated_support,
     find_even_odds,
-    has_vote,
     net_rejection,
     net_support,
     select_likely,
@@ -193,21 +192,3 @@ def test_a_rejection_of_one_passage_leaves_the_scores_of_others() -> None:
 
     assert lifts[1:].tolist() == [0.0, 0.0]
     assert lifts[0] < 0
-
-
-@pytest.mark.parametrize(
-    ("net", "of_question", "votes"),
-    [
-        (0.67, 0.67, True),
-        (0.17, 0.17, True),
-        (0.17, 0.33, True),
-        (0.3, 2.0, True),
-        (0.17, 0.84, False),
-        (0, 0, False),
-    ],
-    ids=["complete", "named alone", "one of two", "of many surely", "of five shown", "nothing"],
-)
-def test_a_passage_votes_that_is_likely_evidence_or_named_almost_alone(
-    net: float, of_question: float, votes: bool
-) -> None:
-    assert has_vote(net, of_question) is votes

@@ -1,7 +1,7 @@
 """Language analysis: sentences, names and times of texts."""
 
 from engram.providers.language.entity_names import normalise_entity, title_entities
-from engram.providers.language.language_detection import choose_languages, detect_language
+from engram.providers.language.language_detection import choose_language, choose_languages, detect_language
 from engram.providers.language.language_protocol import (
     Language,
     PassageText,
@@ -28,6 +28,7 @@ __all__ = [
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
+    "choose_language",
     "choose_languages",
     "content_terms",
     "correct_question",

@@ -17,7 +17,7 @@ from engram.wings.importing.conversion.inline_text import (
 )
 from engram.wings.importing.conversion.outline import QUOTATION, Outline, flatten_text, library
 from engram.wings.importing.conversion.prose import paragraphs
-from engram.wings.importing.conversion.quotations import begins_original, title_original
+from engram.wings.importing.conversion.quotations import begins_original, read_header, title_original
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
 TICKED, UNTICKED = "☒", "☐"
@@ -109,6 +109,7 @@ class _PageConverter:
         self._around: set[int] = set()
         self._cells: set[int] = set()  # ids of the cells of tables that are read
         self._originals = 0  # earlier messages that have begun and go on to the end
+        self._awaits_header = False  # an earlier message has begun whose header comes next
 
     def read(self, soup: Any) -> list[str]:
         """Add the content; returns what was left out though it has text."""
@@ -164,9 +165,14 @@ class _PageConverter:
         text = "".join(pieces)
         pieces.clear()
         lines = [flatten_text(line) for line in text.split("\n") if line.strip()]
-        if self._message and begins_original(lines):
-            self._begin_original(title_original(lines[0]))
-            text = "; ".join(lines[title_original(lines[0]) != QUOTATION :])
+        if lines and (self._awaits_header or (self._message and begins_original(lines))):
+            title = title_original(lines[0])
+            if not self._awaits_header:
+                self._begin_original(title)
+            lines = lines[title != QUOTATION :]
+            header = read_header(lines)
+            self._outline.add("; ".join(header), whole=True, is_header=True)
+            self._awaits_header, text = False, "\n".join(lines[len(header) :])
         if self._lines:
             for piece, heading in paragraphs(text):
                 self._outline.add(flatten_text(piece), whole=heading)
@@ -180,6 +186,7 @@ class _PageConverter:
     def _block(self, node: Any, name: str) -> None:
         if self._message and node.get("id") in _ORIGINALS:
             self._begin_original(QUOTATION)
+            self._awaits_header = True
         if id(node) in self._cells:
             return
         if name in HEADINGS:

@@ -1,8 +1,9 @@
 """Plain text of messages: what is new, and what it quotes from earlier ones."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from engram.wings.importing.conversion.line_ends import join_words
 from engram.wings.importing.conversion.outline import QUOTATION, Outline, flatten_text
@@ -52,11 +53,14 @@ def _add_header(lines: Sequence[_Line], at: int, outline: Outline) -> int:
     """Add the header of an earlier message as one line; returns where its text begins."""
     while at < len(lines) and not lines[at].text.strip():
         at += 1
-    end = at
-    while end < len(lines) and _HEADER_LINE.fullmatch(lines[end].text):
-        end += 1
-    outline.add("; ".join(line.text.strip() for line in lines[at:end]), whole=True)
-    return end
+    header = read_header(line.text for line in islice(lines, at, None))
+    outline.add("; ".join(header), whole=True, is_header=True)
+    return at + len(header)
+
+
+def read_header(lines: Iterable[str]) -> list[str]:
+    """Return the first lines, as far as they are those of a message's header."""
+    return [line.strip() for line in takewhile(_HEADER_LINE.fullmatch, lines)]
 
 
 def _add_lines(lines: Sequence[_Line], outline: Outline) -> None:
@@ -105,8 +109,8 @@ def begins_original(lines: Sequence[str]) -> bool:
     if _SEPARATOR.fullmatch(lines[0]):
         following = next((line for line in lines[1:] if line.strip()), "")
         return _HEADER_LINE.fullmatch(following) is not None
-    count = next((n for n, line in enumerate(lines) if not _HEADER_LINE.fullmatch(line)), len(lines))
-    return count >= _HEADER_LINES and "@" in "".join(lines[:count])
+    header = read_header(lines)
+    return len(header) >= _HEADER_LINES and "@" in "".join(header)
 
 
 def title_original(line: str) -> str:
