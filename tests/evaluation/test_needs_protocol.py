@@ -6,6 +6,7 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import InvalidRequestError
+from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram_evaluation import needs_protocol
 from engram_evaluation.dataset import Dataset
 from engram_evaluation.needs_table import ARMS, COMPLETE
@@ -39,6 +40,16 @@ def test_wordings_are_judged_or_measured_or_neither(worded: Dataset) -> None:
     assert needs_protocol.plan(worded, None, 0) == planned
     assert needs_protocol.plan(worded, None, 1).between != planned.between
     assert len(needs_protocol.plan(worded, 4, 0).asked) == 4
+
+
+def test_of_past_questions_with_one_passage_the_surest_counts() -> None:
+    sure, far, rejected = (
+        PastEvidence(question_id, passage_id, near, supported, answered=1.0, sufficiency=1.0)
+        for question_id, passage_id, near, supported in ((1, 7, 0.9, True), (2, 7, 0.1, True), (3, 8, 0.95, False))
+    )
+
+    assert needs_protocol.select_strongest([sure, far, rejected]) == {7: 0.9}
+    assert needs_protocol.select_strongest([far, sure]) == {7: 0.9}
 
 
 def test_needs_in_few_wordings_cannot_be_measured(sample_dataset: Dataset) -> None:

@@ -13,9 +13,11 @@ questions say (``said``: the highest probability that a passage is evidence), an
 """
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from engram.context.errors import InvalidRequestError
+from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import Verdict
 from engram_evaluation.dataset import Dataset, Question
@@ -171,10 +173,19 @@ def _read_vote(harness: Harness, question: Question, asking: QueryArm) -> dict[s
         stop_rule=asking.stop_rule,
     )
     retrieved = retrieve.find(retrieve.plan(query))
-    votes = {one.passage_id: one.near for one in retrieved.walk.evidence_known if one.supported}
+    votes = select_strongest(retrieved.walk.evidence_known)
     names = {passage: name for passage, name, _ in retrieved.shown_passages}
     best = max(votes, key=lambda passage: (votes[passage], -passage), default=None)
     return {
         "said": 0.0 if best is None else votes[best],
         "seen": float(best is not None and names.get(best) in question.relevant),
     }
+
+
+def select_strongest(known: Iterable[PastEvidence]) -> dict[int, float]:
+    """Select the highest probability of each passage that past questions support; a far one alone says less."""
+    votes: dict[int, float] = {}
+    for one in known:
+        if one.supported:
+            votes[one.passage_id] = max(one.near, votes.get(one.passage_id, 0.0))
+    return votes
