@@ -314,7 +314,8 @@ def test_broken_multiparts_and_reports_are_text() -> None:
 CALENDAR = (
     "Content-Type: text/calendar; method=REQUEST\n\nBEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:Europe/Oslo\n"
     "END:VTIMEZONE\nBEGIN:VEVENT\nSUMMARY:Kick-off\\, room 12\nDTSTART;TZID=Europe/Oslo:20240307T090000\n"
-    "DESCRIPTION:Dial in by\n  030 1234.\nBEGIN:VALARM\nDESCRIPTION:Alarm\nEND:VALARM\nEND:VEVENT\nEND:VCALENDAR\n"
+    "DESCRIPTION:Dial in by\n  030 1234.\nATTENDEE;CN=Ana Lima:mailto:ana@example.org\n"
+    "BEGIN:VALARM\nDESCRIPTION:Alarm\nEND:VALARM\nEND:VEVENT\nEND:VCALENDAR\n"
 )
 
 
@@ -327,12 +328,13 @@ def test_what_only_the_html_and_the_calendar_say_is_kept() -> None:
         b"multipart/mixed", b"multipart/alternative"
     )
     made = convert("m.eml", data)
-    assert [sentence for one in made.passages for sentence in one.sentences][-5:] == [
+    assert [sentence for one in made.passages for sentence in one.sentences][-6:] == [
         "We meet in room 12.",
         "The parking code is 4711.",
         "Summary: Kick-off, room 12",
         "Start: 2024-03-07T09:00:00 (Europe/Oslo)",
         "Description: Dial in by 030 1234.",
+        "Attendee: Ana Lima <ana@example.org>",
     ]
     assert made.notes == ("m.eml: added 1 piece that only the HTML of the message has",)
 

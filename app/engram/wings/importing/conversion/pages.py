@@ -195,7 +195,8 @@ class _PageConverter:
         elif name == "pre":
             self._outline.lines("".join(map(inline_text, node.children)))
         elif name == "table" and not _is_layout(node):
-            rows = sorted(find_tags(node, ("tr",)), key=lambda row: row.parent.name == "tfoot")
+            own = [row for row in find_tags(node, ("tr",)) if row.find_parent("table") is node]
+            rows = sorted(own, key=lambda row: row.parent.name == "tfoot")
             self._add_table(node, rows)
         elif name == "tr" and node.find_parent("table") is None:  # a row that lost its table
             self._add_table(node, [node], header_rows=0)
@@ -341,9 +342,12 @@ def _is_layout(table: Any) -> bool:
     if table.get("role") == "presentation":
         return True
     names = {getattr(node, "name", None) for node in table.descendants}
+    own = (row for row in find_tags(table, ("tr",)) if row.find_parent("table") is table)
+    rows = [cells for row in own if (cells := _find_cells(row))]
+    if len(rows) > 1 and len(rows[0]) > 1 and all(cell.name == "th" for cell in rows[0]):
+        return False
     if not names.isdisjoint(HEADINGS.keys() | {"table"}):
         return True
-    rows = [_find_cells(row) for row in find_tags(table, ("tr",))]
     if len(rows) == 1 and any(len(find_tags(cell, ("p", "div", "li"))) > 1 for cell in rows[0]):
         return True  # columns of text
     return "th" not in names and all(len(row) < 2 for row in rows)
