@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
 from typing import TypeVar
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engram.context import tenancy
 from engram.core.ranking import duplicates, exact_search
+from engram.providers.language import FoundWords
 from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
@@ -50,7 +52,7 @@ COUNTED_SECONDS = 10.0
 MOST_CALLERS = 1_000
 """Callers of collections whose languages are kept."""
 KNOWN_TERMS = 10_000
-"""Terms that are known of a collection to a caller, more or less; then all are forgotten."""
+"""Terms and words that are known of a collection to a caller, more or less; then all are forgotten."""
 KNOWN_COLLECTIONS = 100
 """Collections, each as a caller sees it, of which terms are known."""
 
@@ -320,22 +322,26 @@ class VisibleLanguages:
 
 
 class KnownTerms:
-    """Terms that collections were found to have, as callers see them. Safe to share between threads.
+    """What was found of the words of collections, as callers see them. Safe to share between threads.
 
     So words that are asked again and again are not looked up again. A word that left the collection since is just
-    not corrected.
+    not corrected; a word that came is looked up, since the collection has another version then.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._known: OrderedDict[Hashable, dict[str, int]] = OrderedDict()
+        self._found: OrderedDict[Hashable, tuple[UUID | None, FoundWords]] = OrderedDict()
 
-    def open(self, collection_id: int) -> dict[str, int]:
-        """Return term -> passages that had it; what the caller adds is kept."""
-        caller = collection_id, tenancy.get_visibility().readers
+    def open(self, collection: Collection) -> FoundWords:
+        """Return what was found; what the caller adds is kept."""
+        caller = collection.id, tenancy.get_visibility().readers
         with self._lock:
-            known = self._known.pop(caller, {})
-            self._known[caller] = known = known if len(known) < KNOWN_TERMS else {}
-            if len(self._known) > KNOWN_COLLECTIONS:
-                self._known.popitem(last=False)
-        return known
+            version, found = self._found.pop(caller, (None, FoundWords()))
+            if len(found) >= KNOWN_TERMS:
+                found = FoundWords()
+            elif version != collection.keys_version:
+                found = replace(found, alone=set())
+            self._found[caller] = collection.keys_version, found
+            if len(self._found) > KNOWN_COLLECTIONS:
+                self._found.popitem(last=False)
+        return found

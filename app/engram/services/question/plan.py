@@ -307,8 +307,8 @@ class QueryPlanner:
             with self.database.read() as reader:
                 yield lexical_index.CollectionWords(reader, collection.id)
 
-        known = self.known_terms.open(collection.id)
-        return correct_question(query.text, collection.languages, open_words, known, self.encoder.is_one_token)
+        found = self.known_terms.open(collection)
+        return correct_question(query.text, collection.languages, open_words, found, self.encoder.is_one_token)
 
     def _choose_generation(self, query: Query, generation: int | None) -> int | None:
         """Return the generation of the taught question encoder to embed by; None if it is not asked.
