@@ -19,16 +19,16 @@ from engram.providers.language.lexical_terms import (
 from engram.providers.language.passage_key_text import key_text
 from engram.providers.language.question_marks import read_marks
 from engram.providers.language.spacy_pipeline import load_language
-from engram.providers.language.typing_errors import Correction, FoundWords, correct_question
+from engram.providers.language.typing_errors import Correction, Vocabulary, correct_question
 
 __all__ = [
     "ANALYSER",
     "Correction",
-    "FoundWords",
     "Language",
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
+    "Vocabulary",
     "choose_languages",
     "content_terms",
     "correct_question",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engram.context import tenancy
 from engram.core.ranking import duplicates, exact_search
-from engram.providers.language import FoundWords
+from engram.providers.language import Vocabulary
 from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
@@ -321,8 +321,8 @@ class VisibleLanguages:
         return replace(collection, languages=known.languages, passage_count=sum(known.languages.values()))
 
 
-class KnownTerms:
-    """What was found of the words of collections, as callers see them. Safe to share between threads.
+class VocabularyCache:
+    """Vocabularies of collections, as callers see them. Safe to share between threads.
 
     So words that are asked again and again are not looked up again. A word that left the collection since is just
     not corrected; a word that came is looked up, since the collection has another version then.
@@ -330,18 +330,18 @@ class KnownTerms:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._found: OrderedDict[Hashable, tuple[UUID | None, FoundWords]] = OrderedDict()
+        self._vocabularies: OrderedDict[Hashable, tuple[UUID | None, Vocabulary]] = OrderedDict()
 
-    def open(self, collection: Collection) -> FoundWords:
-        """Return what was found; what the caller adds is kept."""
+    def open(self, collection: Collection) -> Vocabulary:
+        """Return what is known of it; what the caller adds is kept."""
         caller = collection.id, tenancy.get_visibility().readers
         with self._lock:
-            version, found = self._found.pop(caller, (None, FoundWords()))
-            if len(found) >= KNOWN_TERMS:
-                found = FoundWords()
+            version, vocabulary = self._vocabularies.pop(caller, (None, Vocabulary()))
+            if len(vocabulary) >= KNOWN_TERMS:
+                vocabulary = Vocabulary()
             elif version != collection.keys_version:
-                found = replace(found, alone=set())
-            self._found[caller] = collection.keys_version, found
-            if len(self._found) > KNOWN_COLLECTIONS:
-                self._found.popitem(last=False)
-        return found
+                vocabulary = replace(vocabulary, alone=set())
+            self._vocabularies[caller] = collection.keys_version, vocabulary
+            if len(self._vocabularies) > KNOWN_COLLECTIONS:
+                self._vocabularies.popitem(last=False)
+        return vocabulary
