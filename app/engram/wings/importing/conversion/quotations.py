@@ -22,7 +22,7 @@ QUOTATION_DEPTH = 20
 
 
 @dataclass(frozen=True)
-class _Line:
+class _MessageLine:
     text: str
     depth: int
 
@@ -49,7 +49,7 @@ def add_plain(text: str, outline: Outline) -> None:
         outline.close_quotation()
 
 
-def _add_header(lines: Sequence[_Line], at: int, outline: Outline) -> int:
+def _add_header(lines: Sequence[_MessageLine], at: int, outline: Outline) -> int:
     """Add the header of an earlier message as one line; returns where its text begins."""
     while at < len(lines) and not lines[at].text.strip():
         at += 1
@@ -63,7 +63,7 @@ def read_header(lines: Iterable[str]) -> list[str]:
     return [line.strip() for line in takewhile(_HEADER_LINE.fullmatch, lines)]
 
 
-def _add_lines(lines: Sequence[_Line], outline: Outline) -> None:
+def _add_lines(lines: Sequence[_MessageLine], outline: Outline) -> None:
     depth, run = 0, list[str]()
 
     def end_run() -> None:
@@ -73,7 +73,7 @@ def _add_lines(lines: Sequence[_Line], outline: Outline) -> None:
                 outline.add(flatten_text(piece), whole=heading)
         run.clear()
 
-    for line in [*lines, _Line("", 0)]:
+    for line in [*lines, _MessageLine("", 0)]:
         if line.depth != depth and (line.text.strip() or line.depth):
             end_run()
             for _ in range(depth, line.depth):
@@ -87,7 +87,7 @@ def _add_lines(lines: Sequence[_Line], outline: Outline) -> None:
         outline.close_quotation()
 
 
-def _read_marks(lines: Sequence[str]) -> Iterator[_Line]:
+def _read_marks(lines: Sequence[str]) -> Iterator[_MessageLine]:
     """Count and remove the quotation marks of each line.
 
     ``>5 bar`` is "more than 5 bar", also inside a quotation, unless the message's marks stand right before words.
@@ -99,7 +99,7 @@ def _read_marks(lines: Sequence[str]) -> Iterator[_Line]:
             if _SIGN.match(rest) and not tight and not rest.startswith("> "):
                 break
             rest, depth = rest[mark.end() :], depth + 1
-        yield _Line(rest, depth)
+        yield _MessageLine(rest, depth)
 
 
 def begins_original(lines: Sequence[str]) -> bool:
