@@ -173,7 +173,7 @@ def _read_vote(harness: Harness, question: Question, asking: QueryArm) -> dict[s
         stop_rule=asking.stop_rule,
     )
     retrieved = retrieve.find(retrieve.plan(query))
-    votes = select_strongest(retrieved.walk.evidence_known)
+    votes = select_strongest(retrieved.walk.recall.past_evidence)
     names = {passage: name for passage, name, _ in retrieved.shown_passages}
     best = max(votes, key=lambda passage: (votes[passage], -passage), default=None)
     return {

@@ -91,7 +91,7 @@ def test_the_probabilities_of_an_answer(application: Application, kinds: str) ->
     probabilities = [found.ranking.estimate_probability(score) for _, score in found.ranking.ordered]
     assert [passage.probability for passage in passages] == probabilities[:2]
     assert sum(one for one in probabilities if one is not None) == pytest.approx(
-        min(found.walk.evidence_count, len(probabilities) / 2)
+        min(found.walk.recall.evidence_count, len(probabilities) / 2)
     )
     for strategy in ("dense", "lexical", "hybrid"):
         answer = application.answers.question.answer(replace(query, strategy=strategy))

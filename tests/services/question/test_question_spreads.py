@@ -11,7 +11,7 @@ from engram.core.ranking.same_need import ComparedQuestions, QuestionSpread, Sam
 from engram.services.question import question_spreads
 from engram.services.question.query import Query
 from engram.services.question.question_spreads import QuestionSpreads
-from engram.services.question.walk import group_passages, judge_needs
+from engram.services.question.recall import group_passages, judge_needs
 from engram.storage.corpus import current_vectors
 from engram.storage.learning import question_samples, question_supports
 from engram.storage.learning.question_supports import PastSupport

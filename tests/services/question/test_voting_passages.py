@@ -8,7 +8,7 @@ from engram.composition.container import Application
 from engram.core.filter.state_rows import SupportRows
 from engram.core.filter.states import Support
 from engram.services.question.query import Query
-from engram.services.question.walk import group_passages, select_voting
+from engram.services.question.recall import group_passages, select_voting
 from engram.storage.learning import question_samples, question_supports
 from tests.conftest import Scoped
 from tests.support.state import passages, sentences

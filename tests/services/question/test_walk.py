@@ -11,7 +11,8 @@ from engram.core.ranking.question_memory import net_support
 from engram.core.ranking.same_need import SameNeed
 from engram.services.question.plan import QueryPlan
 from engram.services.question.query import Query, SessionPart
-from engram.services.question.walk import Walk, summarise_recall, summarise_rejections
+from engram.services.question.recall import summarise_recall, summarise_rejections
+from engram.services.question.walk import Walk
 from engram.storage.learning.question_supports import PastSupport
 from tests.support.state import add_episode, judge, sentences
 
@@ -56,7 +57,7 @@ def test_a_longer_walk_begins_as_a_shorter_one(application: Application, planned
     short, whole = (through(application, planned(profile=profile, max_hops=most)) for most in (1, 3))
     assert (len(short.hops), short.stop_reason) == (1, "max_hops")
     assert len(whole.hops) == 3
-    assert bool(whole.recalled) == bool(whole.recall_probabilities) == (profile == "default")
+    assert bool(whole.recall.supports) == bool(whole.recall.probabilities) == (profile == "default")
     assert (short.hops[0].start, short.hops[0].selected) == (whole.hops[0].start, whole.hops[0].selected)
 
 

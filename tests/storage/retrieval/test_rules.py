@@ -11,7 +11,7 @@ from engram.composition.container import Application
 from engram.core.ranking.propagation import sentence_weights
 from engram.core.ranking.question_memory import net_rejection, net_support
 from engram.core.ranking.same_need import SameNeed
-from engram.services.question.walk import summarise_recall
+from engram.services.question.recall import summarise_recall
 from engram.storage.corpus import collections
 from engram.storage.learning import question_supports
 from engram.storage.retrieval import graph_hops

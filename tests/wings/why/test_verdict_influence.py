@@ -176,6 +176,7 @@ def test_a_question_that_one_verdict_taught_makes_room_for_the_next(
 ) -> None:
     """Nine questions of one wording are as near as eight can vote; the ninth votes once one of them goes."""
     monkeypatch.setattr("engram.services.question.walk.RECALL_QUESTIONS", 8)
+    monkeypatch.setattr("engram.services.question.recall.RECALL_QUESTIONS", 8)
     monkeypatch.setattr("engram.wings.why.services.counterfactual_states.RECALL_QUESTIONS", 8)
     ids = state.sentences(application, curie, "curie") | state.sentences(application, curie, "warsaw")
     texts = [f"{QUESTION} ({number})" for number in range(9)]

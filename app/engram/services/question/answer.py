@@ -217,9 +217,9 @@ def _collect_selected(walk: Walk) -> _SelectedSentences:
         for sentence in hop.selected:
             hops.setdefault(sentence, []).append(number)
             best[sentence] = max(
-                best.get(sentence, 0.0), hop.score(sentence), walk.recall_probabilities.get(sentence, 0.0)
+                best.get(sentence, 0.0), hop.score(sentence), walk.recall.probabilities.get(sentence, 0.0)
             )
-    return _SelectedSentences(of_passage, hops, best, walk.recall_probabilities)
+    return _SelectedSentences(of_passage, hops, best, walk.recall.probabilities)
 
 
 def _passage(

@@ -71,7 +71,7 @@ def build_episode(retrieved: RetrievalResult, answer: Answer, trace: Trace) -> E
             ],
             "recalled": [
                 _json(recalled, "past_question") | {"question_id": past.question_id}
-                for recalled, past in zip(trace.recalled, retrieved.walk.recalled, strict=True)
+                for recalled, past in zip(trace.recalled, retrieved.walk.recall.supports, strict=True)
             ],
             "hops": [_hop(*pair) for pair in zip(trace.hops, retrieved.walk.hops, strict=True)],
             "passages": None if trace.passages is None else [_format_passage_trace(of) for of in trace.passages],

@@ -141,7 +141,7 @@ def _rank_by_retriever(search: Search, walk: Walk, retriever: Retriever) -> Pass
 
     ordered, stand_in_by_passage = rank_distinct(search, plan.query.top_k, score)
     return PassageRanking(
-        ordered, recalled=bool(walk.recall_probabilities), stand_in_by_passage=stand_in_by_passage
+        ordered, recalled=bool(walk.recall.probabilities), stand_in_by_passage=stand_in_by_passage
     )
 
 
@@ -173,23 +173,23 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
         prior.sufficiency_expected,
     )
     own = set(candidates.ids.tolist())
-    rejections = {passage: one for passage, one in walk.rejection_probabilities.items() if passage in own}
+    rejections = {passage: one for passage, one in walk.recall.rejections.items() if passage in own}
     recalled_scores = _add_recall(walk, candidates.ids, scores, rejections, stand_in_by_passage)
     ordered = passage_scores.select_best(dict(zip(candidates.ids.tolist(), recalled_scores, strict=True)), len(own))
     leading = {passage for passage, _ in ordered[: sufficiency.EVIDENCE_PASSAGES]}
     evidence = [
         replace(one, passage_id=stand_in_by_passage.get(one.passage_id, one.passage_id))
-        for one in walk.evidence_known
+        for one in walk.recall.past_evidence
     ]
     return PassageRanking(
         ordered,
         candidates.ids[order],
         features[order],
         prior.prior.mean,
-        recalled=bool(walk.recall_probabilities) or bool(rejections),
+        recalled=bool(walk.recall.probabilities) or bool(rejections),
         rejections=rejections,
         cosines=candidates.similarity[order],
-        even_odds=float(find_even_odds(scores, walk.evidence_count)) if len(scores) else None,
+        even_odds=float(find_even_odds(scores, walk.recall.evidence_count)) if len(scores) else None,
         pool=pool,
         expanded=bool(plan.query.expansions),
         sufficiency=replace(
@@ -211,12 +211,12 @@ def _add_recall(
     """Scores, (n,), with what recall and rejections change of each."""
     if not len(scores):
         return []
-    holders = {past.sentence_id: past.passage_id for past in walk.recalled}
-    probabilities = collect_passage_probabilities(walk.recall_probabilities, holders, stand_in_by_passage)
+    holders = {past.sentence_id: past.passage_id for past in walk.recall.supports}
+    probabilities = collect_passage_probabilities(walk.recall.probabilities, holders, stand_in_by_passage)
     lifts = compute_recall_lifts(
         scores,
         passage_scores.gather_values(passages, probabilities),
-        walk.evidence_count,
+        walk.recall.evidence_count,
         passage_scores.gather_values(passages, rejections),
     )
     changed: list[float] = (scores + lifts).tolist()

@@ -98,7 +98,7 @@ def estimate_sufficiency(
         expected: as of ``sufficiency.features``.
     """
     if not len(scores):
-        return SufficiencyEstimate(0.0, walk.vouched, np.zeros(0), weights, events, walk.undenied)
+        return SufficiencyEstimate(0.0, walk.recall.vouched, np.zeros(0), weights, events, walk.recall.undenied)
     every = dict(enumerate(words.weight.tolist()))
     first = [
         {word: every[word] for word in np.flatnonzero(word_flags).tolist()} for word_flags in words.in_passages
@@ -117,7 +117,7 @@ def estimate_sufficiency(
         general=plan.collection.corpus_kind == "general",
     )
     return SufficiencyEstimate(
-        sufficiency.probability(values, weights), walk.vouched, values, weights, events, walk.undenied
+        sufficiency.probability(values, weights), walk.recall.vouched, values, weights, events, walk.recall.undenied
     )
 
 

@@ -61,9 +61,9 @@ def _recall_trace(walk: Walk) -> list[RecallTrace]:
             learned_from=need.learned_from,
             support=past.support,
             perplexity=past.perplexity,
-            recall_probability=walk.recall_probabilities.get(past.sentence_id, 0.0),
+            recall_probability=walk.recall.probabilities.get(past.sentence_id, 0.0),
         )
-        for past in walk.recalled
+        for past in walk.recall.supports
         if (need := past.same_need) is not None
     ]
 
@@ -75,7 +75,7 @@ def _hop_traces(walk: Walk) -> list[HopTrace]:
             hop=number,
             entities={hop.start.names[entity]: score for entity, score in hop.start.activation.items()},
             candidates=len(hop.candidates),
-            sentences=_sentence_traces(hop, walk.recall_probabilities if number == 1 else {}),
+            sentences=_sentence_traces(hop, walk.recall.probabilities if number == 1 else {}),
             coverage=hop.coverage,
         )
         for number, hop in enumerate(walk.hops, start=1)

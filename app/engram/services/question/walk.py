@@ -1,8 +1,6 @@
 """Step 5: walk the graph: each hop activates sentences, then stops or goes on through the entities they name."""
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -10,36 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engram.core.ranking import coverage, propagation
-from engram.core.ranking.denied_answers import compute_undenied_share
-from engram.core.ranking.neighbour_vote import NEIGHBOURS
 from engram.core.ranking.propagation import ReachedSentences
-from engram.core.ranking.question_memory import (
-    compute_recall_probabilities,
-    compute_reliability,
-    compute_ungated_support,
-    has_vote,
-    net_rejection,
-    net_support,
-    select_likely,
-)
-from engram.core.ranking.remembered_sufficiency import PastEvidence
-from engram.core.ranking.same_need import PRIOR_EVIDENCE_COUNT, ComparedQuestions
+from engram.core.ranking.question_memory import select_likely
 from engram.services.question.plan import QueryPlan, Search
 from engram.services.question.query import Frontier, SessionPart
+from engram.services.question.recall import (
+    RECALL_QUESTIONS,
+    QuestionComparison,
+    Recall,
+    recall_past_questions,
+    recalls,
+)
 from engram.storage.database import Reader
-from engram.storage.learning import judged_answers, question_supports
 from engram.storage.learning import walk_opening as openings
-from engram.storage.learning.question_supports import PastSupport
 from engram.storage.learning.walk_opening import WalkOpening
 from engram.storage.retrieval import graph_hops, passages_by_key
 from engram.storage.retrieval.graph_hops import SelectedSentence
 
 StopReason = Literal["max_hops", "sufficient", "no_entities", "no_candidates", "no_hops"]
-QuestionComparison = Callable[[Sequence[PastSupport], Mapping[int, AbstractSet[int]]], ComparedQuestions | None]
-"""Compares the past questions of supports, and the passages of each, with the present one."""
-
-RECALL_QUESTIONS = NEIGHBOURS
-RECALL_SENTENCES = 8
 # A question without entities scans all sentences of a collection up to this size. In a larger one it scans those of
 # the nearest passages, so that it costs hardly more than a question with entities.
 SCANNED_SENTENCES = 5_000
@@ -89,13 +75,7 @@ class Walk:
         frontier: what the next hop starts from; None where it is still to be computed from the last hop.
         joining: sentences that the next hop reaches whatever it starts from.
         hops: the hops made.
-        recalled: sentences that supported nearby past questions and are recalled.
-        recall_probabilities: sentence -> recall probability in [0, 1], the strongest few.
-        rejection_probabilities: passage -> probability in [0, 1] that it is no evidence, by rejections.
-        vouched: highest P(same need) x net support by a verdict that claimed to name all evidence, in [0, 1].
-        undenied: what judges of earlier answers leave of the probability of sufficiency, in (0, 1].
-        evidence_count: passages that answer a judged question of the collection on average.
-        evidence_known: sentences that supported nearby past questions, by question.
+        recall: what verdicts on past questions say of this one.
         stop_reason: why it stopped; None while it may go on.
         near: passages near the question, best first; None where the collection is small.
         reached: result of the first hop without ``joining``, if the opening has read it.
@@ -104,13 +84,7 @@ class Walk:
     frontier: Frontier | None = field(default_factory=lambda: Frontier({}, {}))
     joining: Sequence[int] = ()
     hops: tuple[WalkHop, ...] = ()
-    recalled: Sequence[PastSupport] = ()
-    recall_probabilities: Mapping[int, float] = field(default_factory=dict)
-    rejection_probabilities: Mapping[int, float] = field(default_factory=dict)
-    vouched: float = 0.0
-    undenied: float = 1.0
-    evidence_count: float = PRIOR_EVIDENCE_COUNT
-    evidence_known: Sequence[PastEvidence] = ()
+    recall: Recall = field(default_factory=Recall)
     stop_reason: StopReason | None = None
     near: Sequence[int] | None = None
     reached: ReachedSentences | None = None
@@ -124,11 +98,6 @@ class Walk:
     def texts(self) -> list[str]:
         """The texts of the selected sentences, in that order."""
         return [sentence.text for sentence in self.evidence.values()]
-
-
-def recalls(plan: QueryPlan) -> bool:
-    """Whether walks of this plan read question memory."""
-    return plan.profile.recalls and plan.focus.use_memory
 
 
 def read_opening(reader: Reader, plan: QueryPlan) -> WalkOpening | None:
@@ -160,39 +129,15 @@ def begin(
         compare_questions: compares past questions with the present one.
         opened: the opening, if it was read for a walk from this start.
     """
-    reader, plan = search.reader, search.plan
-    session = plan.query.part(SessionPart) or SessionPart()
     near = _find_near_passages(search, start) if opened is None else opened.near
-    walk = Walk(start, near=near, reached=None if opened is None else opened.reached)
-    if not recalls(plan):
-        return replace(walk, joining=session.pool)
-    recalled = None if opened is None else opened.recalled
-    if recalled is None:
-        recalled = question_supports.recall(reader, plan.focus, RECALL_QUESTIONS)
-    judgements = (
-        judged_answers.list_judgements(reader, plan.collection.id, plan.query.text)
-        if opened is None
-        else opened.judgements
-    )
-    compared = compare_questions(recalled, group_passages(recalled))
-    recalled = judge_needs(recalled, compared)
-    if not plan.focus.policy.gated:
-        recalled = [
-            replace(past, support=compute_ungated_support(past.support, past.perplexity), perplexity=0.0)
-            for past in recalled
-        ]
-    probabilities, vouched = summarise_recall(recalled)
-    joining = list(dict.fromkeys([*select_likely(probabilities), *session.pool]))
-    return replace(
-        walk,
-        joining=joining,
-        recalled=[past for past in recalled if past.sentence_id in probabilities],
-        recall_probabilities=probabilities,
-        rejection_probabilities=summarise_rejections(recalled),
-        vouched=vouched,
-        undenied=compute_undenied_share(judgements),
-        evidence_count=walk.evidence_count if compared is None else compared.evidence_count,
-        evidence_known=_collect_past_evidence(recalled),
+    recall = recall_past_questions(search, compare_questions, opened)
+    session = search.plan.query.part(SessionPart) or SessionPart()
+    return Walk(
+        start,
+        joining=list(dict.fromkeys([*select_likely(recall.probabilities), *session.pool])),
+        recall=recall,
+        near=near,
+        reached=None if opened is None else opened.reached,
     )
 
 
@@ -285,7 +230,7 @@ def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     After the first hop, likely recalled sentences add their recall probability.
     """
     hop, profile = walk.hops[-1], plan.profile
-    leading = {} if len(walk.hops) > 1 else select_likely(walk.recall_probabilities)
+    leading = {} if len(walk.hops) > 1 else select_likely(walk.recall.probabilities)
     scores = {sentence: hop.score(sentence) + leading.get(sentence, 0.0) for sentence in hop.selected}
     links = [(sentence, entity) for sentence in hop.selected for entity in hop.evidence[sentence].entities]
     if profile.rare_first:
@@ -302,99 +247,6 @@ def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     return Frontier(activation, {entity: names[entity] for entity in activation})
 
 
-def group_passages(supports: Sequence[PastSupport]) -> dict[int, set[int]]:
-    """Past question -> passages of its supports."""
-    passages: dict[int, set[int]] = {}
-    for past in supports:
-        passages.setdefault(past.question_id, set()).add(past.passage_id)
-    return passages
-
-
-def judge_needs(recalled: Sequence[PastSupport], compared: ComparedQuestions | None) -> list[PastSupport]:
-    """Return the supports with the probability that each one's passage is evidence, by all past questions."""
-    if compared is None:
-        return list(recalled)
-    needs = compared.count_votes(group_passages(select_voting(recalled)))
-    return [
-        replace(past, same_need=needs.get((past.question_id, past.passage_id), needs[past.question_id, None]))
-        for past in recalled
-    ]
-
-
-def select_voting(recalled: Sequence[PastSupport]) -> list[PastSupport]:
-    """Select the supports of passages with a vote, as ``question_samples`` selects them in SQL."""
-    nets: defaultdict[tuple[int, int | None], float] = defaultdict(float)
-    for past in recalled:
-        for passage in (past.passage_id, None):
-            nets[past.question_id, passage] += net_support(past.support, past.perplexity)
-    return [
-        past for past in recalled if has_vote(nets[past.question_id, past.passage_id], nets[past.question_id, None])
-    ]
-
-
-def summarise_recall(recalled: Sequence[PastSupport]) -> tuple[dict[int, float], float]:
-    """Return the highest recall probabilities, and how far past verdicts vouch for its evidence.
-
-    A verdict that claimed to name all evidence vouches with net support x the probability of the least probable
-    passage of that evidence. This is no recall probability.
-    """
-    supports = [(past, _get_probability(past), net_support(past.support, past.perplexity)) for past in recalled]
-    probabilities = compute_recall_probabilities(
-        (past.sentence_id, same_need, net) for past, same_need, net in supports
-    )
-    strongest = sorted(probabilities.items(), key=lambda pair: (-pair[1], pair[0]))[:RECALL_SENTENCES]
-    whole: dict[int, float] = {}
-    for past, same_need, net in supports:
-        if net > 0:
-            whole[past.question_id] = min(same_need, whole.get(past.question_id, 1.0))
-    vouched = max(
-        (whole[past.question_id] * net for past, _, net in supports if past.complete and net > 0), default=0.0
-    )
-    return dict(strongest), vouched
-
-
-def summarise_rejections(recalled: Sequence[PastSupport]) -> dict[int, float]:
-    """Passage -> probability that it is no evidence, by what judges rejected for past questions.
-
-    A passage with a supported sentence is not rejected for the same question: its other sentences may be beside it.
-    """
-    supported = {
-        (past.question_id, past.passage_id) for past in recalled if net_support(past.support, past.perplexity) > 0
-    }
-    return compute_recall_probabilities(
-        (past.passage_id, _get_probability(past), net_rejection(past.support, past.perplexity))
-        for past in recalled
-        if (past.question_id, past.passage_id) not in supported
-    )
-
-
-def _get_probability(past: PastSupport) -> float:
-    """Return the probability that the support's passage is evidence of the present question."""
-    return 0.0 if past.same_need is None else past.same_need.probability
-
-
-def _collect_past_evidence(recalled: Sequence[PastSupport]) -> list[PastEvidence]:
-    """Collect the evidence of past questions, which tells how sufficient an answer is if it leads the ranking.
-
-    A weak support, as of a thumb without citations, says little of another question. An answer to the same question
-    is as sufficient as the judged one, whichever of its passages was the evidence.
-    """
-    evidence = []
-    for past in recalled:
-        probability, net = _get_probability(past), net_support(past.support, past.perplexity)
-        evidence.append(
-            PastEvidence(
-                question_id=past.question_id,
-                passage_id=past.passage_id,
-                near=probability if probability == 1.0 else probability * compute_reliability(net),
-                supported=net > 0,
-                answered=past.answered,
-                sufficiency=past.sufficiency,
-            )
-        )
-    return evidence
-
-
 def _is_covered(hop: WalkHop, walk: Walk) -> bool:
     """Apply the coverage rule: the evidence has all content words of the question, or verdicts vouch for it."""
-    return (hop.coverage or 0.0) >= 1.0 or walk.vouched >= coverage.VOUCHED_ENOUGH
+    return (hop.coverage or 0.0) >= 1.0 or walk.recall.vouched >= coverage.VOUCHED_ENOUGH

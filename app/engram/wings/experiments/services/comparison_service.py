@@ -136,7 +136,7 @@ def _read(retrieved: RetrievalResult) -> MemoryPart:
     }
     focus = retrieved.plan.focus
     return MemoryPart(
-        recalled=len(retrieved.walk.recall_probabilities),
+        recalled=len(retrieved.walk.recall.probabilities),
         moved=len(moved_sentences),
         key_generation=focus.collection.key_generation if focus.evolved else 0,
     )

@@ -63,9 +63,7 @@ class FeatureScoring:
     def __init__(self, retrieved: RetrievalResult, placed: Mapping[int, SentencePlace], first: Floats) -> None:
         self._first = first
         place = {passage: index for index, passage in enumerate(retrieved.ranking.candidates.tolist())}
-        concerned = [passage for passage, _, _ in retrieved.shown_passages] + [
-            *retrieved.walk.rejection_probabilities
-        ]
+        concerned = [passage for passage, _, _ in retrieved.shown_passages] + [*retrieved.walk.recall.rejections]
         self.passages = [passage for passage in dict.fromkeys(concerned) if passage in place]
         self._rows = np.array([place[passage] for passage in self.passages], dtype=np.intp)
         self._retrieved = retrieved
@@ -125,7 +123,7 @@ class FeatureScoring:
             np.array([of_each.get(passage, 0.0) for passage in candidates])
             for of_each in (of_passages, past.rejection_probabilities)
         )
-        return compute_recall_lifts(values, recalled, self._retrieved.walk.evidence_count, rejected)
+        return compute_recall_lifts(values, recalled, self._retrieved.walk.recall.evidence_count, rejected)
 
 
 class RetrieverScoring:

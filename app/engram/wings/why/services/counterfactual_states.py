@@ -22,13 +22,8 @@ from engram.core.ranking.weight_beliefs import PriorIdentity, WeightBelief, Weig
 from engram.services.feedback_log import log_replay
 from engram.services.question.plan import QueryPlan
 from engram.services.question.question_spreads import QuestionSpreads
-from engram.services.question.walk import (
-    RECALL_QUESTIONS,
-    Walk,
-    judge_needs,
-    summarise_recall,
-    summarise_rejections,
-)
+from engram.services.question.recall import RECALL_QUESTIONS, judge_needs, summarise_recall, summarise_rejections
+from engram.services.question.walk import Walk
 from engram.storage.corpus import current_vectors
 from engram.storage.database import Reader
 from engram.storage.learning import learned_weights
@@ -152,9 +147,7 @@ class Supports:
         self._compared = spreads.compare(
             reader, focus.collection, current, plan.question, focus.vector, near, passages
         )
-        self._fixed = (
-            PastJudgements(walk.recall_probabilities, walk.rejection_probabilities) if self.too_long else None
-        )
+        self._fixed = PastJudgements(walk.recall.probabilities, walk.recall.rejections) if self.too_long else None
         ranked = sorted(
             (place, step.event.id)
             for steps in self._by_sentence.values()
@@ -188,7 +181,7 @@ class Supports:
         return sorted({event for event, target in last.values() if target == 0})
 
     def find_judgements(self, without: int | None = None) -> PastJudgements:
-        """Return recall and rejection probabilities, see ``walk.summarise_recall`` and ``summarise_rejections``."""
+        """Return recall and rejection probabilities, see ``recall``."""
         if self._fixed is not None:
             return self._fixed
         return self._judgements if without not in self._question else self._judge_without(without)

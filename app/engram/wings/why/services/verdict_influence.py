@@ -150,7 +150,7 @@ class _Versions:
         recalls = retrieved.plan.profile.recalls
         supports = Supports(reader, retrieved.plan, walk, spreads, MOST_SHOWN) if recalls else None
         past = (
-            PastJudgements(walk.recall_probabilities, walk.rejection_probabilities)
+            PastJudgements(walk.recall.probabilities, walk.recall.rejections)
             if supports is None
             else supports.find_judgements()
         )
@@ -168,7 +168,7 @@ class _Versions:
         self.lowered = dict(zip(self._scoring.passages, (recalled - unrejected).tolist(), strict=True))
         self.rejecting = {
             passage: [] if supports is None else supports.list_rejecting_events(passage)
-            for passage in walk.rejection_probabilities
+            for passage in walk.recall.rejections
         }
         in_turn = dict.fromkeys(chain.from_iterable(zip_longest(*moving)))
         every = [event for event in in_turn if event is not None]
@@ -332,7 +332,7 @@ def _list_rejections(
     causes: Causes,
 ) -> list[RejectionTrace]:
     """List the rejected passages, the surest rejection first, with the verdicts that reject each."""
-    probabilities = retrieved.walk.rejection_probabilities
+    probabilities = retrieved.walk.recall.rejections
     stored = passages.load_by_id(reader, retrieved.plan.collection.id, probabilities)
     ranks = {passage: rank for rank, (passage, _, _) in enumerate(retrieved.shown_passages, start=1)}
     traces = []
