@@ -15,7 +15,6 @@ import pytest
 
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
-from engram.services.effects.weight_effect import WeightEffect
 from engram_evaluation.dataset import Dataset, Question
 from engram_evaluation.harness import Harness, QueryArm
 from engram_evaluation.retrieval_metrics import score, summary
@@ -59,7 +58,7 @@ def squeeze(settings: Settings, addresses: Servers, heavy: Heavy, sample_dataset
     def measure(share: float) -> Figures:
         with closing(Application(settings, addresses, consumer=f"squeezed-{share:g}")) as services:
             services.models.embedder, services.models.language = SqueezedEncoder(heavy[0], share), heavy[1]
-            services.models.weight_effect = WeightEffect(lambda kind: {})
+            services.models.weight_priors = lambda kind: {}
             harness = Harness(services, f"squeezed-{share:g}")
             harness.ingest(replace(sample_dataset, name=harness.collection), lambda *_: None)
             read = QueryArm("default", "read")

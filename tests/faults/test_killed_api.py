@@ -36,9 +36,9 @@ INGEST_STEPS = {
 ORDINARY = ("with lines staged", "accepted and not answered")
 # Where it dies, and what the event is by then.
 FEEDBACK_STEPS = {
-    "before it is stored": (("engram.storage.feedback_log.event_intake:accept", "before"), False, None),
+    "before it is stored": (("engram.storage.feedback_log.event_intake:append", "before"), False, None),
     "stored and neither answered nor announced": (
-        ("engram.storage.feedback_log.event_intake:accept", "after"),
+        ("engram.storage.feedback_log.event_intake:append", "after"),
         False,
         "pending",
     ),

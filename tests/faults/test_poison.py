@@ -121,7 +121,7 @@ def test_a_retry_wakes_a_worker(
         sweeps = state.add_episode(application, curie, QUESTION, [])
         swept = state.judge(application, curie, sweeps).event.id
         eventually(lambda: state.event_statuses(application, curie)[swept] == "applied")
-        application.learning.log.retry(application.auth.access.scope(curie), event)
+        application.learning.parked.retry(application.auth.access.scope(curie), event)
         eventually(lambda: state.event_statuses(application, curie)[event] == "applied")
 
 
@@ -136,5 +136,5 @@ def test_a_verdict_revoked_while_it_is_parked_is_not_retried(
     application.learning.revocation.revoke(application.auth.access.scope(curie), first)
     refused = client.post(f"/feedback/{first}/retry", params={"collection": curie})
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:engram:problem:conflict")
-    assert application.learning.log.retry_all(application.auth.access.scope(curie)) == 1
+    assert application.learning.parked.retry_all(application.auth.access.scope(curie)) == 1
     assert state.event_statuses(application, curie) == {first: "revoked", second: "pending"}

@@ -28,16 +28,16 @@ def test_one_worker_at_a_time_learns_a_collection_and_the_other_goes_on_with_oth
     elsewhere = undo.stream(application, other, 2, seed=31)
     with ThreadPoolExecutor(1) as pool:
         with pause_applying(places):
-            applying = pool.submit(application.learning.learner.apply_alone, target, [first])
+            applying = pool.submit(application.learning.learner.apply_unless_busy, target, [first])
             eventually(lambda: count_paused(application))
-            assert application.learning.learner.apply_alone(target, rest) is None
-            assert application.learning.learner.apply_alone(target, [first]) is None
+            assert application.learning.learner.apply_unless_busy(target, rest) is None
+            assert application.learning.learner.apply_unless_busy(target, [first]) is None
             with application.database.write() as writer:
                 assert collections.claim_learning(writer, beside)
         assert applying.result() == 1
     assert set(state.event_statuses(application, curie).values()) == {"applied", "pending"}
-    assert application.learning.learner.apply_alone(target, [first, *rest]) == len(rest)
-    assert application.learning.learner.apply_alone(beside, elsewhere) == len(elsewhere)
+    assert application.learning.learner.apply_unless_busy(target, [first, *rest]) == len(rest)
+    assert application.learning.learner.apply_unless_busy(beside, elsewhere) == len(elsewhere)
     undo.assert_verified(application, curie)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from engram.providers.language import correct_question, terms
+from engram.providers.language import Vocabulary, correct_question, terms
 from engram.providers.language.language_detection import detect_language
 from engram.providers.language.typing_errors import MOST_LETTERS, MOST_SPELLINGS, measure_distance
 
@@ -36,7 +36,7 @@ WHOLE = {"walking", "along", "frosty"}
 def correct(question: str, language: str, *texts: str) -> tuple[str, list[tuple[str, str]]]:
     words = Words(texts, language)
     corrected, corrections = correct_question(
-        question, {language: len(texts)}, lambda: nullcontext(words), {}, WHOLE.__contains__
+        question, {language: len(texts)}, lambda: nullcontext(words), Vocabulary(), WHOLE.__contains__
     )
     return corrected, [(one.typed, one.corrected) for one in corrections]
 
@@ -146,12 +146,14 @@ def test_no_word_has_more_spellings_than_a_bound(word: str, language: str) -> No
             return {}
 
     languages = {language: 1, detect_language(word) or language: 1}
-    correct_question(word[:30], languages, lambda: nullcontext(Counted([], language)), {}, lambda _: False)
+    correct_question(
+        word[:30], languages, lambda: nullcontext(Counted([], language)), Vocabulary(), lambda _: False
+    )
     assert 1 <= max(asked) <= 2 * len(languages) * (MOST_SPELLINGS + MOST_LETTERS)
 
 
 def test_words_that_are_known_or_whole_are_not_looked_up() -> None:
-    known: dict[str, int] = {}
+    vocabulary = Vocabulary()
     opened: list[Words] = []
 
     def open_words() -> nullcontext[Words]:
@@ -159,5 +161,26 @@ def test_words_that_are_known_or_whole_are_not_looked_up() -> None:
         return nullcontext(opened[-1])
 
     for question in ("walking along", "Is Warsaw walking?", "Warsaw walking", "Warsaw", "Warsaw vistla"):
-        correct_question(question, {"en": 1}, open_words, known, WHOLE.__contains__)
-    assert (len(opened), known) == (2, {"warsaw": 1})
+        correct_question(question, {"en": 1}, open_words, vocabulary, WHOLE.__contains__)
+    assert (len(opened), vocabulary.passages) == (2, {"warsaw": 1})
+
+
+def test_a_word_that_nothing_is_near_is_looked_for_once() -> None:
+    vocabulary = Vocabulary()
+    asked: list[Sequence[str]] = []
+
+    class Counted(Words):
+        def count_passages(self, wanted: Sequence[str]) -> dict[str, int]:
+            asked.append(wanted)
+            return super().count_passages(wanted)
+
+    words = Counted([RIVER], "en")
+
+    def ask(question: str) -> str:
+        return correct_question(question, {"en": 1}, lambda: nullcontext(words), vocabulary, WHOLE.__contains__)[0]
+
+    assert ask("Warsaw refunds") == "Warsaw refunds"
+    assert len(asked) == 2
+    assert ask("refunds Warsaw") == "refunds Warsaw"
+    assert len(asked) == 2
+    assert ask("refunds along the vistla") == "refunds along the Vistula"

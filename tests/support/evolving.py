@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from engram.services.verdict.receipt import Receipt
 from engram.wings.published.parts import published_of
 from engram.wings.published.services.attribution import Attribution
 from engram.wings.published.services.expansion_validation import ExpansionValidation
-from engram.wings.published.services.key_credit_effect import KeyCreditEffect
+from engram.wings.published.services.key_credit_effect import prepare_key_credit
 from engram.wings.published.services.key_evolution import KeyEvolutionService
 from tests.conftest import CURIE
 from tests.support import state
@@ -113,7 +114,7 @@ def services(
     )
     evolve = KeyEvolutionService(application.database, learning.rules)
     questions, memories, _, weights = application.learning.learner.effects
-    effects = [questions, memories, KeyCreditEffect(lambda: attribution, lambda: evolve), weights]
+    effects = [questions, memories, partial(prepare_key_credit, attribution, evolve), weights]
     return replace(application.learning.learner, effects=effects), evolve
 
 

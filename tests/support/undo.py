@@ -115,7 +115,7 @@ def _rate_randomly(
         cited=cited,
         reason=reason,
     )
-    return application.learning.log.accept(verdict, uuid4().hex).id
+    return application.learning.log.store_now(verdict, uuid4().hex).id
 
 
 def list_learned(application: Application, collection: str) -> dict[str, Rows]:

@@ -99,7 +99,7 @@ def _give_verdicts(application: Application, scope: Scope) -> None:
     for wait in (False, True):
         for verdict in (by_id, by_id, by_words, by_words):
             application.learning.verdicts.accept(verdict, f"{name} {wait} {verdict is by_id}", wait=wait)
-    for accepted in [application.learning.log.submit(by_id, uuid4().hex) for _ in range(4)]:
+    for accepted in [application.learning.log.store_soon(by_id, uuid4().hex) for _ in range(4)]:
         accepted.result()
     application.learning.learner.apply_overdue(0.0, 100)
     for learns in (False, True):
@@ -174,8 +174,8 @@ def _look(application: Application, scope: Scope, events: Sequence[int]) -> None
     application.learning.judges.page(scope, "", 10)
     application.jobs.jobs.page(scope, None, 10)
     application.corpus.ingest.collections(None, 10)
-    application.learning.log.retry_all(scope)
-    application.learning.log.retry_all(scope, "careless")
+    application.learning.parked.retry_all(scope)
+    application.learning.parked.retry_all(scope, "careless")
     application.revocation.verification.verify(scope)
     application.maintenance.health.readiness()
 

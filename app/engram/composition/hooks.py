@@ -11,7 +11,7 @@ from engram.services.question.plan import QuestionEncoder
 from engram.services.question.retriever import Retrievers
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
-from engram.services.verdict.learn import VerdictEffect
+from engram.services.verdict.learn import PrepareEffect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Hooks:
     collection_settings: Mapping[str, CompleteSetting | None] = field(default_factory=dict)
     passage_observers: Sequence[PassageObserver] = ()
     derived_states: Sequence[DerivedState] = ()
-    verdict_effects: Sequence[VerdictEffect] = ()
+    verdict_effects: Sequence[PrepareEffect] = ()
     explainer: Explainer | None = None
     key_explainer: KeyExplainer | None = None
     question_encoder: QuestionEncoder | None = None

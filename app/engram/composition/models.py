@@ -27,7 +27,7 @@ from engram.providers.openid_login import LoginClient
 from engram.providers.ranking_prior import RankingPriors, load_priors
 from engram.providers.reranker.endpoint_reranker import EndpointReranker
 from engram.providers.reranker.folder_reranker import FolderReranker
-from engram.services.effects.weight_effect import WeightEffect
+from engram.services.effects.weight_effect import WeightPriors
 from engram.services.encoders.encoder import Encoder
 from engram.storage.retrieval.query_focus import GraphLimits
 
@@ -247,9 +247,9 @@ class Models:
         return apply_events
 
     @locked_property
-    def weight_effect(self) -> WeightEffect:
-        """Teaching of weights."""
-        return WeightEffect(lambda kind: self.priors.select_kind(kind).priors)
+    def weight_priors(self) -> WeightPriors:
+        """Priors of the models that verdicts teach."""
+        return lambda kind: self.priors.select_kind(kind).priors
 
     def close(self) -> None:
         """Close the connections of the LLM and of embedding servers, if there are any."""

@@ -19,7 +19,7 @@ from engram.services.question.plan import QuestionEncoder
 from engram.services.question.retriever import Retriever, Retrievers
 from engram.services.question.shown import QuestionRule
 from engram.services.revocation.derived_state import DerivedState
-from engram.services.verdict.learn import VerdictEffect
+from engram.services.verdict.learn import PrepareEffect
 from engram.storage.database import Writer
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class Wing:
             function that reads them on use, as ``wings/facts/wing.py`` does.
         make_derived_states: makes what copies, verifies, withdraws, clears and retires the wing's rows with those
             of a collection; called as early as ``make_passage_observer``.
-        make_verdict_effects: makes what takes part in the transactions of verdicts, after the question memory and
-            before weights; called as early as ``make_passage_observer``.
+        make_verdict_effects: makes what prepares effects in the transactions of verdicts, after the question memory
+            and before weights; called as early as ``make_passage_observer``.
         make_explainer: makes what finds the verdicts behind answers. Of several wings the first one's is asked.
         key_explainer: explains evolved passage keys. Of several wings the first one's is asked.
         sweep: does what is due in all collections and returns. Every worker calls it every few seconds, in a thread
@@ -128,7 +128,7 @@ class Wing:
     question_rule: QuestionRule | None = None
     make_passage_observer: Callable[[Any], PassageObserver] | None = None
     make_derived_states: Callable[[Any], Sequence[DerivedState]] = _make_nothing
-    make_verdict_effects: Callable[[Any], Sequence[VerdictEffect]] = _make_nothing
+    make_verdict_effects: Callable[[Any], Sequence[PrepareEffect]] = _make_nothing
     make_explainer: Callable[[Any], Explainer] | None = None
     key_explainer: KeyExplainer | None = None
     sweep: Callable[[Any, Callable[[], bool]], object] | None = None

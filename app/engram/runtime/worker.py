@@ -143,11 +143,11 @@ class Worker:
             return
         if wakes and len(wakes) < BATCH_SIZE:
             self._learn_due = time.monotonic() + GATHER_SECONDS
-        self._apply(wakes)
+        self._apply_announced(wakes)
         if time.monotonic() - self._swept >= SWEEP_SECONDS:
             self._sweep()
 
-    def _apply(self, wakes: Sequence[Wake]) -> None:
+    def _apply_announced(self, wakes: Sequence[Wake]) -> None:
         """Apply announced verdicts, by collection; postpone those of collections that another worker applies."""
         by_collection: dict[int, list[Wake]] = {}
         for wake in (*self._postponed_wakes, *wakes):
@@ -155,7 +155,8 @@ class Worker:
         self._postponed_wakes, handled = [], list[Wake]()
         for collection_id, announced in sorted(by_collection.items()):
             is_busy = (
-                self._app.learning.learner.apply_alone(collection_id, [event for _, _, event in announced]) is None
+                self._app.learning.learner.apply_unless_busy(collection_id, [event for _, _, event in announced])
+                is None
             )
             (self._postponed_wakes if is_busy else handled).extend(announced)
         if handled:

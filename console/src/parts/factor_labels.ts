@@ -20,6 +20,7 @@ const LABELS: Record<string, readonly [string, string]> = {
   gap: ["Open part of the question", "closeness to what the other passage leaves open"],
   joined: ["Fit with another", "closeness to the question together with a sentence of the other passage"],
   standing: ["Base ranking", "its probability by itself, before other passages count"],
+  age: ["Age", "half-lives by which it is newer than the middle one of the found texts"],
   recall: ["Recall", "sentences that verdicts on past questions support"],
   bias: ["Baseline", "the same for every answer"],
   mass: ["Lead of the first two", "their odds against all other candidates"],

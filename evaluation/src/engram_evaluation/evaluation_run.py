@@ -40,8 +40,6 @@ ENGINE = ("embedding_model", "embedding_precision", "spacy_model")
 DIGITS = 16
 """Of the encoder's fingerprint that a report shows."""
 
-"""Protocols that need no passage to be labelled relevant."""
-
 
 class ConfiguredServices(EvaluatedServices, Protocol):
     """The use cases, and the settings they were made with."""

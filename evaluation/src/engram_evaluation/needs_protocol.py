@@ -1,8 +1,10 @@
 """The protocol ``needs``: people word the same needs in other ways, and verdicts on some wordings teach the others.
 
 A need is all questions with the same relevant passages. The first wordings of each need are judged, up to
-``MOST_JUDGED`` of them; of the other wordings, those from ``FIRST_ASKED`` on, 400 are asked, and none of these is
-ever judged. They are asked before the first verdict and after 1, 2, 3, 5 and 10 verdicts on each need.
+``MOST_JUDGED`` of them. Of those from ``FIRST_ASKED`` on 400 are measured, before the first verdict and after 1, 3,
+5 and 10 verdicts on each need, and never judged. The wordings between these are other people's messages: before
+each verdict one of them is asked, of any need, and neither judged nor measured. From 64 needs on, these and the
+judged ones are the latest 128 that were asked at the end of each turn, so the measured ones teach nothing.
 
 Three ways to judge are compared: complete verdicts, partial ones on a single passage of those that were shown, as a
 thumb is, and the same with 10% of them on a wrong passage. Beside the ranking stands what the votes of judged
@@ -11,9 +13,11 @@ questions say (``said``: the highest probability that a passage is evidence), an
 """
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from engram.context.errors import InvalidRequestError
+from engram.core.ranking.remembered_sufficiency import PastEvidence
 from engram.services.question.query import Query
 from engram.services.verdict.verdict import Verdict
 from engram_evaluation.dataset import Dataset, Question
@@ -23,11 +27,11 @@ from engram_evaluation.needs_table import ARMS, COMPLETE, WRONG_PASSAGE
 from engram_evaluation.protocols import MEMORY_OFF, Run
 from engram_evaluation.retrieval_metrics import score
 
-JUDGED_COUNTS = (0, 1, 2, 3, 5, 10)
+JUDGED_COUNTS = (0, 1, 3, 5, 10)
 """Verdicts on each need after which the other wordings are asked."""
 MOST_JUDGED = JUDGED_COUNTS[-1]
 FIRST_ASKED = 2 * MOST_JUDGED
-"""Wordings of a need, in file order, from which on they may be asked."""
+"""Wordings of a need, in file order, from which on they may be measured."""
 ASKED = 400
 WRONG_SHARE = 0.1
 MOST_RANKED = 100
@@ -41,10 +45,12 @@ class NeedsPlan:
 
     Attributes:
         judged: those of each turn, which adds one verdict to each need.
-        asked: wordings that nobody judges.
+        between: as many wordings, of which one is asked before each verdict.
+        asked: wordings that are measured.
     """
 
     judged: tuple[tuple[Question, ...], ...]
+    between: tuple[Question, ...]
     asked: tuple[Question, ...]
 
 
@@ -52,7 +58,7 @@ def plan(dataset: Dataset, limit: int | None, seed: int) -> NeedsPlan:
     """Choose the wordings.
 
     Args:
-        limit: how many wordings are asked; 400 by default.
+        limit: how many wordings are measured; 400 by default.
 
     Raises:
         InvalidRequestError: no need has more than ``FIRST_ASKED`` wordings.
@@ -65,8 +71,11 @@ def plan(dataset: Dataset, limit: int | None, seed: int) -> NeedsPlan:
         raise InvalidRequestError(f"{dataset.name} has no need with more than {FIRST_ASKED} wordings.")
     draw = random.Random(f"needs/{seed}")  # noqa: S311 - repeatable, not secret
     later_wordings = [question for wordings in needs for question in wordings[FIRST_ASKED:]]
+    asked = draw.sample(later_wordings, min(limit or ASKED, len(later_wordings)))
     turns = tuple(tuple(wordings[turn] for wordings in needs) for turn in range(MOST_JUDGED))
-    return NeedsPlan(turns, tuple(draw.sample(later_wordings, min(limit or ASKED, len(later_wordings)))))
+    between = [question for wordings in needs for question in wordings[MOST_JUDGED:FIRST_ASKED]]
+    draw.shuffle(between)
+    return NeedsPlan(turns, tuple(between), tuple(asked))
 
 
 def run_needs(run: Run) -> list[Phase]:
@@ -78,6 +87,7 @@ def run_needs(run: Run) -> list[Phase]:
             profile=run.options.profile,
             asked=[question.id for question in planned.asked],
             judged=[[question.id for question in turn] for turn in planned.judged],
+            between=[question.id for question in planned.between],
             wrong=WRONG_SHARE,
         )
         for arm in ARMS:
@@ -90,16 +100,18 @@ def run_needs(run: Run) -> list[Phase]:
 
 def _follow(run: Run, planned: NeedsPlan, store: Phases, arm: str, seed: int) -> list[Phase]:
     """Give the verdicts of one way to judge turn by turn, and ask after those of ``JUDGED_COUNTS``."""
-    finished = [store.get(arm, GROUP, turn=count, seed=seed) for count in JUDGED_COUNTS]
+    finished = [store.get(arm if count else COMPLETE, GROUP, turn=count, seed=seed) for count in JUDGED_COUNTS]
     if all(finished):
-        return [phase for phase in finished if phase is not None]
+        return [replace(phase, arm=arm) for phase in finished if phase is not None]
     run.harness.reset()
     asking = QueryArm(run.options.profile, "read", run.options.stop_rule)
     draw = random.Random(f"needs/{seed}/{arm}")  # noqa: S311 - repeatable, not secret
-    phases = [_measure(run, planned, store, arm, 0, seed)]
+    others = iter(planned.between)
+    phases = [replace(_measure(run, planned, store, COMPLETE, 0, seed), arm=arm)]
     for turn, questions in enumerate(planned.judged, start=1):
         step = run.begin(f"{arm}, seed {seed}, turn {turn}", len(questions))
         for question in questions:
+            run.harness.ask(next(others), asking)
             _judge(run, asking, question, arm, draw)
             step()
         if turn in JUDGED_COUNTS:
@@ -161,10 +173,19 @@ def _read_vote(harness: Harness, question: Question, asking: QueryArm) -> dict[s
         stop_rule=asking.stop_rule,
     )
     retrieved = retrieve.find(retrieve.plan(query))
-    votes = {one.passage_id: one.near for one in retrieved.walk.evidence_known if one.supported}
+    votes = select_strongest(retrieved.walk.evidence_known)
     names = {passage: name for passage, name, _ in retrieved.shown_passages}
     best = max(votes, key=lambda passage: (votes[passage], -passage), default=None)
     return {
         "said": 0.0 if best is None else votes[best],
         "seen": float(best is not None and names.get(best) in question.relevant),
     }
+
+
+def select_strongest(known: Iterable[PastEvidence]) -> dict[int, float]:
+    """Select the highest probability of each passage that past questions support; a far one alone says less."""
+    votes: dict[int, float] = {}
+    for one in known:
+        if one.supported:
+            votes[one.passage_id] = max(one.near, votes.get(one.passage_id, 0.0))
+    return votes

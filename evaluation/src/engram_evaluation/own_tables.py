@@ -30,7 +30,7 @@ def _without_changes(
 OWN_TABLES: Mapping[str, OwnTables] = {
     "human": OwnTables(ratings_table.LEGEND, _without_changes(ratings_table.build_grids)),
     "levels": OwnTables(levels_table.LEGEND, _without_changes(levels_table.build_grids)),
-    "needs": OwnTables(needs_table.LEGEND, _without_changes(needs_table.build_grids)),
+    "needs": OwnTables(needs_table.LEGEND, needs_table.build_grids),
     "thumbs": OwnTables(thumbs_table.LEGEND, _without_changes(thumbs_table.build_grids)),
     "unseen": OwnTables(unseen_table.LEGEND, unseen_table.build_grids),
 }

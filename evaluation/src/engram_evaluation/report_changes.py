@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from engram_evaluation import adapt_table, change_table, ratings_table, unseen_table
+from engram_evaluation import adapt_table, change_table, needs_table, ratings_table, unseen_table
 from engram_evaluation.change_table import GroupChange, compute_changes
 from engram_evaluation.dataset import Question
 from engram_evaluation.finished_phases import Phase
@@ -10,8 +10,10 @@ from engram_evaluation.learning_variations import HUMAN
 from engram_evaluation.report_table import Grid
 from engram_evaluation.run_options import Options
 
-UNCHANGED = frozenset({"cold", "clicks", "thumbs", "needs", "session"})
+UNCHANGED = frozenset({"cold", "clicks", "thumbs", "session"})
 """Protocols without a state before and after the same verdicts."""
+COUNTED = {"needs": needs_table.CHANGE_METRICS, "unseen": unseen_table.CHANGE_METRICS}
+"""Metrics of protocols whose changes are listed after each number of verdicts."""
 
 
 def list_changes(
@@ -22,12 +24,12 @@ def list_changes(
 ) -> list[GroupChange]:
     """List the change of each group from before the first to after the last turn.
 
-    Of ``adapt`` by base and by evolved keys; of ``human`` by the system as it is; of ``unseen`` after each number
+    Of ``adapt`` by base and by evolved keys; of ``human`` by the system as it is; of ``COUNTED`` after each number
     of verdicts.
     """
     if options.protocol in UNCHANGED:
         return []
-    if options.protocol == "unseen":
+    if options.protocol in COUNTED:
         return [
             change
             for turn in sorted({phase.turn for phase in phases} - {0})
@@ -35,7 +37,7 @@ def list_changes(
                 [phase for phase in phases if phase.group != unseen_table.GATE],
                 drift,
                 turn,
-                lambda group: unseen_table.CHANGE_METRICS,
+                lambda group: COUNTED[options.protocol],
                 {},
                 unseen_table.find_base_arm,
             )
@@ -69,6 +71,6 @@ def list_metric_names(protocol: str) -> Mapping[str, str]:
 
 def build_change_grid(options: Options, changes: Sequence[GroupChange]) -> Grid | None:
     """Build the table of changes; None where there is none, or the report has it already."""
-    if not changes or options.protocol in {"levels", "unseen"}:
+    if not changes or options.protocol in {"levels", *COUNTED}:
         return None
     return change_table.build_grid(changes, list_metric_names(options.protocol))

@@ -293,15 +293,7 @@ class RunReport:
 
     def _format_types(self) -> list[str]:
         kinds = sorted({row.type for phase in self.phases for row in phase.rows})
-        if not 1 < len(kinds) <= 12 or self.options.protocol in {
-            "clicks",
-            "thumbs",
-            "adapt",
-            "human",
-            "levels",
-            "needs",
-            "unseen",
-        }:
+        if not 1 < len(kinds) <= 12 or self.options.protocol in {"clicks", "adapt", *OWN_TABLES}:
             return []
         groups = list(dict.fromkeys(phase.group for phase in self.phases))
         last = [phase for phase in self.phases if phase.turn in {0, self.options.turns}]

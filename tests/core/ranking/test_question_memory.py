@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engram.core.filter.kalman import update_supports
+from engram.core.ranking import question_memory
 from engram.core.ranking.question_memory import (
     LEAST_RECALL,
     collect_passage_probabilities,
@@ -13,7 +14,6 @@ from engram.core.ranking.question_memory import (
     compute_recall_probabilities,
     compute_ungated_support,
     find_even_odds,
-    has_vote,
     net_rejection,
     net_support,
     select_likely,
@@ -135,16 +135,19 @@ def test_an_ungated_support_stays_in_range() -> None:
     assert compute_ungated_support(0.0, 1.0) == 0.0
 
 
-@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=8))
-def test_a_rejection_takes_from_a_net_support_what_a_support_gave(verdicts: list[float]) -> None:
-    support, perplexity = np.zeros(1), np.ones(1)
+@given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=8), st.sampled_from([0.0, 0.3]))
+def test_a_rejection_takes_from_a_net_support_what_a_support_gave(verdicts: list[float], before: float) -> None:
+    support, perplexity = np.full(1, before), np.ones(1)
     for verdict in verdicts:
         update = update_supports(support, perplexity, np.array([verdict]), np.array([0.5]), 1e-12)
         support, perplexity = update.supports, update.perplexities
-    balance = sum(1 if verdict else -1 for verdict in verdicts) / len(verdicts)
-    expected = max(0.0, (1 - float(perplexity[0])) * balance)
+    balance = (1 - float(perplexity[0])) * sum(1 if verdict else -1 for verdict in verdicts) / len(verdicts)
 
-    assert net_support(float(support[0]), float(perplexity[0])) == pytest.approx(expected, abs=1e-6)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(question_memory, "SUPPORT_BEFORE_VERDICTS", before)
+        state = float(support[0]), float(perplexity[0])
+        assert net_support(*state) == pytest.approx(max(balance, 0.0), abs=1e-6)
+        assert net_rejection(*state) == pytest.approx(max(-balance, 0.0), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -193,21 +196,3 @@ def test_a_rejection_of_one_passage_leaves_the_scores_of_others() -> None:
 
     assert lifts[1:].tolist() == [0.0, 0.0]
     assert lifts[0] < 0
-
-
-@pytest.mark.parametrize(
-    ("net", "of_question", "votes"),
-    [
-        (0.67, 0.67, True),
-        (0.17, 0.17, True),
-        (0.17, 0.33, True),
-        (0.3, 2.0, True),
-        (0.17, 0.84, False),
-        (0, 0, False),
-    ],
-    ids=["complete", "named alone", "one of two", "of many surely", "of five shown", "nothing"],
-)
-def test_a_passage_votes_that_is_likely_evidence_or_named_almost_alone(
-    net: float, of_question: float, votes: bool
-) -> None:
-    assert has_vote(net, of_question) is votes

@@ -16,8 +16,6 @@ from engram.core.text.headings import find_headings
         ("ข้าว", ["ประเทศไทยส่งออกข้าว", "ราคาข้าวสูงขึ้น"], [False, False]),
         ("Rome", ["x" * 81, "It is old."], [False, False]),
         ("Rome", [], []),
-        ("Lunch", ["From: Ana <ana@a.example>; Date: Mon, 1 Jun 2026", "We eat at noon."], [True, False]),
-        ("Lunch", ["We eat at noon.", "From: Ana <ana@a.example>; Date: Mon, 1 Jun 2026"], [False, False]),
         (
             "Form",
             ["Name of the employee:", "Start: ____", "Start: 1 June", "It is signed."],

@@ -34,8 +34,8 @@ USES: dict[str, Callable[[Application, Scope], object]] = {
     "lift": lambda app, scope: app.wing(ExperimentServices).lift.lift(
         scope, since=None, before=None, baseline=None
     ),
-    "retry": lambda app, scope: app.learning.log.retry(scope, 1),
-    "retry all": lambda app, scope: app.learning.log.retry_all(scope),
+    "retry": lambda app, scope: app.learning.parked.retry(scope, 1),
+    "retry all": lambda app, scope: app.learning.parked.retry_all(scope),
     "judge": lambda app, scope: app.learning.verdicts.accept(Verdict(query_id=uuid4(), scope=scope), uuid4().hex),
     "forget": lambda app, scope: app.revocation.learning_reset.reset(scope),
     "verify": lambda app, scope: app.revocation.verification.verify(scope),

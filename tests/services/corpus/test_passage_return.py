@@ -212,7 +212,7 @@ def test_a_verdict_that_waits_teaches_what_returned(
     waiting = state.judge(application, collection, episode, [sentence]).event
     delete(http, collection)
     ingest(TRAVEL)
-    application.learning.learner.apply_alone(waiting.collection_id, [waiting.id])
+    application.learning.learner.apply_unless_busy(waiting.collection_id, [waiting.id])
     (found,) = list_learned(application, collection)["question_support"]
     assert found["sentence_id"] == sentence
     assert_verified(application, collection)

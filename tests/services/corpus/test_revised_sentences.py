@@ -88,7 +88,7 @@ def test_a_verdict_that_waited_teaches_the_text_that_it_judged(
     episode = state.add_episode(application, collection, QUESTION, [sentence])
     waiting = state.judge(application, collection, episode, [sentence]).event
     ingest({"id": "travel", "title": "Travel", "text": text})
-    application.learning.learner.apply_alone(waiting.collection_id, [waiting.id])
+    application.learning.learner.apply_unless_busy(waiting.collection_id, [waiting.id])
     late = state.list_learned(application, collection)
     assert {row["revision"] for row in late["memory_audit"]} == {0}
     replay_sentences_in(application, collection, sentence)
@@ -107,7 +107,7 @@ def test_a_sentence_that_only_a_waiting_verdict_names_is_revised_too(
     episode = state.add_episode(application, collection, QUESTION, [sentence])
     waiting = state.judge(application, collection, episode, [sentence]).event
     ingest({"id": "travel", "title": "Travel", "text": REVISED})
-    application.learning.learner.apply_alone(waiting.collection_id, [waiting.id])
+    application.learning.learner.apply_unless_busy(waiting.collection_id, [waiting.id])
     assert list(recall(http, collection)) == [sentence]
     (listed,) = application.learning.verdict_listing.page(
         application.auth.access.scope(collection), status=None, after=0, limit=9, stale=True

@@ -201,9 +201,9 @@ class TestCollections:
         ours = state.prior_of(application, towns)
         turned = WeightBelief(-ours.sufficiency.mean, 2.0 * ours.sufficiency.precision)
         other = replace(ours, sufficiency_name="another", sufficiency=turned)
-        weights = WeightEffect(lambda _kind: other.priors)
         *others, _ = application.learning.learner.effects
-        service = replace(application.learning.learner, effects=[*others, weights])
+        weights = WeightEffect(lambda _kind: other.priors)
+        service = replace(application.learning.learner, effects=[*others, lambda *_: weights])
         supporting = list_first_sentences(application, towns, "Townc")
         first, second = (
             state.judge(application, towns, add_episode(application, towns), supporting).event.id for _ in range(2)

@@ -124,7 +124,7 @@ REFUSED: dict[str, Callable[[Application, Scope], object]] = {
     "a verdict with expansions": lambda app, scope: app.learning.verdicts.accept(
         Verdict(query_id=uuid4(), scope=scope, expansions=[RIVER]), "once"
     ),
-    "a submitted verdict with expansions": lambda app, scope: app.learning.log.submit(
+    "a submitted verdict with expansions": lambda app, scope: app.learning.log.store_soon(
         Verdict(query_id=uuid4(), scope=scope, expansions=[RIVER]), "once"
     ),
 }

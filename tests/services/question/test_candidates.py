@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from engram.composition.container import Application
+from engram.core.ranking.profiles import DEFAULT
 from engram.services.question.answer import Answer
 from engram.services.question.query import Query
 from engram.services.question.search import RetrievalResult
@@ -16,6 +17,7 @@ from tests.support import state
 
 QUESTION = "Where was Marie Curie born?"
 FOOTER = "\n\nRetrieved from https://mirror.example.org"
+WORDED_FOOTER = "\n\nPrinted on born Marie Curie carburettor trigonometry Marie Curie born zebra"
 CHANGED_COPIES = {
     "curie": lambda text: text.replace(". ", ".\n\n"),
     "warsaw": str.upper,
@@ -121,6 +123,18 @@ def test_the_filter_comes_first(application: Application, doubled: str) -> None:
     answer = ask(application, doubled, filter={"copy": True})
     assert {hit.passage_id for hit in answer.passages} == {f"{passage['id']}-copy" for passage in CURIE}
     assert not any(hit.duplicates for hit in answer.passages)
+
+
+def test_copies_found_by_words_and_by_meaning_do_not_keep_the_others_out(
+    application: Application, ingest: Ingest, curie: str
+) -> None:
+    """One search finds half of the copies by each key; twice as wide, it finds the same ones by both."""
+    half = DEFAULT.ranked_passages
+    worded = {**CURIE[0], "text": CURIE[0]["text"] + WORDED_FOOTER}
+    copies = [CURIE[0]] * (half - 1) + [worded] * half
+    assert ingest(*({**text, "id": f"again-{n:03}"} for n, text in enumerate(copies)))["created"] == len(copies)
+    answer = ask(application, curie)
+    assert len({hit.text for hit in answer.passages}) == 5
 
 
 def test_many_copies_do_not_keep_the_others_out(application: Application, ingest: Ingest, curie: str) -> None:

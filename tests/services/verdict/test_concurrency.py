@@ -103,8 +103,8 @@ class TestOneEvent:
         target = state.collection_id(application, curie)
         with application.database.write() as writer:
             assert collections.claim_learning(writer, target)
-            assert application.learning.learner.apply_alone(target, [event]) is None
-        assert application.learning.learner.apply_alone(target, [event]) == 1
+            assert application.learning.learner.apply_unless_busy(target, [event]) is None
+        assert application.learning.learner.apply_unless_busy(target, [event]) == 1
 
 
 class TestOverlappingEvents:

@@ -12,10 +12,10 @@ from engram.storage.database import Reader, Writer
 from tests.support import state
 
 QUESTION = "Where was Marie Curie born?"
-STEPS = ("lock", "load", "apply", "record")
+STEPS = ("lock", "load", "change", "record")
 
 
-class NotedEffect:
+class NotedEffect(BatchEffect):
     """An effect that notes its steps and changes nothing.
 
     Args:
@@ -29,19 +29,14 @@ class NotedEffect:
     ) -> None:
         self.name, self.notes, self.failing, self.space = name, notes, failing, space
 
-    def begin(self, collection_id: int, events: Sequence[int]) -> BatchEffect:
-        """Note the beginning."""
-        self.notes.append((self.name, "begin"))
-        return NotedSteps(self)
-
-
-class NotedSteps(BatchEffect):
-    def __init__(self, effect: NotedEffect) -> None:
-        self._effect, self.space = effect, effect.space
+    def prepare(self, collection_id: int, events: Sequence[int]) -> BatchEffect:
+        """Note the preparation."""
+        self._note("prepare")
+        return self
 
     def _note(self, step: str) -> None:
-        self._effect.notes.append((self._effect.name, step))
-        if step == self._effect.failing:
+        self.notes.append((self.name, step))
+        if step == self.failing:
             raise ValueError(f"{step} failed")
 
     def lock(self, writer: Writer, batch: VerdictBatch) -> None:
@@ -50,8 +45,8 @@ class NotedSteps(BatchEffect):
     def load(self, reader: Reader, batch: VerdictBatch) -> None:
         self._note("load")
 
-    def apply(self, writer: Writer, batch: VerdictBatch) -> None:
-        self._note("apply")
+    def change(self, writer: Writer, batch: VerdictBatch) -> None:
+        self._note("change")
 
     def record(self, writer: Writer, batch: VerdictBatch) -> None:
         self._note("record")
@@ -71,14 +66,18 @@ def test_each_step_is_taken_by_all_effects_before_the_next(
     application: Application, curie: str, event: int
 ) -> None:
     notes: list[tuple[str, str]] = []
-    effects = [NotedEffect("first", notes), *application.learning.learner.effects, NotedEffect("last", notes)]
+    effects = [
+        NotedEffect("first", notes).prepare,
+        *application.learning.learner.effects,
+        NotedEffect("last", notes).prepare,
+    ]
 
     applied = replace(application.learning.learner, effects=effects).apply(
         state.collection_id(application, curie), [event]
     )
 
     assert applied == 1
-    assert notes == [(name, step) for step in ("begin", *STEPS, "finish") for name in ("first", "last")]
+    assert notes == [(name, step) for step in ("prepare", *STEPS, "finish") for name in ("first", "last")]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -86,7 +85,7 @@ def test_an_effect_that_fails_takes_all_others_back(
     application: Application, curie: str, event: int, step: str
 ) -> None:
     notes: list[tuple[str, str]] = []
-    effects = [*application.learning.learner.effects, NotedEffect("failing", notes, failing=step)]
+    effects = [*application.learning.learner.effects, NotedEffect("failing", notes, failing=step).prepare]
     before = state.list_learned(application, curie)
 
     applied = replace(application.learning.learner, effects=effects).apply(
@@ -103,16 +102,16 @@ def test_an_effect_that_fails_takes_all_others_back(
 def test_an_event_that_was_applied_goes_through_no_step(application: Application, curie: str, event: int) -> None:
     target, notes = state.collection_id(application, curie), list[tuple[str, str]]()
     assert application.learning.learner.apply(target, [event]) == 1
-    learner = replace(application.learning.learner, effects=[NotedEffect("only", notes)])
+    learner = replace(application.learning.learner, effects=[NotedEffect("only", notes).prepare])
     assert learner.apply(target, [event]) == 0
-    assert notes == [("only", "begin")]
+    assert notes == [("only", "prepare")]
 
 
 def test_what_an_effect_embedded_for_another_space_is_not_learned(
     application: Application, curie: str, event: int
 ) -> None:
     notes: list[tuple[str, str]] = []
-    learner = replace(application.learning.learner, effects=[NotedEffect("other", notes, space=2**20)])
+    learner = replace(application.learning.learner, effects=[NotedEffect("other", notes, space=2**20).prepare])
     with pytest.raises(UnavailableError, match="other vectors again and again"):
         learner.apply(state.collection_id(application, curie), [event])
-    assert set(notes) == {("other", "begin")}
+    assert set(notes) == {("other", "prepare")}

@@ -51,14 +51,14 @@ def verdict(application: Application, curie: str) -> Verdict:
 def stored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many verdicts each statement stored."""
     sizes: list[int] = []
-    accept = log.accept
+    append = log.append
 
-    def accept_and_record(writer: Writer, events: Sequence[VerdictEvent], *, checked: bool) -> object:
-        found = accept(writer, events, checked=checked)
+    def append_and_record(writer: Writer, events: Sequence[VerdictEvent], *, check: bool) -> object:
+        found = append(writer, events, check=check)
         sizes.append(sum(one is not None for one in found))
         return found
 
-    monkeypatch.setattr("engram.services.verdict.log.event_intake.accept", accept_and_record)
+    monkeypatch.setattr("engram.services.verdict.log.event_intake.append", append_and_record)
     return sizes
 
 
@@ -67,7 +67,7 @@ def test_many_are_stored_together_and_each_once(
 ) -> None:
     names = [f"key-{uuid4()}" for _ in range(150)]
 
-    futures = [application.learning.log.submit(verdict, key) for key in (*names, *names)]
+    futures = [application.learning.log.store_soon(verdict, key) for key in (*names, *names)]
 
     events = [future.result(timeout=30) for future in futures]
     assert [event.idempotency_key for event in events] == [*names, *names]
@@ -80,7 +80,7 @@ def test_many_are_stored_together_and_each_once(
 
 
 def test_batched_verdicts_fail_individually(application: Application, verdict: Verdict, stored: list[int]) -> None:
-    application.learning.log.accept(verdict, first := f"key-{uuid4()}")
+    application.learning.log.store_now(verdict, first := f"key-{uuid4()}")
     passage = NamedSentence(passage_id="curie", text="Marie Curie was born in Warsaw")
     nowhere = replace(verdict.scope, collection=replace(verdict.scope.collection, id=2**62))
     cases = {
@@ -100,7 +100,7 @@ def test_batched_verdicts_fail_individually(application: Application, verdict: V
         "new as well": (verdict, f"key-{uuid4()}", None),
     }
 
-    futures = {name: application.learning.log.submit(given, key) for name, (given, key, _) in cases.items()}
+    futures = {name: application.learning.log.store_soon(given, key) for name, (given, key, _) in cases.items()}
 
     wait(futures.values(), timeout=30)
     for name, (_, key, error) in cases.items():
@@ -121,7 +121,7 @@ def test_a_query_of_another_that_found_hidden_passages_is_none(application: Appl
     ):
         judged = replace(verdict, scope=replace(verdict.scope, principal=other), supporting=[name])
         with tenancy.restrict_to("local", other.readers), pytest.raises(NotFoundError, match="no query"):
-            application.learning.log.submit(judged, f"key-{uuid4()}").result(timeout=30)
+            application.learning.log.store_soon(judged, f"key-{uuid4()}").result(timeout=30)
 
 
 def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:
@@ -153,25 +153,23 @@ def test_hash_of_a_verdict_stays(verdict: Verdict) -> None:
     ]
 
 
-def test_cancelled_verdict_is_not_accepted(
+def test_cancelled_verdict_is_not_stored(
     application: Application, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = VerdictLog(application.database, application.stream, application.models.encoder)
     begun, free = threading.Event(), threading.Event()
-    accept = log.accept
+    append = log.append
 
-    def accept_slowly(
-        writer: Writer, events: Sequence[VerdictEvent], *, checked: bool
-    ) -> list[VerdictEvent | None]:
+    def append_slowly(writer: Writer, events: Sequence[VerdictEvent], *, check: bool) -> list[VerdictEvent | None]:
         begun.set()
         assert free.wait(30)
-        return accept(writer, events, checked=checked)
+        return append(writer, events, check=check)
 
-    monkeypatch.setattr(log, "accept", accept_slowly)
-    first = waiting.submit(verdict, f"key-{uuid4()}")
+    monkeypatch.setattr(log, "append", append_slowly)
+    first = waiting.store_soon(verdict, f"key-{uuid4()}")
     assert begun.wait(30)
-    left = waiting.submit(verdict, gone := f"key-{uuid4()}")
-    kept = waiting.submit(verdict, f"key-{uuid4()}")
+    left = waiting.store_soon(verdict, gone := f"key-{uuid4()}")
+    kept = waiting.store_soon(verdict, f"key-{uuid4()}")
 
     assert left.cancel()
     free.set()
@@ -192,8 +190,8 @@ def test_collection_deletion_does_not_block_other_verdicts(
     with application.database.write() as writer:
         assert collection_deletion.begin(writer, scope.collection.id)
         keys = [f"key-{uuid4()}" for _ in range(4)]
-        waiting = [application.learning.log.submit(doomed, key) for key in keys[:2]]
-        others = [application.learning.log.submit(verdict, key) for key in keys[2:]]
+        waiting = [application.learning.log.store_soon(doomed, key) for key in keys[:2]]
+        others = [application.learning.log.store_soon(verdict, key) for key in keys[2:]]
 
         done, _ = wait(others, timeout=30)
 
@@ -206,7 +204,7 @@ def test_closed_intake_refuses_verdicts(application: Application, verdict: Verdi
     waiting = VerdictLog(application.database, application.stream, application.models.encoder)
     waiting.close()
     with pytest.raises(UnavailableError, match="is ending"):
-        waiting.submit(verdict, f"key-{uuid4()}")
+        waiting.store_soon(verdict, f"key-{uuid4()}")
 
 
 def test_lost_database_fails_every_waiting_verdict(
@@ -215,7 +213,7 @@ def test_lost_database_fails_every_waiting_verdict(
     away = Database(addresses.database_url.replace("port=", "port=1"), pool_size=1)
     waiting = VerdictLog(away, application.stream, application.models.encoder)
 
-    futures = [waiting.submit(verdict, f"key-{uuid4()}") for _ in range(5)]
+    futures = [waiting.store_soon(verdict, f"key-{uuid4()}") for _ in range(5)]
 
     assert [type(future.exception(timeout=30)) for future in futures] == [UnavailableError] * 5
     waiting.close()

@@ -37,7 +37,7 @@ def test_a_broken_call_is_made_good_by_its_repetition(application: Application, 
     query = add_episode(application, curie)
     first = rate(application, curie, query, "up", "first")
     verdict = build_rating(application, curie, query, "down")
-    stored = application.learning.log.accept(verdict, "second")
+    stored = application.learning.log.store_now(verdict, "second")
     application.learning.learner.apply(stored.collection_id, [stored.id])
     assert state.event_statuses(application, curie)[first] == "applied"
     second = rate(application, curie, query, "down", "second")

@@ -38,7 +38,7 @@ def query_id(application: Application, curie: str) -> UUID:
     return state.add_episode(application, curie, "Where was Marie Curie born?", [])
 
 
-def accept_verdicts(
+def append_verdicts(
     application: Application, collection: str, query_id: UUID, said: dict[str, list[LoggedVerdict]]
 ) -> list[int | None]:
     """The verdicts by their keys, stored by one statement."""
@@ -56,7 +56,7 @@ def accept_verdicts(
         for verdict in some
     ]
     with application.database.write_once() as writer:
-        return [None if one is None else one.id for one in event_intake.accept(writer, new, checked=True)]
+        return [None if one is None else one.id for one in event_intake.append(writer, new, check=False)]
 
 
 def read(application: Application, collection: str, events: list[int]) -> dict[int, LoggedVerdict]:
@@ -65,7 +65,7 @@ def read(application: Application, collection: str, events: list[int]) -> dict[i
 
 
 def test_batched_verdicts_read_back_individually(application: Application, curie: str, query_id: UUID) -> None:
-    events = accept_verdicts(application, curie, query_id, {uuid4().hex: [verdict] for verdict in VERDICTS})
+    events = append_verdicts(application, curie, query_id, {uuid4().hex: [verdict] for verdict in VERDICTS})
     assert read(application, curie, [event for event in events if event]) == dict(
         zip(events, VERDICTS, strict=True)
     )
@@ -75,26 +75,26 @@ def test_batched_verdicts_read_back_individually(application: Application, curie
 
 
 def test_only_the_first_verdict_under_a_key_is_stored(application: Application, curie: str, query_id: UUID) -> None:
-    event, *others = accept_verdicts(application, curie, query_id, {"once": [VERDICTS[3], FULL], "again": [FULL]})
+    event, *others = append_verdicts(application, curie, query_id, {"once": [VERDICTS[3], FULL], "again": [FULL]})
     assert others[0] is None
     assert event is not None
     assert read(application, curie, [event]) == {event: VERDICTS[3]}
-    assert accept_verdicts(application, curie, query_id, {"once": [FULL]}) == [None]
+    assert append_verdicts(application, curie, query_id, {"once": [FULL]}) == [None]
     assert read(application, curie, [event]) == {event: VERDICTS[3]}
     assert len(state.rows(application, curie, "verdict_expansion")) == len(FULL.expansions)
 
 
 def test_used_key_copies_no_other_query(application: Application, curie: str, query_id: UUID) -> None:
-    accept_verdicts(application, curie, query_id, {"once": [FULL]})
+    append_verdicts(application, curie, query_id, {"once": [FULL]})
     other = state.add_episode(application, curie, "Who?", [])
-    assert accept_verdicts(application, curie, other, {"once": [FULL]}) == [None]
+    assert append_verdicts(application, curie, other, {"once": [FULL]}) == [None]
     assert [row["id"] for row in state.rows(application, curie, "judged_query")] == [str(query_id)]
 
 
 def test_expansions_are_loaded_only_for_events_that_have_them(
     application: Application, curie: str, query_id: UUID
 ) -> None:
-    first, second = accept_verdicts(application, curie, query_id, {"first": [FULL], "second": [LoggedVerdict()]})
+    first, second = append_verdicts(application, curie, query_id, {"first": [FULL], "second": [LoggedVerdict()]})
     assert first is not None
     assert second is not None
     with application.database.read() as reader:
@@ -106,7 +106,7 @@ def test_expansions_are_loaded_only_for_events_that_have_them(
 def test_verdict_of_another_version_is_refused(
     application: Application, curie: str, query_id: UUID, version: int
 ) -> None:
-    known, unknown = accept_verdicts(application, curie, query_id, {"known": [FULL], "unknown": [FULL]})
+    known, unknown = append_verdicts(application, curie, query_id, {"known": [FULL], "unknown": [FULL]})
     assert known is not None
     assert unknown is not None
     with application.database.write() as writer:

@@ -3,7 +3,8 @@ SELECT event.id, event.judge, event.trusted, to_char(event.received_at AT TIME Z
     judged.activated, judged.ranked, judged.answer_features, judged.reranker, judged.reranked
 ,
                extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
-               judged.space, judged.answered_at, (SELECT space FROM collection WHERE id = %(collection)s) AS served
+               judged.space, judged.answered_at,
+               (SELECT space FROM collection WHERE id = %(collection)s) AS current_space
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, judge, trusted, received_at, query_id FROM feedback_event

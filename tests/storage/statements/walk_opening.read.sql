@@ -84,8 +84,7 @@ WITH called AS MATERIALIZED (
         INNER JOIN LATERAL (
             SELECT supported.* FROM question_support supported WHERE supported.collection_id = %(collection)s AND supported.question_id = near.id OFFSET 0
         ) AS supported ON true
-            WHERE 2 * supported.support > 1 - supported.perplexity OR 2 * supported.support < 1 - supported.perplexity
-               OR supported.answered > 0
+            WHERE 2 * (supported.support - 0.0 * supported.perplexity) - (1 - supported.perplexity) <> 0 OR supported.answered > 0
         )
         SELECT known.id AS question_id, known.text AS question, known.similarity, s.id AS sentence_id, s.passage_id,
                known.support, known.perplexity, known.complete, known.answered, known.sufficiency

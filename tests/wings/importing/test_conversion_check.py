@@ -35,6 +35,7 @@ def compare(file: str, *blocks: str) -> tuple[str, ...]:
         ["North | 1250 | 1310", *FIGURES[1:]],
         [REPORT.replace("1250", "12^50")],
         [f"{REPORT} [1]"],
+        [f"{REPORT} {'m^3 ' * 9}"],
     ],
 )
 def test_no_alarm_where_all_is_there(blocks: list[str]) -> None:

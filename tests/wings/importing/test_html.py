@@ -232,6 +232,18 @@ def test_what_a_tab_or_a_button_can_show_is_text() -> None:
     ]
 
 
+def test_a_table_whose_first_row_names_its_columns_keeps_its_rows_whatever_its_cells_hold() -> None:
+    inner = "<table><tr><th>Bed<th>Count<tr><td>double<td>1</table>"
+    assert texts(
+        f"<table><tr><th>Room<th>Price<th>Has<tr><td>Blue<td>90<td><ul><li>wifi<li>fridge</ul>"
+        f"<tr><td>Green<td>70<td><h4>Beds</h4>{inner}</table>"
+    ) == [
+        "Room | Price | Has",
+        "Room: Blue | Price: 90 | Has: wifi fridge",
+        "Room: Green | Price: 70 | Has: Beds Bed Count double 1",
+    ]
+
+
 def test_the_reading_of_a_word_stands_behind_it() -> None:
     assert texts("<p><ruby>東京<rp>(</rp><rt>とうきょう</rt><rp>)</rp></ruby>は首都です。</p>") == [
         "東京(とうきょう)は首都です。"

@@ -22,12 +22,12 @@ def page(markup: str) -> Conversion:
 
 
 def told(made: Conversion) -> list[tuple[bool, list[str], list[str]]]:
-    """(whether it is quoted, its headings, its sentences below them) of each passage without the header line."""
+    """(whether it is quoted, its headings, its sentences below them) of each passage with more than a header."""
     shown = []
     for passage in made.passages:
         metadata: Any = passage.metadata
         headings = list(metadata.get("heading", []))
-        sentences = [s for s in passage.sentences if not s.startswith("From: Ann") and s not in headings]
+        sentences = [s for s in passage.sentences if s not in (*headings, passage.title)]
         if sentences:
             shown.append((bool(passage.metadata.get("quoted")), headings, sentences))
     return shown
@@ -45,7 +45,7 @@ TEXT = "Content-Type: text/plain; charset=utf-8\n\n"
 
 def test_texts_around_pictures_are_read_in_order() -> None:
     made = convert("m.eml", mixed(f"{TEXT}One.", PICTURE, f"{TEXT}Two.", f"{HTML}<p>Three.</p>"))
-    assert made.passages[0].sentences[1:] == ("One.", "Two.", "Three.")
+    assert made.passages[0].sentences == ("One.", "Two.", "Three.")
     assert made.notes == ("m.eml: attachments were not read: p.png",)
 
 
@@ -81,7 +81,17 @@ def test_who_wrote_when_to_whom_is_metadata_and_ids_are_text() -> None:
         "message_id": "<7.ab@example.org>",
         "in_reply_to": "<6.aa@example.org>",
     }
-    assert "Message-ID: <7.ab@example.org>" in made.sentences[0]
+    assert "Message-ID: <7.ab@example.org>" in made.text
+    assert made.sentences == ("Yes.",)
+
+
+def test_a_message_that_is_all_header_is_its_subject() -> None:
+    receivers = ", ".join(f"r{number}@example.org" for number in range(100))
+    head = f"From: ann@example.org\nTo: {receivers}\nSubject: Lunch is off\n"
+    made = convert("m.eml", f"{head}\n".encode())
+    assert {sentence for passage in made.passages for sentence in passage.sentences} == {"Lunch is off"}
+    assert len(made.passages) > 1
+    assert "r99@example.org" in made.passages[-1].text
 
 
 def test_attachments_are_documents_of_the_message() -> None:
@@ -176,7 +186,7 @@ ORIGINAL = ["Original Message"]
             OUTLOOK,
             [
                 (False, [], ["See below."]),
-                (True, ORIGINAL, ["From: Bob <bob@example.org>; Sent: Monday; To: Ann", "The limit is 5."]),
+                (True, ORIGINAL, ["The limit is 5."]),
                 (True, ORIGINAL + QUOTED, ["Old."]),
             ],
         ),
@@ -184,7 +194,7 @@ ORIGINAL = ["Original Message"]
             GERMAN,
             [
                 (False, [], ["Siehe unten."]),
-                (True, QUOTED, ["Von: Bob <bob@example.org>; Gesendet: Montag; An: Ann", "Die Grenze ist 5."]),
+                (True, QUOTED, ["Die Grenze ist 5."]),
             ],
         ),
         ("Phone: 1\nFax: 2\nRoom: 3", [(False, [], ["Phone: 1 Fax: 2 Room: 3"])]),
@@ -210,9 +220,11 @@ def test_pages_quote_too(quote: str) -> None:
     assert told(page(f"<p>Raise it.</p>{quote}<p>Ann</p>")) == expected
 
 
-def test_what_stands_below_the_header_of_outlook_is_quoted() -> None:
-    made = page("<p>Raise it.</p><hr><div id=divRplyFwdMsg><b>From:</b> Bob</div><div>The limit is 5.</div>")
-    assert told(made) == [(False, [], ["Raise it."]), (True, ["Quoted message"], ["From: Bob", "The limit is 5."])]
+@pytest.mark.parametrize("header", ["From: Bob", "From: Bob &lt;b@example.org><br>Sent: Monday<br>To: Ann"])
+def test_what_stands_below_the_header_of_outlook_is_quoted(header: str) -> None:
+    made = page(f"<p>Raise it.</p><hr><div id=divRplyFwdMsg>{header}</div><div>The limit is 5.</div>")
+    assert told(made) == [(False, [], ["Raise it."]), (True, ["Quoted message"], ["The limit is 5."])]
+    assert "\nFrom: Bob" in made.passages[-1].text
 
 
 def test_a_body_whose_head_is_open_is_read() -> None:
@@ -302,7 +314,8 @@ def test_broken_multiparts_and_reports_are_text() -> None:
 CALENDAR = (
     "Content-Type: text/calendar; method=REQUEST\n\nBEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:Europe/Oslo\n"
     "END:VTIMEZONE\nBEGIN:VEVENT\nSUMMARY:Kick-off\\, room 12\nDTSTART;TZID=Europe/Oslo:20240307T090000\n"
-    "DESCRIPTION:Dial in by\n  030 1234.\nBEGIN:VALARM\nDESCRIPTION:Alarm\nEND:VALARM\nEND:VEVENT\nEND:VCALENDAR\n"
+    "DESCRIPTION:Dial in by\n  030 1234.\nATTENDEE;CN=Ana Lima:mailto:ana@example.org\n"
+    "BEGIN:VALARM\nDESCRIPTION:Alarm\nEND:VALARM\nEND:VEVENT\nEND:VCALENDAR\n"
 )
 
 
@@ -315,12 +328,13 @@ def test_what_only_the_html_and_the_calendar_say_is_kept() -> None:
         b"multipart/mixed", b"multipart/alternative"
     )
     made = convert("m.eml", data)
-    assert [sentence for one in made.passages for sentence in one.sentences][-5:] == [
+    assert [sentence for one in made.passages for sentence in one.sentences][-6:] == [
         "We meet in room 12.",
         "The parking code is 4711.",
         "Summary: Kick-off, room 12",
         "Start: 2024-03-07T09:00:00 (Europe/Oslo)",
         "Description: Dial in by 030 1234.",
+        "Attendee: Ana Lima <ana@example.org>",
     ]
     assert made.notes == ("m.eml: added 1 piece that only the HTML of the message has",)
 

@@ -80,7 +80,7 @@ def test_a_forwarded_message_is_a_section_below_its_subject() -> None:
     outer.add_attachment(inner)
     made = convert("mail.eml", outer.as_bytes()).passages
     assert made[1].metadata["heading"] == ["Ferry"]
-    assert made[1].sentences == ("Ferry", "From: cy@example.org", "The ferry leaves at nine.")
+    assert made[1].sentences == ("Ferry", "The ferry leaves at nine.")
 
 
 def test_json_lists_are_records_and_other_json_is_a_document() -> None:

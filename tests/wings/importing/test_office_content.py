@@ -256,6 +256,7 @@ def test_cells_of_a_table_keep_their_types_in_metadata() -> None:
 def test_elements_that_are_rare_in_word_keep_their_text() -> None:
     field = '<w:fldChar w:fldCharType="begin"><w:ffData><w:name w:val="d"/>{0}</w:ffData></w:fldChar>'
     end = '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+    begin, separate = (f'<w:fldChar w:fldCharType="{kind}"/>' for kind in ("begin", "separate"))
     choices = '<w:ddList><w:result w:val="1"/><w:listEntry w:val="red"/><w:listEntry w:val="blue"/></w:ddList>'
     box = '<w:checkBox><w:default w:val="1"/></w:checkBox>'
     made = convert(
@@ -270,6 +271,11 @@ def test_elements_that_are_rare_in_word_keep_their_text() -> None:
             f"<w:r><w:instrText> FORMDROPDOWN </w:instrText></w:r>{end}</w:p>"
             f"<w:p><w:r>{field.format(box)}</w:r><w:r><w:instrText> FORMCHECKBOX </w:instrText></w:r>{end}"
             f"{run(' pets allowed')}</w:p>"
+            '<w:p><w:r><w:t>Rent</w:t><w:br w:type="page"/><w:t>due</w:t><w:ptab/><w:t>soon</w:t></w:r></w:p>'
+            f"<w:p><w:r>{begin}<w:instrText> IF </w:instrText>{begin}<w:instrText> REF a </w:instrText>"
+            f"{separate}<w:t>inner</w:t></w:r>{end}<w:r><w:instrText> = 1 </w:instrText>"
+            f"{separate}<w:t>annex 3</w:t></w:r>{end}"
+            "<w:r><w:t> of 77</w:t><w:noBreakHyphen/><w:t>12 and 東京</w:t></w:r></w:p>"
         ),
     )
     assert made.passages[0].text.split("\n") == [
@@ -279,7 +285,10 @@ def test_elements_that_are_rare_in_word_keep_their_text() -> None:
         "line two line three",
         "Colour: blue",
         "☒ pets allowed",
+        "Rent due soon",
+        "annex 3 of 77\u201112 and 東京",
     ]
+    assert made.differences == ()
     assert made.notes == ()
 
 

@@ -169,6 +169,41 @@ def open_document(kind: str, body: str) -> bytes:
             b"<town id='c'><title>Bern</title><text>Aare.</text></town></towns>",
             ["It lies on the Rhine.\nid: b", "Aare.\nid: c"],
         ),
+        (
+            "a.rtf",
+            rb"{\rtf1\ansi\ansicpg1250{\fonttbl{\f0 A;}{\f1\fcharset204 B;}{\f2\fcharset128 C;}}"
+            rb"{\f1 \'cf\'f0\'e8\'e2\'e5\'f2 \'ec\'e8\'f0}, {\f2 \'93\'fa\'8b\'9e} \u268\'3f\u237\'3fslo x\-y a\rquote b}",
+            ["Привет мир, 日京 Číslo xy a’b"],
+        ),
+        (
+            "a.org",
+            b"* TODO Buy\n  DEADLINE: <2024-05-09 Thu>\nNails.\n: 7\nCLOCK: [2024-05-03 Fri 10:00]--[2024-05-03 Fri 11:30] =>  1:30\n",
+            ["DEADLINE: <2024-05-09 Thu>\nNails.\n7"],
+        ),
+        (
+            "a.xml",
+            b'<article><p>10<sup>6</sup> cells in 2003<xref ref-type="bibr" rid="b">12</xref>, 5 m<sup>2</sup>, see '
+            b'<xref ref-type="fig" rid="g">Fig. 2</xref>; 1990<fn id="f"><p>No ice.</p></fn>.</p></article>',
+            ["10^6 cells in 2003 [12], 5 m^2, see Fig. 2; 1990 [No ice.]."],
+        ),
+        (
+            "a.xml",
+            b'<article><p>Sizes.</p><table><thead><tr><th rowspan="2">Town</th><th colspan="2">Year</th></tr><tr><th>2001</th>'
+            b"<th>2002</th></tr></thead><tbody><tr><td>Bern</td><td>5</td><td>7</td></tr></tbody></table>"
+            b'<table><tgroup><colspec colname="a"/><colspec colname="b"/><colspec colname="c"/><thead><row><entry>Part</entry>'
+            b'<entry namest="b" nameend="c">Millimetres</entry></row></thead><tbody><row><entry morerows="1">Axle</entry>'
+            b"<entry>old</entry><entry>12</entry></row><row><entry>new</entry><entry>14</entry></row></tbody></tgroup></table></article>",
+            [
+                "Sizes.\nTown | Year 2001 | Year 2002\nTown: Bern | Year 2001: 5 | Year 2002: 7\nPart | Millimetres | Millimetres\n"
+                "Part: Axle | Millimetres: old | Millimetres: 12\nPart: Axle | Millimetres: new | Millimetres: 14"
+            ],
+        ),
+        (
+            "a.html",
+            b"<p>It was <del>12 000</del><ins>13 500</ins> in 1956<a href='#n'>1</a>, <s>8</s>9 in 1957<a epub:type='noteref'"
+            b" href='n.html#2'>2</a>, a wall<sup><a href='#n3'>3</a></sup>, <del>a</del>b.",
+            ["It was 12 000 13 500 in 1956 [1], 8 9 in 1957 [2], a wall [3], ab."],
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

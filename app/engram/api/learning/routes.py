@@ -1,7 +1,7 @@
 """Judging: verdicts on answered queries."""
 
 import asyncio
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -73,22 +73,34 @@ async def post_feedback(
 
     A rating replaces the judge's earlier one of the same answer.
     """
-    with sent.scope.act_as(sent.body.as_) as scope:
-        return await _take_verdict(replace(sent, scope=scope), response, app, key)
-
-
-async def _take_verdict(
-    sent: PostedBody[FeedbackIn], response: Response, app: Application, key: str
-) -> FeedbackOut:
     body = sent.body
-    try:
-        receipt = await _store_verdict(app, sent, key)
-    except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
-        scope = await run_in_threadpool(app.auth.access.scope, body.collection, sent.scope.principal, JUDGE)
-        receipt = await _store_verdict(app, replace(sent, scope=scope), key)
+    with sent.scope.act_as(body.as_) as scope:
+        try:
+            receipt = await _accept_verdict(app, scope, body, key)
+        except (GoneError, EmbeddingSpaceMismatchError):  # another collection may have the name now
+            named_now = await run_in_threadpool(app.auth.access.scope, body.collection, scope.principal, JUDGE)
+            receipt = await _accept_verdict(app, named_now, body, key)
     if receipt.event.status in {"applied", "revoked"}:
         response.status_code = status.HTTP_200_OK
     return FeedbackOut(**format_receipt(receipt, body.collection))
+
+
+async def _accept_verdict(app: Application, scope: Scope, body: FeedbackIn, key: str) -> Receipt:
+    """Do what ``VerdictService.accept`` does, with the verdict stored in the background."""
+    if scope.principal is not LOCAL:
+        await run_in_threadpool(admit_judge, app, scope, body.judge)
+    verdict, wait = body.to_verdict(scope), body.wait
+    if verdict.expansions:
+        await run_in_threadpool(app.learning.log.check_expansions, verdict)
+    event = await asyncio.wrap_future(app.learning.log.store_soon(verdict, key, announced=not wait))
+
+    def follow_up() -> Receipt:
+        receipt = app.learning.verdicts.follow_up(verdict, event, wait=wait)
+        if wait:
+            app.auth.reads.note_write(event.collection_id)
+        return receipt
+
+    return await run_in_threadpool(follow_up) if wait or verdict.rating is not None else Receipt(event)
 
 
 @router.get("/feedback/{feedback_id}", **operation("Read a verdict", needs(JUDGE, readers="bound"), 404))
@@ -162,7 +174,7 @@ def post_revoke(sent: Posted[RevokeIn], response: Response, app: App, key: Optio
 def post_retry(sent: Posted[RetryIn], app: App) -> RetryOut:
     """Retry all verdicts that could not be applied. Use it once the cause is mended."""
     body = sent.body
-    return RetryOut(collection=body.collection, retried=app.learning.log.retry_all(sent.scope, body.judge))
+    return RetryOut(collection=body.collection, retried=app.learning.parked.retry_all(sent.scope, body.judge))
 
 
 @router.post(
@@ -175,7 +187,7 @@ def post_retry_one(feedback_id: EventId, app: App, scope: QueryScope) -> Feedbac
 
     One that is not parked is a conflict: it waits already, is applied, or is revoked.
     """
-    event = app.learning.log.retry(scope, feedback_id)
+    event = app.learning.parked.retry(scope, feedback_id)
     return FeedbackOut(**format_receipt(Receipt(event), scope.collection.name))
 
 
@@ -204,23 +216,6 @@ def _format_listed(summary: VerdictSummary, collection: str) -> ListedFeedbackOu
 
 def _detail(receipt: Receipt, collection: str) -> FeedbackDetail:
     return FeedbackDetail(**format_receipt(receipt, collection), verdict=asdict(receipt.event.verdict))
-
-
-async def _store_verdict(app: App, sent: PostedBody[FeedbackIn], key: str) -> Receipt:
-    if sent.scope.principal is not LOCAL:
-        await run_in_threadpool(admit_judge, app, sent.scope, sent.body.judge)
-    verdict, wait = sent.body.to_verdict(sent.scope), sent.body.wait
-    if verdict.expansions:
-        await run_in_threadpool(app.learning.log.check_expansions, verdict)
-    event = await asyncio.wrap_future(app.learning.log.submit(verdict, key, announced=not wait))
-
-    def settle() -> Receipt:
-        receipt = app.learning.verdicts.settle(verdict, event, wait=wait)
-        if wait:
-            app.auth.reads.note_write(event.collection_id)
-        return receipt
-
-    return await run_in_threadpool(settle) if wait or verdict.rating is not None else Receipt(event)
 
 
 def format_receipt(receipt: Receipt, collection: str) -> dict[str, object]:

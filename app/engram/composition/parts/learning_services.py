@@ -9,10 +9,12 @@ from engram.composition.models import Models
 from engram.composition.parts.retrieval_services import RetrievalServices
 from engram.config.settings import Settings
 from engram.services.effects.question_memory_effect import QuestionMemoryEffect
+from engram.services.effects.weight_effect import WeightEffect
 from engram.services.judges.judge_exam import ModelExam
 from engram.services.judges.judge_noise import JudgeNoise
 from engram.services.judges.judge_settings import JudgesService
 from engram.services.judges.llm_judge import JudgeService
+from engram.services.judges.parked_verdicts import ParkedVerdicts
 from engram.services.judges.verdict_listing import VerdictListing
 from engram.services.revocation.revocation_service import RevocationService
 from engram.services.verdict.learn import VerdictLearner
@@ -73,9 +75,9 @@ class LearningServices:
             self.models.encoder,
             JudgeNoise(self.models.noise, self.retrieval.question_spreads).choose,
             [
-                QuestionMemoryEffect(self.models.learning_rule),
+                lambda *_: QuestionMemoryEffect(self.models.learning_rule),
                 *self.hooks.verdict_effects,
-                self.models.weight_effect,
+                lambda *_: WeightEffect(self.models.weight_priors),
             ],
             APPLY_ATTEMPTS,
         )
@@ -89,6 +91,11 @@ class LearningServices:
     def verdict_listing(self) -> VerdictListing:
         """Lists of verdicts."""
         return VerdictListing(self.database)
+
+    @locked_property
+    def parked(self) -> ParkedVerdicts:
+        """Verdicts that could not be applied."""
+        return ParkedVerdicts(self.database, self.stream)
 
     @locked_property
     def judges(self) -> JudgesService:

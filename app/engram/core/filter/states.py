@@ -29,15 +29,17 @@ RECALL = "recall"
 """Channel of a question's supports in the audit."""
 AUDITED = (*CHANNELS, RECALL)
 """Channels that have audit rows."""
+SUPPORT_BEFORE_VERDICTS = 0.0
+"""Support of a question by a sentence that is believed before any verdict on both, in [0, 1]."""
+PERPLEXITY_BEFORE_VERDICTS = 1.0
+"""Perplexity before any verdict, in (0, 1]: how little the belief weighs against the first one."""
 LEAST_LIKENESS = 1e-9
 """Likeness of a text that was revised often, at least: observation noise is divided by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Support of a question by a sentence. The defaults are the belief before any verdict.
-
-    ``question_memory.net_support``, and ``SUPPORTED`` and ``REJECTED`` beside the table, count from them.
+    """Support of a question by a sentence. The defaults are those before any verdict.
 
     Attributes:
         support: how surely the sentence supports the question, in [0, 1].
@@ -52,8 +54,8 @@ class Support:
 
     question_id: int
     sentence_id: int
-    support: float = 0.0
-    perplexity: float = 1.0
+    support: float = SUPPORT_BEFORE_VERDICTS
+    perplexity: float = PERPLEXITY_BEFORE_VERDICTS
     update_count: int = 0
     complete: bool = False
     gain_budget: GainBudget = UNTOUCHED

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from engram.core.filter.states import SUPPORT_BEFORE_VERDICTS
+
 Floats = NDArray[np.float64]
 
 SUPPORT_EXPONENT = 3.0
@@ -100,16 +102,25 @@ def has_vote(net: float, of_question: float) -> bool:
 def net_support(support: float, perplexity: float) -> float:
     """A support less what rejections say against it, in [0, 1].
 
-    A rejection moves a support towards 0, which is also where nobody has judged yet. Counted as -1 instead, the
-    same verdicts give s = (1 - π)(2 · mean - 1) in place of (1 - π) · mean: the same where all supported, and
+    A rejection moves a support towards 0, where the belief before verdicts may be as well. Counted as -1 instead,
+    the same verdicts give (1 - π)(2 · mean - 1) in place of (1 - π) · mean: the same where all supported, and
     nothing where as many rejected, so that one wrong verdict among several recalls nothing.
     """
-    return min(1.0, max(0.0, 2.0 * support - (1.0 - perplexity)))
+    return min(1.0, max(0.0, 2.0 * weigh_verdicts(support, perplexity) - (1.0 - perplexity)))
 
 
 def net_rejection(support: float, perplexity: float) -> float:
     """Compute how surely verdicts reject a sentence, less what supports it, in [0, 1]; see ``net_support``."""
-    return min(1.0, max(0.0, (1.0 - perplexity) - 2.0 * support))
+    return min(1.0, max(0.0, (1.0 - perplexity) - 2.0 * weigh_verdicts(support, perplexity)))
+
+
+def weigh_verdicts(support: float, perplexity: float) -> float:
+    """What verdicts make of a support, without the belief before them: (1 - π) · the mean verdict, in [0, 1].
+
+    Each verdict y moves a support by the gain, s' = (1 - K) s + K y, which shrinks the perplexity by 1 - K as well.
+    So s = (1 - π) · mean + π · the belief before verdicts, but for the process noise.
+    """
+    return support - perplexity * SUPPORT_BEFORE_VERDICTS
 
 
 def compute_recall_lifts(
@@ -162,9 +173,5 @@ def find_even_odds(scores: Floats, evidence_count: float) -> Floats:
 
 
 def compute_ungated_support(support: float, perplexity: float) -> float:
-    """Divide the certainty 1 - π out of a support: the share of verdicts that supported. For the evaluation only.
-
-    A support starts at 0 with perplexity 1, and each verdict y moves it by the gain, s' = (1 - K) s + K y, which
-    shrinks the perplexity by 1 - K as well. So s = (1 - π) · (the mean verdict), but for the process noise.
-    """
-    return min(1.0, support / (1.0 - perplexity)) if perplexity < 1 else support
+    """Compute the share of verdicts that supported, however few they are. For the evaluation only."""
+    return min(1.0, weigh_verdicts(support, perplexity) / (1.0 - perplexity)) if perplexity < 1 else support

@@ -1,4 +1,4 @@
-"""Headings, labels and mail headers among the sentences of a passage: they name a subject and say nothing of it."""
+"""Headings and labels among the sentences of a passage: they name a subject and say nothing of it."""
 
 import re
 from collections.abc import Sequence
@@ -13,8 +13,6 @@ _CELLS = re.compile(r"[|\t:;=]")
 """What stands between the cells of a row, a name and its value, or the parts of a list."""
 _LABEL = re.compile(r"[:：][\s_.…]*$")
 """End of a label of a form, or of the words that lead to a list, without what they lead to."""
-_MAIL_HEADER = re.compile(r"(?:From|To|Cc|Date): .*?; (?:To|Cc|Date|Message-ID|In-Reply-To): ", re.DOTALL)
-"""Beginning of a message's header, as the reader of messages writes it."""
 
 
 def find_headings(title: str | None, sentences: Sequence[str]) -> list[bool]:
@@ -22,7 +20,7 @@ def find_headings(title: str | None, sentences: Sequence[str]) -> list[bool]:
 
     A heading has the words of the title only; or it is short, ends like no statement, and another sentence follows.
     Where less than half of the sentences end with a mark, as in a script without full stops, ends tell nothing.
-    A short label without its value and a message's header count as headings if another sentence follows.
+    A short label without its value counts as a heading if another sentence follows.
     """
     title_words = set(words(title or ""))
     ends = [_END.search(sentence.rstrip()) for sentence in sentences]
@@ -34,7 +32,6 @@ def find_headings(title: str | None, sentences: Sequence[str]) -> list[bool]:
             and (
                 (ends_tell and (end is None or end[1] in "?？؟") and _is_short_line(sentence))
                 or (len(sentence) <= LONGEST_HEADING and _LABEL.search(sentence) is not None)
-                or _MAIL_HEADER.match(sentence) is not None
             )
         )
         for place, (sentence, end) in enumerate(zip(sentences, ends, strict=True), start=1)

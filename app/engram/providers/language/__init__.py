@@ -1,7 +1,7 @@
 """Language analysis: sentences, names and times of texts."""
 
 from engram.providers.language.entity_names import normalise_entity, title_entities
-from engram.providers.language.language_detection import choose_languages, detect_language
+from engram.providers.language.language_detection import choose_language, choose_languages, detect_language
 from engram.providers.language.language_protocol import (
     Language,
     PassageText,
@@ -19,7 +19,7 @@ from engram.providers.language.lexical_terms import (
 from engram.providers.language.passage_key_text import key_text
 from engram.providers.language.question_marks import read_marks
 from engram.providers.language.spacy_pipeline import load_language
-from engram.providers.language.typing_errors import Correction, correct_question
+from engram.providers.language.typing_errors import Correction, Vocabulary, correct_question
 
 __all__ = [
     "ANALYSER",
@@ -28,6 +28,8 @@ __all__ = [
     "PassageText",
     "QuestionAnalysis",
     "SentenceAnalysis",
+    "Vocabulary",
+    "choose_language",
     "choose_languages",
     "content_terms",
     "correct_question",

@@ -7,7 +7,7 @@ for a passage. lingua 2.1 named .82 to 1 right with 96 MB on disk, 1.2 GB of mem
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -33,6 +33,19 @@ def detect_language(text: str) -> str | None:
     """Return the language of a text; None if the text is too short, or too mixed, to tell."""
     language, probability = _classify(text)
     return language if probability >= SURE else None
+
+
+def choose_language(text: str, candidates: Collection[str]) -> str | None:
+    """Return the language of a text; where it cannot be told, the likeliest of some candidates.
+
+    Returns:
+        None if the text is not recognised and no candidate is likelier than the others together.
+    """
+    if (language := detect_language(text)) is not None:
+        return language
+    likely = {one: value for one, value in load_identifier().rank(text[:READ_CHARACTERS]) if one in candidates}
+    best = max(likely, key=likely.__getitem__, default=None)
+    return best if best is not None and 2 * likely[best] > sum(likely.values()) else None
 
 
 def choose_languages(texts: Sequence[str], known: Sequence[str] = ()) -> list[str]:

@@ -12,7 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, islice, product
 from typing import Protocol
@@ -82,12 +82,33 @@ class _Word:
     text: str
     terms: frozenset[str]
 
+    @property
+    def key(self) -> tuple[str, frozenset[str]]:
+        """The word wherever it stands."""
+        return self.text, self.terms
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Words that questions found a collection to have, or not, as a caller sees it. Further questions add theirs.
+
+    Attributes:
+        passages: term -> passages that had it when they were counted.
+        alone: words that no word of the collection is near, each with its terms.
+    """
+
+    passages: dict[str, int] = field(default_factory=dict)
+    alone: set[tuple[str, frozenset[str]]] = field(default_factory=set)
+
+    def __len__(self) -> int:
+        return len(self.passages) + len(self.alone)
+
 
 def correct_question(
     text: str,
     languages: Mapping[str, int],
     open_words: Callable[[], AbstractContextManager[OwnWords]],
-    known: dict[str, int],
+    vocabulary: Vocabulary,
     is_one_token: Callable[[str], bool],
 ) -> tuple[str, list[Correction]]:
     """Return a question with the words that were meant in place of mistyped ones, and what was corrected.
@@ -98,7 +119,7 @@ def correct_question(
     Args:
         languages: of the passages -> passages of it.
         open_words: gives the words of the collection; it is not called where no word can be mistyped.
-        known: term -> passages of the collection that had it when they were counted; what is counted is added.
+        vocabulary: what earlier questions found of these words.
         is_one_token: tells whether an encoder reads a word as one token. It does so with frequent words of a
             language, which hardly any typing error gives: then the collection just does not have the word.
     """
@@ -107,13 +128,14 @@ def correct_question(
     if detected is not None and detected not in languages:
         return text, []
     words = list(_list_words(text, readings))
+    known = vocabulary.passages
     doubtful = [word for word in words if known.keys().isdisjoint(word.terms) and not is_one_token(word.text)]
-    if not doubtful:
+    if all(word.key in vocabulary.alone for word in doubtful):
         return text, []
     with open_words() as own:
         known |= own.count_passages(sorted({term for word in words for term in word.terms}))
         unknown = [word for word in doubtful if known.keys().isdisjoint(word.terms)]
-        return _correct_words(text, words, unknown, readings, own, known, is_one_token)
+        return _correct_words(text, words, unknown, readings, own, vocabulary, is_one_token)
 
 
 def _correct_words(
@@ -122,12 +144,13 @@ def _correct_words(
     unknown: Sequence[_Word],
     readings: Collection[str],
     own: OwnWords,
-    known: Mapping[str, int],
+    vocabulary: Vocabulary,
     is_one_token: Callable[[str], bool],
 ) -> tuple[str, list[Correction]]:
     """Correct the unknown ones of a question's words, unless they are too many."""
     if len(unknown) > MOST_WORDS:
         return text, []
+    known = vocabulary.passages
     context = {
         word.text.casefold(): 1 / max(known[term] for term in word.terms & known.keys())
         for word in words
@@ -135,10 +158,14 @@ def _correct_words(
     }
     corrections = []
     for word in reversed(unknown):  # so that places before it stay right
+        if word.key in vocabulary.alone:
+            continue
         corrected = _find_meant(word.text, readings, own, context, is_one_token)
         if corrected is not None:
             text = text[: word.start] + corrected + text[word.start + len(word.text) :]
             corrections.append(Correction(word.text, corrected))
+        elif len(word.text) >= LETTERS_PER_CHANGE:  # whatever stands beside it
+            vocabulary.alone.add(word.key)
     return text, corrections[::-1]
 
 

@@ -22,22 +22,13 @@ from engram.telemetry import metrics
 log = structlog.get_logger(__name__)
 
 
-class QuestionMemoryEffect:
+class QuestionMemoryEffect(BatchEffect):
     """Moves how surely each judged sentence supports the question.
 
     Args:
         rule: computes how supports move.
     """
 
-    def __init__(self, rule: LearningRule) -> None:
-        self._rule = rule
-
-    def begin(self, collection_id: int, events: Sequence[int]) -> BatchEffect:
-        """Prepare nothing."""
-        return _MovedSupports(self._rule)
-
-
-class _MovedSupports(BatchEffect):
     _sentences: Sequence[int]
     _supports: SupportRows
     _audit: AuditRows
@@ -64,15 +55,14 @@ class _MovedSupports(BatchEffect):
             reader, batch.collection.id, questions, np.array(self._sentences, dtype=np.int64)
         )
 
-    def apply(self, writer: Writer, batch: VerdictBatch) -> None:
+    def change(self, writer: Writer, batch: VerdictBatch) -> None:
         """Move the locked states by the rule, and write them with their audit rows."""
         labelled = [
             label_event(event, batch.questions[event.id], batch.constants[event.id], self._revisions)
             for event in batch.events
         ]
         changes = self._rule(labelled, self._sentences, self._supports)
-        batch.contested = changes.observed.contested
-        batch.leave(changes.observed)
+        batch.observed, batch.contested = changes.observed, changes.observed.contested
         self._audit = changes.audit
         question_supports.store_supports(writer, batch.collection.id, changes.supports)
         audit_rows.record(writer, batch.collection.id, changes.audit)

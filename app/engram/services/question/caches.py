@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
 from typing import TypeVar
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engram.context import tenancy
 from engram.core.ranking import duplicates, exact_search
+from engram.providers.language import Vocabulary
 from engram.storage.corpus import lexical_index, reader_sets
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.current_vectors import Current
@@ -50,7 +52,7 @@ COUNTED_SECONDS = 10.0
 MOST_CALLERS = 1_000
 """Callers of collections whose languages are kept."""
 KNOWN_TERMS = 10_000
-"""Terms that are known of a collection to a caller, more or less; then all are forgotten."""
+"""Terms and words that are known of a collection to a caller, more or less; then all are forgotten."""
 KNOWN_COLLECTIONS = 100
 """Collections, each as a caller sees it, of which terms are known."""
 
@@ -319,23 +321,27 @@ class VisibleLanguages:
         return replace(collection, languages=known.languages, passage_count=sum(known.languages.values()))
 
 
-class KnownTerms:
-    """Terms that collections were found to have, as callers see them. Safe to share between threads.
+class VocabularyCache:
+    """Vocabularies of collections, as callers see them. Safe to share between threads.
 
     So words that are asked again and again are not looked up again. A word that left the collection since is just
-    not corrected.
+    not corrected; a word that came is looked up, since the collection has another version then.
     """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._known: OrderedDict[Hashable, dict[str, int]] = OrderedDict()
+        self._vocabularies: OrderedDict[Hashable, tuple[UUID | None, Vocabulary]] = OrderedDict()
 
-    def open(self, collection_id: int) -> dict[str, int]:
-        """Return term -> passages that had it; what the caller adds is kept."""
-        caller = collection_id, tenancy.get_visibility().readers
+    def open(self, collection: Collection) -> Vocabulary:
+        """Return what is known of it; what the caller adds is kept."""
+        caller = collection.id, tenancy.get_visibility().readers
         with self._lock:
-            known = self._known.pop(caller, {})
-            self._known[caller] = known = known if len(known) < KNOWN_TERMS else {}
-            if len(self._known) > KNOWN_COLLECTIONS:
-                self._known.popitem(last=False)
-        return known
+            version, vocabulary = self._vocabularies.pop(caller, (None, Vocabulary()))
+            if len(vocabulary) >= KNOWN_TERMS:
+                vocabulary = Vocabulary()
+            elif version != collection.keys_version:
+                vocabulary = replace(vocabulary, alone=set())
+            self._vocabularies[caller] = collection.keys_version, vocabulary
+            if len(self._vocabularies) > KNOWN_COLLECTIONS:
+                self._vocabularies.popitem(last=False)
+        return vocabulary

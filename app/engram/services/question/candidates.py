@@ -51,7 +51,7 @@ class Candidates:
 def collect_candidates(search: Search, walk: Walk) -> Candidates:
     """Collect candidates without near-duplicates. Look for more passages where few of the nearest are distinct."""
     plan = search.plan
-    limit, before = max(plan.query.top_k, plan.profile.ranked_passages), -1
+    limit = max(plan.query.top_k, plan.profile.ranked_passages)
     while True:
         pool = _find_candidates(search, walk, limit)
         titles = [_names(title) for title in pool.titles]
@@ -62,9 +62,9 @@ def collect_candidates(search: Search, walk: Walk) -> Candidates:
         if not stand_in_by_passage:
             return Candidates(pool, titles, base_features, stand_in_by_passage)
         distinct = len(ordered) - len(stand_in_by_passage)
-        if distinct >= plan.query.top_k + SPARE_PASSAGES or len(ordered) <= before or limit >= MOST_NEAREST:
+        if distinct >= plan.query.top_k + SPARE_PASSAGES or len(ordered) < limit or limit >= MOST_NEAREST:
             break
-        limit, before = 2 * limit, len(ordered)
+        limit *= 2
     mask = ~np.isin(pool.ids, list(stand_in_by_passage))
     pool, titles = pool.select(mask), [titles[at] for at in np.flatnonzero(mask).tolist()]
     base_features = _compute_base_features(search, walk, pool.ids, titles, plain[mask], stand_in_by_passage)
@@ -208,7 +208,7 @@ def rank_distinct(
     Returns:
         (passage, score), best first, and left-out passage -> the passage that stands for it.
     """
-    limit, before = least, -1
+    limit = least
     while True:
         ranked_passages = ranked(limit)
         stand_in_by_passage = _find_stand_ins(search, [passage for passage, _ in ranked_passages])
@@ -216,11 +216,11 @@ def rank_distinct(
         if (
             not stand_in_by_passage
             or len(distinct) >= least
-            or len(ranked_passages) <= before
+            or len(ranked_passages) < limit
             or limit >= MOST_NEAREST
         ):
             return distinct, stand_in_by_passage
-        limit, before = 2 * limit, len(ranked_passages)
+        limit *= 2
 
 
 def _find_stand_ins(search: Search, ordered: Sequence[int]) -> dict[int, int]:

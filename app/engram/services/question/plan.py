@@ -28,7 +28,7 @@ from engram.providers.language import (
 from engram.providers.llm import Llm
 from engram.providers.ranking_prior import RankingPrior
 from engram.services.encoders.encoder import EmbeddedTexts, Encoder
-from engram.services.question.caches import CachedGraph, KnownTerms, NearestLookup, VisibleLanguages
+from engram.services.question.caches import CachedGraph, NearestLookup, VisibleLanguages, VocabularyCache
 from engram.services.question.query import Fallback, HopStopRule, Query, create_query_id
 from engram.services.question.retriever import Retriever, Retrievers
 from engram.storage.corpus import lexical_index, reader_sets
@@ -159,7 +159,7 @@ class QueryPlanner:
     time_llm: Llm | None = None
     question_encoder: QuestionEncoder | None = None
     retrievers: Retrievers = field(default_factory=Retrievers)
-    known_terms: KnownTerms = field(default_factory=KnownTerms)
+    vocabularies: VocabularyCache = field(default_factory=VocabularyCache)
 
     def plan(
         self,
@@ -296,8 +296,8 @@ class QueryPlanner:
             with self.database.read() as reader:
                 yield lexical_index.CollectionWords(reader, collection.id)
 
-        known = self.known_terms.open(collection.id)
-        return correct_question(query.text, collection.languages, open_words, known, self.encoder.is_one_token)
+        vocabulary = self.vocabularies.open(collection)
+        return correct_question(query.text, collection.languages, open_words, vocabulary, self.encoder.is_one_token)
 
     def _choose_generation(self, query: Query, generation: int | None) -> int | None:
         """Return the generation of the taught question encoder to embed by; None if it is not asked.

@@ -62,6 +62,7 @@ class PassageRanking:
         sufficiency: how probably the first five hold all evidence; None where features do not rank.
         stand_in_by_passage: left-out passage -> the shown passage with nearly its text that stands for it.
         reranked: scores of a reranker for the candidates; None where none was asked, or it failed.
+        age_terms: passage -> what its age adds to its score; empty where age does not count.
         level: sufficiency below which the answer is withheld; None unless ``min_sufficiency`` is "auto".
     """
 
@@ -78,6 +79,7 @@ class PassageRanking:
     sufficiency: SufficiencyEstimate | None = None
     stand_in_by_passage: Mapping[int, int] = field(default_factory=dict)
     reranked: RerankedScores | None = None
+    age_terms: Mapping[int, float] = field(default_factory=dict)
     level: WithholdingLevel | None = None
 
     @property

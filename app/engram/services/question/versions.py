@@ -29,9 +29,10 @@ def prefer_newer(reader: Reader, plan: QueryPlan, ranking: PassageRanking) -> Pa
     passages = [passage for passage, _ in ranking.ordered]
     dates = document_versions.load_dates(reader, plan.collection.id, passages)
     terms = compute_age_terms([dates.get(passage) for passage in passages], half_life_days, find_today())
-    scored = [(passage, score + float(term)) for (passage, score), term in zip(ranking.ordered, terms, strict=True)]
+    age_terms = dict(zip(passages, terms.tolist(), strict=True))
+    scored = [(passage, score + age_terms[passage]) for passage, score in ranking.ordered]
     scored.sort(key=lambda one: -one[1])
-    return replace(ranking, ordered=scored)
+    return replace(ranking, ordered=scored, age_terms=age_terms)
 
 
 def put_asked_version_first(

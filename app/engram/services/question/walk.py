@@ -314,17 +314,21 @@ def judge_needs(recalled: Sequence[PastSupport], compared: ComparedQuestions | N
     """Return the supports with the probability that each one's passage is evidence, by all past questions."""
     if compared is None:
         return list(recalled)
+    needs = compared.count_votes(group_passages(select_voting(recalled)))
+    return [
+        replace(past, same_need=needs.get((past.question_id, past.passage_id), needs[past.question_id, None]))
+        for past in recalled
+    ]
+
+
+def select_voting(recalled: Sequence[PastSupport]) -> list[PastSupport]:
+    """Select the supports of passages with a vote, as ``question_samples`` selects them in SQL."""
     nets: defaultdict[tuple[int, int | None], float] = defaultdict(float)
     for past in recalled:
         for passage in (past.passage_id, None):
             nets[past.question_id, passage] += net_support(past.support, past.perplexity)
-    supported = [
-        past for past in recalled if has_vote(nets[past.question_id, past.passage_id], nets[past.question_id, None])
-    ]
-    needs = compared.count_votes(group_passages(supported))
     return [
-        replace(past, same_need=needs.get((past.question_id, past.passage_id), needs[past.question_id, None]))
-        for past in recalled
+        past for past in recalled if has_vote(nets[past.question_id, past.passage_id], nets[past.question_id, None])
     ]
 
 

@@ -1,1 +1,1 @@
-"""A verdict from the door to what it changed: ``verdict``, ``resolution``, ``log``, ``learn``, ``receipt``."""
+"""A verdict: begin with ``verdict_service``, then ``verdict``, ``log``, ``resolution``, ``learn``, ``receipt``."""

@@ -5,7 +5,7 @@ What verdicts change are effects (``services/effects``). A batch takes all of th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any
 
 import structlog
 
@@ -30,7 +30,6 @@ log = structlog.get_logger(__name__)
 
 MAX_SPACE_CHANGES = 5
 """Times that a batch embeds its questions again because the collection was given other vectors meanwhile."""
-Result = TypeVar("Result")
 ConstantsChoice = Callable[[Reader, int, Sequence[PendingEvent]], Mapping[int, FilterConstants]]
 """Chooses event -> the constants by which it is applied, for locked events of a collection."""
 
@@ -52,8 +51,8 @@ class VerdictBatch:
         events: in the order of application.
         constants: event -> constants by which it is applied.
         questions: event -> the question that it teaches, in the order of the events; once these are locked.
-        contested: events that contradict what other judges said; once the question memory is applied.
-        results: what effects left for those that come later.
+        contested: events that contradict what other judges said; once the question memory is changed.
+        observed: ``BatchObservations`` of the question memory, for effects that come later.
     """
 
     collection: Collection
@@ -61,22 +60,7 @@ class VerdictBatch:
     constants: Mapping[int, FilterConstants]
     questions: Mapping[int, int] = field(default_factory=dict)
     contested: frozenset[int] = frozenset()
-    results: list[object] = field(default_factory=list)
-
-    def leave(self, result: object) -> None:
-        """Leave a result for the effects that come later, which find it by its type."""
-        self.results.append(result)
-
-    def find(self, kind: type[Result]) -> Result:
-        """Find what an earlier effect left.
-
-        Raises:
-            LookupError: none left such a result.
-        """
-        for result in self.results:
-            if isinstance(result, kind):
-                return result
-        raise LookupError(f"no effect left a {kind.__name__}")
+    observed: Any = None
 
 
 class BatchEffect:
@@ -96,7 +80,7 @@ class BatchEffect:
     def load(self, reader: Reader, batch: VerdictBatch) -> None:
         """Read what else the effect needs."""
 
-    def apply(self, writer: Writer, batch: VerdictBatch) -> None:
+    def change(self, writer: Writer, batch: VerdictBatch) -> None:
         """Compute the change. Postgres may write what this sends while the next effect computes: read nothing."""
 
     def record(self, writer: Writer, batch: VerdictBatch) -> None:
@@ -106,12 +90,8 @@ class BatchEffect:
         """Do what follows from the change, once it is committed."""
 
 
-class VerdictEffect(Protocol):
-    """Something that verdicts change."""
-
-    def begin(self, collection_id: int, events: Sequence[int]) -> BatchEffect:
-        """Prepare for a batch. No transaction is open, so this may embed texts."""
-        ...
+PrepareEffect = Callable[[int, Sequence[int]], BatchEffect]
+"""Prepares an effect for events of a collection. No transaction is open, so this may embed texts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +107,10 @@ class VerdictLearner:
     database: Database
     encoder: Encoder
     choose_constants: ConstantsChoice
-    effects: Sequence[VerdictEffect]
+    effects: Sequence[PrepareEffect]
     max_attempts: int
 
-    def apply_alone(self, collection_id: int, events: Sequence[int]) -> int | None:
+    def apply_unless_busy(self, collection_id: int, events: Sequence[int]) -> int | None:
         """Apply events for a worker; None, with nothing done, while another worker applies to the collection.
 
         So no two workers wait for each other's rows, and collections spread over workers. An event whose caller
@@ -157,7 +137,7 @@ class VerdictLearner:
                 wait.
         """
         try:
-            return self._apply_in_current_space(collection_id, events, wait=wait)
+            return self._learn_in_current_space(collection_id, events, wait=wait)
         except CollectionBusyError:
             raise
         except Exception as error:
@@ -166,7 +146,7 @@ class VerdictLearner:
             if len(events) > 1:
                 return sum(self.apply(collection_id, [event], wait=wait) for event in sorted(events))
             if isinstance(error, (EmbeddingSpaceMismatchError, EmbeddingUnavailableError)):
-                self._leave(collection_id, events[0], error.public_detail)
+                self._note_other_encoder(collection_id, events[0], error.public_detail)
                 return 0
             log.exception("event not applied", event_id=events[0])
             self._note_failure(collection_id, events[0], describe_publicly(error))
@@ -179,19 +159,17 @@ class VerdictLearner:
         by_collection: dict[int, list[int]] = {}
         for collection_id, event in overdue:
             by_collection.setdefault(collection_id, []).append(event)
-        return sum(self._apply_apart(collection_id, waiting) for collection_id, waiting in by_collection.items())
+        applied = 0
+        for collection_id, events in by_collection.items():
+            try:
+                applied += self.apply_unless_busy(collection_id, events) or 0
+            except UnavailableError:
+                raise
+            except Exception:  # so that other collections do not wait
+                log.exception("collection not learned", collection_id=collection_id)
+        return applied
 
-    def _apply_apart(self, collection_id: int, events: Sequence[int]) -> int:
-        """Apply one collection's events; log a failure, so that other collections do not wait."""
-        try:
-            return self.apply_alone(collection_id, events) or 0
-        except UnavailableError:
-            raise
-        except Exception:
-            log.exception("collection not learned", collection_id=collection_id)
-            return 0
-
-    def _apply_in_current_space(self, collection_id: int, events: Sequence[int], *, wait: bool) -> int:
+    def _learn_in_current_space(self, collection_id: int, events: Sequence[int], *, wait: bool) -> int:
         for _ in range(MAX_SPACE_CHANGES):
             try:
                 return self._learn(collection_id, events, wait=wait)
@@ -208,14 +186,14 @@ class VerdictLearner:
                 collection is in.
         """
         with stage("attribute"):
-            effects = [effect.begin(collection_id, events) for effect in self.effects]
+            effects = [prepare(collection_id, events) for prepare in self.effects]
         with stage("learn"), self.database.write() as writer:
             collection = collections.lock_and_load(writer, collection_id)
             pending = [] if collection is None else _lock_pending(writer, collection_id, events, wait=wait)
             if collection is None or not pending:
                 return 0
             spaces = {effect.space for effect in effects} - {None}
-            if any(event.space != event.served or spaces - {event.served} for event in pending):
+            if any(event.space != event.current_space or spaces - {event.current_space} for event in pending):
                 raise VectorSpaceChangedError
             batch = VerdictBatch(collection, pending, self.choose_constants(writer, collection_id, pending))
             for effect in effects:
@@ -224,7 +202,7 @@ class VerdictLearner:
                 effect.load(writer, batch)
             with writer.ahead():
                 for effect in effects:
-                    effect.apply(writer, batch)
+                    effect.change(writer, batch)
             for effect in effects:
                 effect.record(writer, batch)
             feedback_events.mark_applied(writer, collection_id, batch.questions, batch.constants)
@@ -254,7 +232,7 @@ class VerdictLearner:
                 raise collections.build_gone_error(collection.name)
             judged_queries.put(writer, collection_id, judged, vectors, collection.space)
 
-    def _leave(self, collection_id: int, event: int, reason: str) -> None:
+    def _note_other_encoder(self, collection_id: int, event: int, reason: str) -> None:
         log.warning("event left to another worker", event_id=event, reason=reason)
         with self.database.write_once() as writer:
             feedback_events.say_why(writer, collection_id, event, reason)

@@ -3,31 +3,23 @@
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 
 import structlog
 
 from engram.context import tenancy
-from engram.context.errors import (
-    ConflictError,
-    ForbiddenError,
-    IdempotencyConflictError,
-    UnavailableError,
-    is_out_of_reach,
-)
+from engram.context.errors import ForbiddenError, IdempotencyConflictError, UnavailableError, is_out_of_reach
+from engram.context.tenancy import ReaderNames
 from engram.core.auth.access_keys import VOUCH
 from engram.core.filter.logged_verdict import LoggedVerdict
-from engram.services.auth.scope import Scope
 from engram.services.encoders.encoder import Encoder
 from engram.services.verdict.resolution import resolve_verdict, resolve_without_lookup
 from engram.services.verdict.verdict import Verdict
 from engram.storage.corpus import collections
-from engram.storage.corpus.collections import VERDICT, Collection
 from engram.storage.database import Database
-from engram.storage.feedback_log import event_intake, feedback_events
+from engram.storage.feedback_log import event_intake
 from engram.storage.feedback_log.feedback_events import VerdictEvent
 from engram.storage.retrieval import episodes
 from engram.storage.wake_stream import WakeStream
@@ -43,8 +35,6 @@ GATHER_SECONDS = 0.01
 """How long a batch waits for more verdicts, if several came at the same time. A single verdict never waits."""
 LOOKING_UP = 4
 """Threads for verdicts whose names have to be looked up."""
-WAKES = 1_000
-"""Wake-ups that a retry of many events sends; the sweep finds the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +50,6 @@ class _Arrival:
     key: str
     announced: bool
     future: "Future[VerdictEvent]" = field(default_factory=Future)
-
-    def settle(self, accept: Callable[[], VerdictEvent]) -> None:
-        """Store the verdict by ``accept``, and give its event or error to the future."""
-        try:
-            self.future.set_result(accept())
-        except Exception as error:  # noqa: BLE001 - handed to whoever waits
-            self.future.set_exception(error)
 
 
 class VerdictLog:
@@ -86,7 +69,7 @@ class VerdictLog:
         self._together = ThreadPoolExecutor(1, thread_name_prefix="verdict-log")
         self._looking_up = ThreadPoolExecutor(LOOKING_UP, thread_name_prefix="verdict-look-up")
 
-    def accept(self, verdict: Verdict, key: str, *, announced: bool = True) -> VerdictEvent:
+    def store_now(self, verdict: Verdict, key: str, *, announced: bool = True) -> VerdictEvent:
         """Store the verdict under its key, in this thread. The same verdict again gets the first event.
 
         Args:
@@ -96,6 +79,7 @@ class VerdictLog:
             NotFoundError: the query does not exist.
             GoneError: the collection was deleted, even if a new one has its name.
             InvalidRequestError: a named sentence does not exist, or is both supported and rejected.
+            ConflictError: what it names has another text than the answer showed.
             ForbiddenError: it names another judge than its key does, or vouches without the right.
             IdempotencyConflictError: the key was used with another verdict.
             EmbeddingSpaceMismatchError: it brings expansions, and the collection's vectors are of another encoder.
@@ -104,21 +88,20 @@ class VerdictLog:
         self._check(verdict)
         self.check_expansions(verdict)
         arrival = _Arrival(verdict, key, announced)
-        known_event = _build_known_event(arrival)
-        [event] = [None] if known_event is None else self._store([arrival], [known_event], checked=False)
+        [event] = self._append([arrival], [resolve_without_lookup(verdict)], check=True)
         if event is None:
-            return self._look_up(arrival)
-        self._announce([event] if announced else [])
+            return self._look_up_and_store(arrival)
+        self._announce([arrival], [event])
         return event
 
-    def submit(self, verdict: Verdict, key: str, *, announced: bool = True) -> "Future[VerdictEvent]":
-        """Accept a verdict in the background, together with others submitted meanwhile.
+    def store_soon(self, verdict: Verdict, key: str, *, announced: bool = True) -> "Future[VerdictEvent]":
+        """Store the verdict in the background, together with others that come meanwhile.
 
         Raises:
             NotFoundError: there is no such collection.
-            ForbiddenError: as ``accept``.
+            ForbiddenError: as ``store_now``.
             EmbeddingSpaceMismatchError: it brings expansions, and the collection's vectors are of another encoder.
-            UnavailableError: the intake was closed.
+            UnavailableError: the log was closed.
         """
         _ = verdict.scope.collection  # raises here if there is none, before the verdict joins others
         self._check(verdict)
@@ -133,51 +116,6 @@ class VerdictLog:
             raise UnavailableError("This process is ending.") from error
         return arrival.future
 
-    def retry(self, scope: Scope, event_id: int) -> VerdictEvent:
-        """Let a parked event wait again, with all its tries; its error can be read until it is applied.
-
-        Raises:
-            NotFoundError: there is no such event, or the collection was deleted meanwhile.
-            ConflictError: it is not parked.
-        """
-        target = scope.collection
-        retried = self._unpark(target, event=event_id)
-        with self._database.read() as reader:
-            event = feedback_events.find(reader, target.id, event_id)
-        if event is None:
-            raise collections.build_missing_resource_error(VERDICT, event_id)
-        if not retried:
-            raise ConflictError(f"Feedback {event_id} is {event.status}; only what is parked can be retried.")
-        return event
-
-    def retry_all(self, scope: Scope, judge: str | None = None) -> int:
-        """Let all parked events wait again, or all of one judge; how many there were.
-
-        Raises:
-            NotFoundError: the collection was deleted meanwhile.
-        """
-        return len(self._unpark(scope.collection, judge=judge))
-
-    def _unpark(self, target: Collection, *, event: int | None = None, judge: str | None = None) -> list[int]:
-        with self._database.write() as writer:
-            if not collections.lock_against_deletion(writer, target.id):
-                raise collections.build_gone_error(target.name)
-            events = feedback_events.unpark(writer, target.id, event=event, judge=judge)
-        self._stream.wake([(target.id, waiting) for waiting in events[:WAKES]])
-        if events:
-            log.info("feedback retried", collection_id=target.id, events=len(events))
-        return events
-
-    def _check(self, verdict: Verdict) -> None:
-        """Check the right to judge under this name, the right to vouch, and the encoder if there are expansions."""
-        verdict.scope.judge(verdict.judge)
-        if verdict.vouches and not verdict.scope.is_allowed(VOUCH):
-            raise ForbiddenError(
-                "To say that retrieval or generation succeeded takes a key with the scope `vouch`."
-            )
-        if verdict.expansions:
-            self._encoder.check(verdict.scope.collection)
-
     def check_expansions(self, verdict: Verdict) -> None:
         """Refuse expansions that have too many tokens. Do not call it on the event loop: it takes time.
 
@@ -190,6 +128,16 @@ class VerdictLog:
         """Accept no more verdicts, and give up look-ups that have not begun."""
         self._together.shutdown(wait=False)
         self._looking_up.shutdown(wait=False, cancel_futures=True)
+
+    def _check(self, verdict: Verdict) -> None:
+        """Check the right to judge under this name, the right to vouch, and the encoder if there are expansions."""
+        verdict.scope.judge(verdict.judge)
+        if verdict.claims_success and not verdict.scope.is_allowed(VOUCH):
+            raise ForbiddenError(
+                "To say that retrieval or generation succeeded takes a key with the scope `vouch`."
+            )
+        if verdict.expansions:
+            self._encoder.check(verdict.scope.collection)
 
     def _run(self) -> None:
         """Store waiting verdicts, batch by batch, until none waits."""
@@ -205,11 +153,12 @@ class VerdictLog:
             arrivals = self._take_next()
             try:
                 self._store_together(arrivals)
-            except UnavailableError as error:
-                _fail(arrivals, error)
-            except Exception as error:  # whatever failed, no caller may wait for ever
-                log.exception("verdicts not stored")
-                _fail(arrivals, error)
+            except Exception as error:
+                if not isinstance(error, UnavailableError):
+                    log.exception("verdicts not stored")
+                for arrival in arrivals:  # whatever failed, no caller may wait for ever
+                    if not arrival.future.done():
+                        arrival.future.set_exception(error)
 
     def _take_next(self) -> list[_Arrival]:
         """Take the next batch of waiting verdicts, in order; skip those whose callers have gone."""
@@ -223,66 +172,54 @@ class VerdictLog:
         return batch
 
     def _store_together(self, arrivals: Sequence[_Arrival]) -> None:
-        """Store by one statement those verdicts that it can store.
-
-        Each of the others is looked up and stored by itself in the background.
-        """
-        events_by_index = {
-            index: event
-            for index, arrival in enumerate(arrivals)
-            if (event := _build_known_event(arrival)) is not None
-        }
-        stored: dict[int, VerdictEvent | None] = {}
+        """Store those verdicts together that name sentences by ids alone, and each of the others by itself."""
+        events: Sequence[VerdictEvent | None] = [None] * len(arrivals)
         try:
-            events = self._store(
-                [arrivals[index] for index in events_by_index], [*events_by_index.values()], checked=False
-            )
-            stored = dict(zip(events_by_index, events, strict=True))
+            events = self._append(arrivals, [resolve_without_lookup(one.verdict) for one in arrivals], check=True)
         except Exception as error:
             if is_out_of_reach(error):
                 raise
             # One of them is at fault, so each is stored by itself below.
-            log.exception("verdicts not stored together", verdicts=len(events_by_index))
-        to_announce = []
-        for index, arrival in enumerate(arrivals):
-            stored_event = stored.get(index)
-            if stored_event is None:
-                self._looking_up.submit(arrival.settle, partial(self._look_up, arrival))
-                continue
-            arrival.future.set_result(stored_event)
-            if arrival.announced:
-                to_announce.append(stored_event)
-        self._announce(to_announce)
+            log.exception("verdicts not stored together", verdicts=len(arrivals))
+        for arrival, event in zip(arrivals, events, strict=True):
+            if event is None:
+                self._looking_up.submit(self._store_apart, arrival)
+            else:
+                arrival.future.set_result(event)
+        self._announce(arrivals, events)
 
-    def _look_up(self, arrival: _Arrival) -> VerdictEvent:
-        """Look up what a verdict names, as far as its principal sees it, and store it."""
-        principal = arrival.verdict.scope.principal
-        with tenancy.restrict_to(principal.tenant, principal.readers):
-            return self._store_verdict(arrival)
+    def _store_apart(self, arrival: _Arrival) -> None:
+        """Store the verdict, and give its event or error to the future."""
+        try:
+            arrival.future.set_result(self._look_up_and_store(arrival))
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits
+            arrival.future.set_exception(error)
 
-    def _store_verdict(self, arrival: _Arrival) -> VerdictEvent:
-        """Find what the verdict names and store it, or find what was stored under its key before.
+    def _look_up_and_store(self, arrival: _Arrival) -> VerdictEvent:
+        """Find what the verdict names and its principal sees, and store it; or find what has its key already.
 
         Raises:
-            As ``accept``.
+            As ``store_now``.
         """
         verdict, key, target = arrival.verdict, arrival.key, arrival.verdict.scope.collection
-        with self._database.read() as reader:
-            first = event_intake.find_first(reader, target, verdict.author, key, verdict.query_id)
-        if first is not None:
-            return _check_repeat(arrival, first)
-        self._check_seen(verdict)
-        with self._database.read() as reader:
-            logged = resolve_verdict(reader, verdict)
-        [event] = self._store([arrival], [_build_event(arrival, logged)], checked=True)
-        if event is not None:
-            self._announce([event] if arrival.announced else [])
-            return event
-        with self._database.read() as reader:  # the same key, at the same time
-            first = event_intake.find_by_key(reader, target.id, verdict.author, key)
-        if first is None:
-            raise collections.build_gone_error(target.name)
-        return _check_repeat(arrival, first)
+        principal = verdict.scope.principal
+        with tenancy.restrict_to(principal.tenant, principal.readers):
+            with self._database.read() as reader:
+                first = event_intake.find_first(reader, target, verdict.author, key, verdict.query_id)
+            if first is not None:
+                return _check_repeat(verdict, first)
+            self._check_seen(verdict)
+            with self._database.read() as reader:
+                logged = resolve_verdict(reader, verdict)
+            [event] = self._append([arrival], [logged], check=False)
+            if event is not None:
+                self._announce([arrival], [event])
+                return event
+            with self._database.read() as reader:  # the same key, at the same time
+                first = event_intake.find_by_key(reader, target.id, verdict.author, key)
+            if first is None:
+                raise collections.build_gone_error(target.name)
+            return _check_repeat(verdict, first)
 
     def _check_seen(self, verdict: Verdict) -> None:
         """Go on only if the principal sees all that the query found, or it is its own.
@@ -299,44 +236,43 @@ class VerdictLog:
             if episodes.count_found_for_others(reader, *query) > judged_count:
                 raise episodes.build_missing_error(verdict.query_id)
 
-    def _store(
-        self, arrivals: Sequence[_Arrival], events: Sequence[VerdictEvent], *, checked: bool
+    def _append(
+        self, arrivals: Sequence[_Arrival], logged: Sequence[LoggedVerdict | None], *, check: bool
     ) -> list[VerdictEvent | None]:
-        """Store the events of arrivals, one statement for all that see the same.
+        """Append the arrivals that have a logged form, one statement for all that see the same.
 
         Returns:
-            None for an event that this cannot store.
+            None for an arrival that has none, or that this cannot append.
 
         Args:
-            checked: see ``event_intake.accept``.
+            check: see ``event_intake.append``.
         """
-        principals = [arrival.verdict.scope.principal for arrival in arrivals]
-        sights = [(principal.tenant, principal.readers) for principal in principals]
-        stored: dict[int, VerdictEvent | None] = {}
-        for sees in dict.fromkeys(sights):
-            own = [index for index, other in enumerate(sights) if other == sees]
+        stored: list[VerdictEvent | None] = [None] * len(arrivals)
+        new: dict[tuple[str, ReaderNames | None], dict[int, VerdictEvent]] = {}
+        for index, (arrival, verdict) in enumerate(zip(arrivals, logged, strict=True)):
+            if verdict is not None:
+                principal = arrival.verdict.scope.principal
+                by_index = new.setdefault((principal.tenant, principal.readers), {})
+                by_index[index] = _build_event(arrival, verdict)
+        for sees, by_index in new.items():
             with tenancy.restrict_to(*sees), stage("accept"), self._database.write_once() as writer:
-                accepted = event_intake.accept(writer, [events[index] for index in own], checked=checked)
-                stored |= zip(own, accepted, strict=True)
-        in_order = [stored[index] for index in range(len(events))]
-        for event in in_order:
+                appended = event_intake.append(writer, [*by_index.values()], check=check)
+            for index, event in zip(by_index, appended, strict=True):
+                stored[index] = event
+        for event in stored:
             if event is not None:
                 log.info("feedback accepted", event_id=event.id, query_id=str(event.query_id), judge=event.judge)
-        return in_order
+        return stored
 
-    def _announce(self, events: Sequence[VerdictEvent]) -> None:
-        """Wake a worker for these events."""
-        if events:
-            self._stream.wake([(event.collection_id, event.id) for event in events])
-
-
-def _build_known_event(arrival: _Arrival) -> VerdictEvent | None:
-    """Build the event of a verdict that names sentences by id alone; None for any other verdict.
-
-    Whether the sentences exist is still to be checked.
-    """
-    logged = resolve_without_lookup(arrival.verdict)
-    return None if logged is None else _build_event(arrival, logged)
+    def _announce(self, arrivals: Sequence[_Arrival], events: Sequence[VerdictEvent | None]) -> None:
+        """Wake a worker for the events of arrivals that were stored and are to be announced."""
+        wakes = [
+            (event.collection_id, event.id)
+            for arrival, event in zip(arrivals, events, strict=True)
+            if event is not None and arrival.announced
+        ]
+        if wakes:
+            self._stream.wake(wakes)
 
 
 def _build_event(arrival: _Arrival, logged: LoggedVerdict) -> VerdictEvent:
@@ -355,15 +291,9 @@ def _build_event(arrival: _Arrival, logged: LoggedVerdict) -> VerdictEvent:
     )
 
 
-def _check_repeat(arrival: _Arrival, event: VerdictEvent) -> VerdictEvent:
+def _check_repeat(verdict: Verdict, event: VerdictEvent) -> VerdictEvent:
     """Return the event logged under the key, if it is this verdict."""
-    if event.body_hash != arrival.verdict.compute_hash():
-        raise IdempotencyConflictError(f"Idempotency-Key {arrival.key!r} was used before with another verdict.")
+    if event.body_hash != verdict.compute_hash():
+        key = event.idempotency_key
+        raise IdempotencyConflictError(f"Idempotency-Key {key!r} was used before with another verdict.")
     return event
-
-
-def _fail(arrivals: Sequence[_Arrival], error: Exception) -> None:
-    """Give the error to all who still wait for these verdicts."""
-    for arrival in arrivals:
-        if not arrival.future.done():
-            arrival.future.set_exception(error)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import compress, groupby
 
 from engram.context.errors import ConflictError, InvalidRequestError
 from engram.core.filter.logged_verdict import NEAREST_SENTENCE_PROBABILITY, LikelySupport, LoggedVerdict
@@ -24,37 +24,115 @@ WORD = re.compile(r"\w+")
 MIN_OVERLAP = 20  # characters that a part of a sentence needs to name it
 
 
-@dataclass(frozen=True, slots=True)
+def resolve_verdict(reader: Reader, verdict: Verdict) -> LoggedVerdict:
+    """Resolve a verdict to the form that the log keeps.
+
+    What the verdict says about a left-out duplicate counts for the passage that stands for it. That passage was
+    shown, and would count as rejected otherwise.
+
+    Raises:
+        InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected; or a
+            rating and its reason have no meaning together.
+        ConflictError: one has another text than the answer showed.
+    """
+    names = _Names.read(reader, verdict)
+    if verdict.rating is not None:
+        return _resolve_rating(verdict, verdict.rating, names)
+    return _resolve_names(verdict, names)
+
+
+def resolve_without_lookup(verdict: Verdict) -> LoggedVerdict | None:
+    """Resolve a verdict without the database.
+
+    The result holds if its sentences exist and none belongs to a left-out duplicate. The caller must check both.
+
+    Returns:
+        None for a rating, for a verdict that names anything but sentence ids, and if one id is both supported and
+        rejected.
+    """
+    supports = {name.sentence_id for name in (*verdict.supporting, *verdict.missed)}
+    rejects = {name.sentence_id for name in verdict.rejected}
+    named = supports | rejects
+    if verdict.rating is not None or verdict.supporting_passages or None in named or supports & rejects:
+        return None
+    return _resolve_names(verdict, _Names(sentences={one for one in named if one is not None}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Names:
     """Sentences and passages that the names in a verdict mean.
 
     Attributes:
         sentences: those named by id that exist.
+        revised: those named by id whose text was revised since the answer.
         passages: external id -> passage.
-        texts: passage -> its sentences in order, each with its words.
         stand_in_by_passage: passage that the answer left out as a duplicate -> the shown one that stands for it.
+        changed: passages whose text is another than the answer showed.
+        top_passages: the first passages of a rated answer, best first; none whose text changed since.
+        texts: passage -> its sentences in order, each with its words.
         twins: sentence of a left-out passage -> the passage that stands for it, and the same sentences there.
         nearest: passage that helped as a whole -> its sentences, the nearest to the question first and headings
             last; none where the question's vector is not comparable with theirs.
-        top_passages: the first passages of a rated answer, best first; none whose text changed since.
-        changed: passages whose text is another than the answer showed.
     """
 
     sentences: Collection[int]
-    passages: Mapping[str, int]
-    texts: Mapping[int, Sequence[tuple[int, str]]]
+    revised: Collection[int] = frozenset()
+    passages: Mapping[str, int] = field(default_factory=dict)
     stand_in_by_passage: Mapping[int, int] = field(default_factory=dict)
+    changed: Collection[int] = frozenset()
+    top_passages: Sequence[int] = ()
+    texts: Mapping[int, Sequence[tuple[int, str]]] = field(default_factory=dict)
     twins: Mapping[int, tuple[int, Sequence[int]]] = field(default_factory=dict)
     nearest: Mapping[int, Sequence[int]] = field(default_factory=dict)
-    top_passages: Sequence[int] = ()
-    changed: Collection[int] = frozenset()
-    revised: Collection[int] = frozenset()
+
+    @classmethod
+    def read(cls, reader: Reader, verdict: Verdict) -> "_Names":
+        """Find the rows that the verdict names, and what its answer showed of them."""
+        collection_id, named = verdict.scope.collection.id, verdict.named
+        by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
+        shown = episodes.load_shown_texts(reader, collection_id, verdict.query_id)
+        revised: Collection[int] = frozenset()
+        if by_id and shown.shown_at is not None:
+            revised = passages.find_revised(reader, collection_id, by_id, shown.shown_at)
+        external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.named_passages)
+        versions = passages.versions(reader, collection_id, external)
+        passage_ids = {name: version[0] for name, version in versions.items()}
+        holders = {*passage_ids.values(), *(sentence.passage_id for sentence in by_id.values())}
+        stand_ins = episodes.load_stand_ins(reader, collection_id, verdict.query_id)
+        stand_ins = {duplicate: passage for duplicate, passage in stand_ins.items() if duplicate in holders}
+        named_passages = {*passage_ids.values(), *stand_ins, *stand_ins.values()}
+        top_passages: Sequence[int] = ()
+        if verdict.rating is not None:
+            answers = episodes.load_answered(reader, collection_id, [verdict.query_id])
+            top_passages = [passage for answer in answers.values() for passage in answer.shown[:RATED_PASSAGES]]
+        changed = _find_changed(reader, collection_id, shown, {*named_passages, *top_passages})
+        top_passages = [passage for passage in top_passages if passage not in changed]
+        stored = passages.list_sentences(reader, collection_id, {*named_passages, *top_passages})
+        sentences = {passage: list(own) for passage, own in groupby(stored, lambda sentence: sentence.passage_id)}
+        texts = {key: [(one.id, _normalise_words(one.text)) for one in own] for key, own in sentences.items()}
+        helped = [passage_ids[name] for name in verdict.named_passages if name in passage_ids]
+        judged = {*(stand_ins.get(passage, passage) for passage in helped), *top_passages}
+        return cls(
+            sentences=by_id.keys(),
+            revised=revised,
+            passages=passage_ids,
+            stand_in_by_passage=stand_ins,
+            changed=changed,
+            top_passages=top_passages,
+            texts=texts,
+            twins={
+                sentence: (passage, _find_matching(text, texts.get(passage, ())))
+                for duplicate, passage in stand_ins.items()
+                for sentence, text in texts.get(duplicate, ())
+            },
+            nearest=_list_nearest_sentences(reader, verdict, judged, sentences),
+        )
 
     def list_sentences(self, named: Sequence[NamedSentence]) -> list[int]:
         """Return the ids of the named sentences, in order.
 
         Raises:
-            InvalidRequestError: one of them does not exist.
+            InvalidRequestError, ConflictError: as ``collect_examined``.
         """
         return list(self.collect_examined(named))
 
@@ -63,30 +141,31 @@ class _Names:
 
         Raises:
             InvalidRequestError: one of them does not exist.
+            ConflictError: one has another text than the answer showed.
         """
         probabilities: dict[int, float] = {}
-        for one in named:
-            if one.sentence_id is not None:
-                if one.sentence_id not in self.sentences:
-                    raise InvalidRequestError(f"There is no sentence {one.sentence_id} in this collection.")
-                if one.sentence_id in self.revised:
-                    raise _build_changed_error(f"Sentence {one.sentence_id}")
-                probabilities[one.sentence_id] = max(one.examined, probabilities.get(one.sentence_id, 0.0))
-                continue
-            passage = self.passages.get(one.passage_id or "")
-            if passage is None:
-                raise InvalidRequestError(f"There is no passage {one.passage_id!r} in this collection.")
-            matching = _find_matching(
-                one.text or "", self.texts.get(passage, ()), allows_parts=passage not in self.changed
-            )
-            if not matching and passage in self.changed:
-                raise _build_changed_error(f"Passage {one.passage_id!r}")
-            if not matching:
-                raise InvalidRequestError(f"Passage {one.passage_id!r} has no sentence {one.text!r}.")
-            probabilities |= {
-                sentence: max(one.examined, probabilities.get(sentence, 0.0)) for sentence in matching
-            }
+        for name in named:
+            for sentence in self._find_sentences(name):
+                probabilities[sentence] = max(name.examined, probabilities.get(sentence, 0.0))
         return dict(sorted(probabilities.items()))
+
+    def _find_sentences(self, name: NamedSentence) -> Sequence[int]:
+        if name.sentence_id is not None:
+            if name.sentence_id not in self.sentences:
+                raise InvalidRequestError(f"There is no sentence {name.sentence_id} in this collection.")
+            if name.sentence_id in self.revised:
+                raise _build_changed_error(f"Sentence {name.sentence_id}")
+            return [name.sentence_id]
+        passage = self.passages.get(name.passage_id or "")
+        if passage is None:
+            raise InvalidRequestError(f"There is no passage {name.passage_id!r} in this collection.")
+        is_changed = passage in self.changed
+        matching = _find_matching(name.text or "", self.texts.get(passage, ()), allows_parts=not is_changed)
+        if not matching and is_changed:
+            raise _build_changed_error(f"Passage {name.passage_id!r}")
+        if not matching:
+            raise InvalidRequestError(f"Passage {name.passage_id!r} has no sentence {name.text!r}.")
+        return matching
 
     def list_passages(self, named: Sequence[str]) -> list[int]:
         """Return the ids of the named passages as they were shown, in order.
@@ -115,44 +194,52 @@ class _Names:
         return same or (sentence,)
 
 
-def resolve_verdict(reader: Reader, verdict: Verdict) -> LoggedVerdict:
-    """Resolve a verdict to the form that the log keeps.
+def _find_changed(
+    reader: Reader, collection_id: int, shown: ShownTexts, passage_ids: Collection[int]
+) -> frozenset[int]:
+    """Find those of the passages whose text is another than the answer showed.
 
-    What the verdict says about a left-out duplicate counts for the passage that stands for it. That passage was
-    shown, and would count as rejected otherwise.
-
-    Raises:
-        InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected; or a
-            rating and its reason have no meaning together.
+    A passage that was deleted, and written again under its id, is compared too.
     """
-    names = _look_up_names(reader, verdict)
-    if verdict.rating is not None:
-        return _resolve_rating(verdict, verdict.rating, names)
-    return _resolve_names(verdict, names)
+    if not passage_ids:
+        return frozenset()
+    stored = passages.load_by_id(reader, collection_id, passage_ids)
+    digests = {
+        passage: shown.by_row.get(passage) or shown.by_name.get(episodes.digest_text(one.external_id))
+        for passage, one in stored.items()
+    }
+    return frozenset(
+        passage
+        for passage, digest in digests.items()
+        if digest is not None and digest != episodes.digest_text(stored[passage].text)
+    )
 
 
-def resolve_without_lookup(verdict: Verdict) -> LoggedVerdict | None:
-    """Resolve a verdict without the database.
+def _list_nearest_sentences(
+    reader: Reader,
+    verdict: Verdict,
+    passage_ids: Collection[int],
+    sentences: Mapping[int, Sequence[StoredSentence]],
+) -> dict[int, Sequence[int]]:
+    """List the sentences of each passage, the nearest to the question first and headings last.
 
-    The result holds if its sentences exist and none belongs to a left-out duplicate. The caller must check both.
-
-    Returns:
-        None for a rating, for a verdict that names anything but sentence ids, and if one id is both supported and
-        rejected.
+    Args:
+        sentences: of each passage, in reading order.
     """
-    supports = {name.sentence_id for name in (*verdict.supporting, *verdict.missed)}
-    rejects = {name.sentence_id for name in verdict.rejected}
-    named = supports | rejects
-    if verdict.rating is not None or verdict.supporting_passages or None in named or supports & rejects:
-        return None
-    return _resolve_names(verdict, _Names({sentence for sentence in named if sentence is not None}, {}, {}))
+    collection_id = verdict.scope.collection.id
+    nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, passage_ids)
+    headings: set[int] = set()
+    for passage, stored in passages.load_by_id(reader, collection_id, nearest).items():
+        own = sentences.get(passage, ())
+        headings.update(one.id for one in compress(own, find_headings(stored.title, [one.text for one in own])))
+    return {passage: sorted(own, key=headings.__contains__) for passage, own in nearest.items()}
 
 
 def _resolve_names(verdict: Verdict, names: _Names) -> LoggedVerdict:
     """Make the logged verdict from the names that were resolved.
 
     Raises:
-        InvalidRequestError: a named sentence or passage does not exist, or is both supported and rejected.
+        InvalidRequestError, ConflictError: as ``resolve_verdict``.
     """
     helpful = names.list_passages(verdict.supporting_passages)
     missed = names.list_sentences(verdict.missed)
@@ -183,12 +270,36 @@ def _resolve_names(verdict: Verdict, names: _Names) -> LoggedVerdict:
     )
 
 
+def _collect_rejected(
+    reject_probabilities: Mapping[int, float], supports: Sequence[int], names: _Names
+) -> dict[int, float]:
+    """Return the rejected sentences as the shown passages have them, without those that are supported there."""
+    probability_by_sentence: dict[int, float] = {}
+    for sentence, probability in reject_probabilities.items():
+        for same in names.find_in_shown_passage(sentence):
+            if same not in supports:
+                probability_by_sentence[same] = max(probability, probability_by_sentence.get(same, 0.0))
+    return dict(sorted(probability_by_sentence.items()))
+
+
+def _choose_likely_supports(
+    helpful: Sequence[int], names: _Names, supports: Collection[int], rejects: Collection[int]
+) -> tuple[LikelySupport, ...]:
+    """Return for each helpful passage without a supported sentence the nearest sentence that is not rejected."""
+    chosen = []
+    for passage in helpful:
+        nearest = names.nearest.get(passage, ())
+        not_rejected = [sentence for sentence in nearest if sentence not in rejects]
+        if not_rejected and not any(sentence in supports for sentence in nearest):
+            chosen.append(not_rejected[0])
+    return tuple(LikelySupport(sentence, NEAREST_SENTENCE_PROBABILITY) for sentence in sorted(chosen))
+
+
 def _resolve_rating(verdict: Verdict, rating: Rating, names: _Names) -> LoggedVerdict:
     """Make the logged verdict from a rating. Sentences that the rating says nothing about stay unknown.
 
     Raises:
-        InvalidRequestError: a cited sentence or passage does not exist, or rating and reason have no meaning
-            together.
+        InvalidRequestError, ConflictError: as ``resolve_verdict``.
     """
     try:
         meaning = find_meaning(rating, verdict.reason, has_citations=bool(verdict.cited))
@@ -229,12 +340,6 @@ def _resolve_rating(verdict: Verdict, rating: Rating, names: _Names) -> LoggedVe
     )
 
 
-def _list_examinations(reject_probabilities: Mapping[int, float]) -> tuple[float, ...]:
-    """Return the probabilities that each rejected sentence was looked at; none if all were for certain."""
-    probabilities = tuple(reject_probabilities.values())
-    return probabilities if min(probabilities, default=1.0) < 1.0 else ()
-
-
 def _choose_nearest_of_top_passages(meaning: RatingMeaning, names: _Names) -> dict[int, float]:
     """Choose from each top passage the sentence nearest to the question.
 
@@ -249,136 +354,14 @@ def _choose_nearest_of_top_passages(meaning: RatingMeaning, names: _Names) -> di
     return dict(sorted(probability_by_sentence.items()))
 
 
-def _collect_rejected(
-    reject_probabilities: Mapping[int, float], supports: Sequence[int], names: _Names
-) -> dict[int, float]:
-    """Return the rejected sentences as the shown passages have them, without those that are supported there."""
-    probability_by_sentence: dict[int, float] = {}
-    for sentence, probability in reject_probabilities.items():
-        for same in names.find_in_shown_passage(sentence):
-            if same not in supports:
-                probability_by_sentence[same] = max(probability, probability_by_sentence.get(same, 0.0))
-    return dict(sorted(probability_by_sentence.items()))
-
-
-def _choose_likely_supports(
-    helpful: Sequence[int], names: _Names, supports: Collection[int], rejects: Collection[int]
-) -> tuple[LikelySupport, ...]:
-    """Return for each helpful passage without a supported sentence the nearest sentence that is not rejected."""
-    chosen = []
-    for passage in helpful:
-        nearest = names.nearest.get(passage, ())
-        not_rejected = [sentence for sentence in nearest if sentence not in rejects]
-        if not_rejected and not any(sentence in supports for sentence in nearest):
-            chosen.append(not_rejected[0])
-    return tuple(LikelySupport(sentence, NEAREST_SENTENCE_PROBABILITY) for sentence in sorted(chosen))
-
-
-def _look_up_names(reader: Reader, verdict: Verdict) -> _Names:
-    """Resolve the verdict's names to existing rows."""
-    collection_id, named = verdict.scope.collection.id, verdict.named
-    by_id = passages.sentences_by_id(reader, collection_id, {n.sentence_id for n in named if n.sentence_id})
-    shown = episodes.load_shown_texts(reader, collection_id, verdict.query_id)
-    revised: Collection[int] = frozenset()
-    if by_id and shown.shown_at is not None:
-        revised = passages.find_revised(reader, collection_id, by_id, shown.shown_at)
-    external = {n.passage_id for n in named if n.passage_id is not None} | set(verdict.named_passages)
-    versions = passages.versions(reader, collection_id, external)
-    passage_ids = {name: version[0] for name, version in versions.items()}
-    named_passages = {*passage_ids.values(), *(sentence.passage_id for sentence in by_id.values())}
-    stand_in_by_passage = {
-        duplicate: passage
-        for duplicate, passage in episodes.load_stand_ins(reader, collection_id, verdict.query_id).items()
-        if duplicate in named_passages
-    }
-    top_passages: Sequence[int] = ()
-    if verdict.rating is not None:
-        answers = episodes.load_answered(reader, collection_id, [verdict.query_id])
-        top_passages = [passage for answer in answers.values() for passage in answer.shown[:RATED_PASSAGES]]
-    changed = _find_changed(
-        reader,
-        collection_id,
-        shown,
-        passage_ids,
-        {*top_passages, *stand_in_by_passage, *stand_in_by_passage.values()},
-    )
-    top_passages = [passage for passage in top_passages if passage not in changed]
-    sentences: dict[int, list[StoredSentence]] = {}
-    for sentence in passages.list_sentences(
-        reader,
-        collection_id,
-        {*passage_ids.values(), *stand_in_by_passage, *stand_in_by_passage.values(), *top_passages},
-    ):
-        sentences.setdefault(sentence.passage_id, []).append(sentence)
-    texts = {passage: [(one.id, _normalise_words(one.text)) for one in own] for passage, own in sentences.items()}
-    twins = {
-        sentence: (passage, _find_matching(text, texts.get(passage, ())))
-        for duplicate, passage in stand_in_by_passage.items()
-        for sentence, text in texts.get(duplicate, ())
-    }
-    helpful = {
-        stand_in_by_passage.get(passage_ids[name], passage_ids[name])
-        for name in verdict.named_passages
-        if name in passage_ids
-    }
-    nearest = _list_nearest_sentences(reader, verdict, {*helpful, *top_passages}, sentences)
-    return _Names(
-        by_id.keys(), passage_ids, texts, stand_in_by_passage, twins, nearest, top_passages, changed, revised
-    )
-
-
-def _find_changed(
-    reader: Reader,
-    collection_id: int,
-    shown: ShownTexts,
-    passage_ids: Mapping[str, int],
-    further_ids: Collection[int],
-) -> frozenset[int]:
-    """Find the passages whose text is another than the answer showed, of those named and some others.
-
-    A passage that was deleted, and written again under its id, is compared too.
-
-    Args:
-        shown: texts of the answer.
-        passage_ids: external id -> passage, of the named ones.
-    """
-    named = {*passage_ids.values(), *further_ids}
-    if not named:
-        return frozenset()
-    stored = passages.load_by_id(reader, collection_id, named)
-    digests = {
-        passage: shown.by_row.get(passage) or shown.by_name.get(episodes.digest_text(one.external_id))
-        for passage, one in stored.items()
-    }
-    return frozenset(
-        passage
-        for passage, digest in digests.items()
-        if digest is not None and digest != episodes.digest_text(stored[passage].text)
-    )
+def _list_examinations(reject_probabilities: Mapping[int, float]) -> tuple[float, ...]:
+    """Return the probabilities that each rejected sentence was looked at; none if all were for certain."""
+    probabilities = tuple(reject_probabilities.values())
+    return probabilities if min(probabilities, default=1.0) < 1.0 else ()
 
 
 def _build_changed_error(name: str) -> ConflictError:
     return ConflictError(f"{name} has another text now than this answer showed. Ask again, and judge that.")
-
-
-def _list_nearest_sentences(
-    reader: Reader,
-    verdict: Verdict,
-    passage_ids: Collection[int],
-    sentences: Mapping[int, Sequence[StoredSentence]],
-) -> dict[int, Sequence[int]]:
-    """List the sentences of each passage, the nearest to the question first and headings last.
-
-    Args:
-        sentences: of each passage, in reading order.
-    """
-    collection_id = verdict.scope.collection.id
-    nearest = episodes.find_nearest_sentences(reader, collection_id, verdict.query_id, passage_ids)
-    headings: set[int] = set()
-    for passage, stored in passages.load_by_id(reader, collection_id, nearest).items():
-        own = sentences.get(passage, ())
-        headings.update(one.id for one in compress(own, find_headings(stored.title, [one.text for one in own])))
-    return {passage: sorted(own, key=headings.__contains__) for passage, own in nearest.items()}
 
 
 def _find_matching(text: str, sentences: Sequence[tuple[int, str]], *, allows_parts: bool = True) -> list[int]:

@@ -10,6 +10,12 @@ from engram.core.filter.logged_verdict import Expansion
 from engram.core.filter.ratings import Rating
 from engram.services.auth.scope import Scope
 
+NOT_HASHED = ("scope", "on_session", "rating", "cited", "reason")
+"""Fields that ``compute_hash`` leaves out, or adds where they are set. A session sets ``on_session`` itself.
+
+A new field would change all hashes: name it here, and add it in ``compute_hash`` only where it is set.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class NamedSentence:
@@ -73,7 +79,7 @@ class Verdict:
         return principal.name if self.rating is None else principal.caller or principal.name
 
     @property
-    def vouches(self) -> bool:
+    def claims_success(self) -> bool:
         """Whether it says that retrieval or generation succeeded, so that passage keys learn without validation."""
         return bool(self.retrieval_success or self.generation_success or self.generation_score is not None)
 
@@ -99,22 +105,10 @@ class Verdict:
 
     def compute_hash(self) -> bytes:
         """Return the hash that recognises a repeated verdict under its key."""
-        content = {name: getattr(self, name) for name in HASHED_FIELDS}
+        content = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in NOT_HASHED}
         if self.rating is not None:
             content["rating"] = {"rating": self.rating, "cited": self.cited, "reason": self.reason}
         return hashlib.sha256(json.dumps(content, default=_convert_value).encode()).digest()
-
-
-HASHED_FIELDS = [
-    attribute.name
-    for attribute in fields(Verdict)
-    if attribute.name not in ("scope", "on_session", "rating", "cited", "reason")
-]
-"""Fields whose values make the hash of a verdict under its key.
-
-A new field of ``Verdict`` changes all hashes: leave it out here, and add it in ``compute_hash`` only where it is
-set. A session fills in ``on_session`` itself.
-"""
 
 
 def _convert_value(value: object) -> object:

@@ -46,19 +46,18 @@ class VerdictService:
         The same verdict again gets the first receipt.
 
         Raises:
-            NotFoundError, GoneError, InvalidRequestError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as
-                ``VerdictLog.accept``.
+            As ``VerdictLog.store_now``.
         """
-        return self.settle(verdict, self._log.accept(verdict, key, announced=not wait), wait=wait)
+        return self.follow_up(verdict, self._log.store_now(verdict, key, announced=not wait), wait=wait)
 
-    def settle(self, verdict: Verdict, event: VerdictEvent, *, wait: bool) -> Receipt:
+    def follow_up(self, verdict: Verdict, event: VerdictEvent, *, wait: bool) -> Receipt:
         """Do what follows once the verdict is stored: a rating replaces earlier ones, and ``wait`` applies it here.
 
         A call that broke off before is made good by its repetition under the same key.
         """
         if verdict.rating is not None:
             self._replace_ratings(verdict.scope, event)
-        return self._apply(event) if wait else Receipt(event)
+        return self._wait_until_applied(event) if wait else Receipt(event)
 
     def read(self, scope: Scope, event_id: int) -> Receipt:
         """Read the receipt of an event that has its verdict, with what it changed so far.
@@ -74,7 +73,7 @@ class VerdictService:
             verdict = logged_verdicts.read(reader, target.id, [event_id])[event_id]
             return read_receipt(reader, replace(event, logged=verdict), self._find_key_effect)
 
-    def _apply(self, event: VerdictEvent) -> Receipt:
+    def _wait_until_applied(self, event: VerdictEvent) -> Receipt:
         """Apply the event here, or wait for the worker that holds it."""
         collection_id = event.collection_id
         deadline = time.monotonic() + WAIT_SECONDS

@@ -118,6 +118,7 @@ class Collection:
         newer_half_life_days: days after which half of its texts hold no more; None: age does not count.
         level: below which answers are withheld, as its own passages tell; None: not measured.
         created_at: when it was made; None: not read from the database.
+        keys_version: another one after each change of its passages' texts; None: not read from the database.
         is_whole: whether counts are of all that it holds; False: of what a caller sees of it.
     """
 
@@ -151,6 +152,7 @@ class Collection:
     newer_half_life_days: float | None = None
     level: MeasuredLevel | None = None
     created_at: datetime | None = None
+    keys_version: UUID | None = None
     is_whole: bool = True
 
     @property
@@ -181,7 +183,7 @@ COLUMNS = (
     "id, name, encoder_model, encoder_fingerprint, encoder_dimension, passage_count, sentence_count, entity_count, "
     "key_generation, key_building, serving, experiment, exploration, published, past, indexed, tenant, space, "
     "index_recall, title_share, fixed_kind, question_share, question_count, languages, language, "
-    "link_template, has_versions, newer_half_life_days, level, created_at"
+    "link_template, has_versions, newer_half_life_days, level, created_at, keys_version"
 )
 _NAMES = COLUMNS.split(", ")
 

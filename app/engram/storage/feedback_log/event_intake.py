@@ -16,7 +16,7 @@ from engram.storage.retrieval.episodes import COLLAPSED_KEY, SUFFICIENCY
 from engram.storage.row_lookups import NOT_DELETED
 
 
-def accept(writer: Writer, events: Sequence[VerdictEvent], *, checked: bool) -> list[VerdictEvent | None]:
+def append(writer: Writer, events: Sequence[VerdictEvent], *, check: bool) -> list[VerdictEvent | None]:
     """Append events, in one statement; of each itself as it is stored.
 
     None for one that cannot be appended: its principal used the key before, there is no such collection or episode,
@@ -25,34 +25,27 @@ def accept(writer: Writer, events: Sequence[VerdictEvent], *, checked: bool) -> 
     none but earlier ones. The first verdict on a query copies what verdicts on it go by.
 
     Args:
-        checked: whether it is known that all sentences in the verdicts exist, that none is of a duplicate that the
-            answer left out, and that the principal sees all that the judged query found. Otherwise all of this is
-            checked here, and an event that fails it cannot be appended.
+        check: whether to check here that all sentences in the verdicts exist, that none is of a duplicate that the
+            answer left out, and that the principal sees all that the judged query found. An event that fails this
+            cannot be appended.
     """
-    if writer.distributed:
-        return _accept_apart(writer, events, checked=checked)
-    return _accept(writer, events, "c.id", checked=checked)
-
-
-def _accept_apart(writer: Writer, events: Sequence[VerdictEvent], *, checked: bool) -> list[VerdictEvent | None]:
-    """Each collection's by a statement of its own, as they are on different nodes."""
-    accepted: list[VerdictEvent | None] = [None] * len(events)
-    for collection in sorted({event.collection_id for event in events}):
+    if not writer.distributed:
+        return _append(writer, events, "c.id", check=check)
+    appended: list[VerdictEvent | None] = [None] * len(events)
+    for collection in sorted({event.collection_id for event in events}):  # each on a node of its own
         places = [at for at, event in enumerate(events) if event.collection_id == collection]
-        stored_here = _accept(writer, [events[at] for at in places], "%(collection)s", checked=checked)
+        stored_here = _append(writer, [events[at] for at in places], "%(collection)s", check=check)
         for at, one in zip(places, stored_here, strict=True):
-            accepted[at] = one
-    return accepted
+            appended[at] = one
+    return appended
 
 
-def _accept(
-    writer: Writer, events: Sequence[VerdictEvent], own: str, *, checked: bool
-) -> list[VerdictEvent | None]:
-    """Accept events as ``accept`` does; ``own`` is the SQL expression for an event's collection."""
+def _append(writer: Writer, events: Sequence[VerdictEvent], own: str, *, check: bool) -> list[VerdictEvent | None]:
+    """Append events as ``append`` does; ``own`` is the SQL expression for an event's collection."""
     verdicts = [event.verdict for event in events]
     named = [
         (at, sentence)
-        for at, verdict in enumerate([] if checked else verdicts, start=1)
+        for at, verdict in enumerate(verdicts if check else [], start=1)
         for sentence in sorted({*verdict.supports, *verdict.rejects})
     ]
     rows = writer.rows(
@@ -156,7 +149,7 @@ def _accept(
             "on_session": [verdict.on_session for verdict in verdicts],
             "ratings": [verdict.rating for verdict in verdicts],
             "reasons": [verdict.reason for verdict in verdicts],
-            "checked": checked,
+            "checked": not check,
             "places": integers(at for at, _ in named),
             "sentences": integers(sentence for _, sentence in named),
         }

@@ -72,7 +72,7 @@ class PendingEvent(JudgedVerdict):
     """A locked event with what its application needs of what it judges.
 
     ``day`` it came on (UTC), as 2026-05-01; ``trusted``: its judge counts in full by whose request it was;
-    ``space``: of the embeddings, which are comparable with others only if it is the one that is ``served``.
+    ``space``: of the embeddings, which are comparable with others only if it is the ``current_space``.
     ``answered_at``: when the judged answer was given.
     """
 
@@ -88,7 +88,7 @@ class PendingEvent(JudgedVerdict):
     sufficiency: float | None
     waited_seconds: float
     space: int
-    served: int
+    current_space: int
     answered_at: datetime
 
 
@@ -250,7 +250,8 @@ def _load_events(reader: Reader, collection_id: int, events: Sequence[int], cond
         SELECT event.id, event.judge, event.trusted, {DAY} AS day, judged.question, judged.profile, judged.filter,
                judged.embedding, judged.time_embedding, judged.sufficiency, {JUDGED_COLUMNS},
                extract(epoch FROM clock_timestamp() - event.received_at)::float8 AS waited,
-               judged.space, judged.answered_at, (SELECT space FROM collection WHERE id = %(collection)s) AS served
+               judged.space, judged.answered_at,
+               (SELECT space FROM collection WHERE id = %(collection)s) AS current_space
         FROM unnest(%(ids)s::bigint[]) AS wanted(id)
         CROSS JOIN LATERAL (
             SELECT id, judge, trusted, received_at, query_id FROM feedback_event
@@ -276,7 +277,7 @@ def _load_events(reader: Reader, collection_id: int, events: Sequence[int], cond
             sufficiency=row.sufficiency,
             waited_seconds=row.waited,
             space=row.space,
-            served=row.served,
+            current_space=row.current_space,
             answered_at=row.answered_at,
             **read_judged(row, verdicts[row.id]),
         )

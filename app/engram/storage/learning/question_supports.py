@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engram.context import tenancy
 from engram.core.filter.state_rows import NO_SHARES, RemainingShares, SupportRows
+from engram.core.filter.states import SUPPORT_BEFORE_VERDICTS
 from engram.core.ranking.same_need import SameNeed
 from engram.storage.column_parameters import Documents, Numbers, decode_column, integers, vectors
 from engram.storage.corpus.current_vectors import renew_question_version
@@ -40,12 +41,10 @@ class PastSupport:
     same_need: SameNeed | None = None
 
 
-# How surely a sentence supports a question: see ``core.ranking.question_memory.net_support``.
-NET_SUPPORT = "greatest(2 * {row}.support - (1 - {row}.perplexity), 0)"
-# Supported rather than rejected: see ``core.ranking.question_memory.net_support``.
-SUPPORTED = "2 * {row}.support > 1 - {row}.perplexity"
-# Rejected rather than supported: see ``core.ranking.question_memory.net_rejection``.
-REJECTED = "2 * {row}.support < 1 - {row}.perplexity"
+# What verdicts say of a sentence, in [-1, 1]: its ``net_support`` (``core.ranking.question_memory``) less its
+# ``net_rejection``, one of which is 0.
+_NET = f"2 * ({{row}}.support - {SUPPORT_BEFORE_VERDICTS} * {{row}}.perplexity) - (1 - {{row}}.perplexity)"
+NET_SUPPORT = f"greatest({_NET}, 0)"
 
 
 def recall(reader: Reader, focus: Focus, questions: int) -> list[PastSupport]:
@@ -70,8 +69,7 @@ def build_recall_query(focus: Focus) -> str:
             SELECT near.*, supported.sentence_id, supported.support, supported.perplexity, supported.complete,
                    supported.answered, supported.sufficiency
             FROM near {join_by_index("question_support supported", "supported.question_id = near.id")}
-            WHERE {SUPPORTED.format(row="supported")} OR {REJECTED.format(row="supported")}
-               OR supported.answered > 0
+            WHERE {_NET.format(row="supported")} <> 0 OR supported.answered > 0
         )
         SELECT known.id AS question_id, known.text AS question, known.similarity, s.id AS sentence_id, s.passage_id,
                known.support, known.perplexity, known.complete, known.answered, known.sufficiency

@@ -22,7 +22,7 @@ class HistoryServices:
     @locked_property
     def past(self) -> PastService:
         """Reconstruction of past states."""
-        restore = VerdictRestorer(self.database, self.models.weight_effect, self.hooks.verdict_effects)
+        restore = VerdictRestorer(self.database, self.models.weight_priors, self.hooks.verdict_effects)
         return PastService(self.database, restore, self.hooks.derived_states)
 
 

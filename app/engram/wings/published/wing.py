@@ -1,16 +1,18 @@
 """Declare the wing, found by the entry point ``published`` of the group ``engram.wings``."""
 
+from collections.abc import Sequence
+
 from engram.composition.container import Application
 from engram.composition.wings import Flow, Wing, WingRoutes
 from engram.services.question.retriever import Retriever
 from engram.services.revocation.derived_state import DerivedState
-from engram.services.verdict.learn import VerdictEffect
+from engram.services.verdict.learn import BatchEffect, PrepareEffect
 from engram.wings.published.core import paper_profile
 from engram.wings.published.parts import PublishedServices, published_of
 from engram.wings.published.services.derived_keys import DerivedKeys
 from engram.wings.published.services.derived_memories import DerivedMemories
 from engram.wings.published.services.key_causes import PassageKeyExplainer
-from engram.wings.published.services.key_credit_effect import KeyCreditEffect
+from engram.wings.published.services.key_credit_effect import prepare_key_credit
 from engram.wings.published.services.learning_setting import complete_setting
 from engram.wings.published.services.sentence_memory_effect import SentenceMemoryEffect
 from engram.wings.published.storage import memory_hops, memory_log
@@ -30,12 +32,14 @@ def make_derived_states(application: Application) -> list[DerivedState]:
     ]
 
 
-def make_verdict_effects(application: Application) -> list[VerdictEffect]:
+def make_verdict_effects(application: Application) -> list[PrepareEffect]:
     """Make what moves sentence memories and credits the expansions of verdicts."""
-    return [
-        SentenceMemoryEffect(lambda: published_of(application).memory_rule),
-        KeyCreditEffect(lambda: published_of(application).attribution, lambda: published_of(application).evolve),
-    ]
+
+    def prepare_credit(collection_id: int, events: Sequence[int]) -> BatchEffect:
+        services = published_of(application)
+        return prepare_key_credit(services.attribution, services.evolve, collection_id, events)
+
+    return [lambda *_: SentenceMemoryEffect(published_of(application).memory_rule), prepare_credit]
 
 
 def load_routes() -> WingRoutes:

@@ -230,7 +230,6 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     """Make an application on the same encoder and servers, with a part of learning left out or changed."""
     from engram.composition.container import Application
     from engram.core.filter.states import CHANNELS, RECALL
-    from engram.services.effects.weight_effect import WeightEffect
     from engram.wings.published.parts import published_of
     from engram.wings.tuning.parts import tuning_of
     from engram.wings.tuning.services.tuning_job import TuningJob
@@ -245,7 +244,7 @@ def build_variation(services: "Application", addresses: "Servers", variation: "V
     if gain is not None or RECALL in variation.frozen:
         other.models.learning_rule = PartialRule(RECALL in variation.frozen, gain)
     if "weights" in variation.frozen:
-        other.models.weight_effect = WeightEffect(lambda kind: {})
+        other.models.weight_priors = lambda kind: {}
     published, plain = published_of(other), published_of(services)
     if gain is not None or channels:
         published.memory_rule = PartialMemoryRule(channels, gain)

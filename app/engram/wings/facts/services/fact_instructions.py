@@ -7,7 +7,7 @@ from engram.providers.llm import Llm
 from engram.services.auth.scope import Scope
 from engram.wings.facts.llm import convert_relation, maintain_facts
 from engram.wings.facts.services.fact_search import FactPattern, FactSearch
-from engram.wings.facts.services.fact_service import AppliedEvent, Correction, FactsService, StatedFact
+from engram.wings.facts.services.fact_service import AppliedEvent, FactCorrection, FactsService, StatedFact
 
 MOST_PATHS = 40
 """Paths of facts that the model is shown, those nearest to what the instruction names."""
@@ -53,5 +53,5 @@ class InstructionService:
             StatedFact(replace(convert_relation(one, instruction, 0), confidence=1.0), instruction)
             for one in reply.add
         ]
-        correction = Correction(instruction, graph, added, [known[place].id for place in reply.remove])
+        correction = FactCorrection(instruction, graph, added, [known[place].id for place in reply.remove])
         return self._facts.correct(scope, correction, judge=judge, key=key)

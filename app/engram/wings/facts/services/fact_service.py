@@ -67,7 +67,7 @@ class PassageGoneError(NotFoundError):
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
+class FactCorrection:
     """Correction by an instruction in words: facts to state, and facts that it contradicts."""
 
     instruction: str
@@ -184,7 +184,7 @@ class FactsService:
             )
             return _find_repeated_events(reader, target, author)
 
-    def correct(self, scope: Scope, correction: Correction, *, judge: str, key: str) -> list[AppliedEvent]:
+    def correct(self, scope: Scope, correction: FactCorrection, *, judge: str, key: str) -> list[AppliedEvent]:
         """Apply what an instruction comes to: what it states is stated by the judge, and counts as a source's word.
 
         Raises:

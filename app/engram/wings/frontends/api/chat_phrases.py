@@ -1,6 +1,9 @@
 """Sentences that a chat puts around what was found, in the language of the question."""
 
+from collections.abc import Set
 from dataclasses import dataclass
+
+from engram.providers.language import choose_language
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,14 @@ PHRASES = {
 """Language -> its sentences."""
 
 
-def find_phrases(language: str | None) -> ChatPhrases:
-    """Return the sentences of a language; English for one that has none, or where it is not known."""
-    return PHRASES.get(language or "", ENGLISH)
+def find_phrases(question: str, shown: Set[str]) -> ChatPhrases:
+    """Return the sentences of a question's language; English for one that has none, or where it is not known.
+
+    A question that is too short to tell has the likeliest of these languages and those of the shown passages, or
+    else the one that all of these have.
+
+    Args:
+        shown: languages of the shown passages.
+    """
+    language = choose_language(question, PHRASES.keys() | shown) or (next(iter(shown)) if len(shown) == 1 else "")
+    return PHRASES.get(language, ENGLISH)

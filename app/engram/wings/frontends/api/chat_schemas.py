@@ -217,7 +217,7 @@ class ModelsOut(BaseModel):
 def _content(answer: ChatAnswer) -> str:
     """The answer with its sources; without one, what was found or that there is nothing."""
     worded = answer.worded
-    phrases = find_phrases(answer.language)
+    phrases = find_phrases(answer.question, {passage.language for passage in worded.retrieval.passages})
     if answer.quotes:
         quotes = "\n".join(f'"{one.text}" [{number}]' for number, one in enumerate(answer.quotes, 1))
         return f"{phrases.quotation}\n\n{quotes}\n\n{_list_sources([one.passage.source for one in answer.quotes])}"

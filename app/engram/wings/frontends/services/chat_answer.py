@@ -9,7 +9,7 @@ from engram.context.errors import LlmError
 from engram.core.auth.access_keys import LLM
 from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.text.temporal import time_constraint
-from engram.providers.language import content_terms, detect_language
+from engram.providers.language import content_terms
 from engram.providers.llm import Llm
 from engram.services.answers.worded_answer import AnswerService, Citation, WordedAnswer
 from engram.services.encoders.encoder import Encoder
@@ -45,12 +45,12 @@ class ChatTurn:
 class ChatAnswer:
     """An answer in a chat.
 
-    ``quotes``: what answers where no model was asked, the best first; empty if the collection has no answer. None:
-    a model was asked. ``language``: of the question, else of all shown passages; None: unknown.
+    ``question``: as it was asked. ``quotes``: what answers where no model was asked, the best first; empty if the
+    collection has no answer. None: a model was asked.
     """
 
     worded: WordedAnswer
-    language: str | None
+    question: str
     quotes: Sequence[Quotation] | None = None
 
 
@@ -92,7 +92,7 @@ class ChatService:
         question, not_restated = _restate(self._llm, query.text, earlier)
         worded = self._answers.answer(replace(query, text=question))
         warnings = (*warnings, *shortened, *not_restated, *worded.warnings)
-        return ChatAnswer(replace(worded, warnings=warnings), _find_language(query.text, worded.retrieval))
+        return ChatAnswer(replace(worded, warnings=warnings), query.text)
 
     def _quote(self, query: Query, warnings: Warnings) -> ChatAnswer:
         """Quote what answers; nothing where the answer is withheld or the quotes probably do not hold it.
@@ -113,7 +113,7 @@ class ChatService:
         ]
         warnings = (*warnings, *retrieval.warnings)
         worded = WordedAnswer("", bool(quotes), cited, retrieval, warnings)
-        return ChatAnswer(worded, _find_language(query.text, retrieval), quotes)
+        return ChatAnswer(worded, query.text, quotes)
 
     def _choose_quotes(self, collection: Collection, retrieval: Answer) -> Quotations:
         sentences = [one.sentence_id for passage in retrieval.passages for one in passage.sentences]
@@ -131,12 +131,6 @@ class ChatService:
             for language in {passage.language for passage in retrieval.passages}
         }
         return quote(retrieval, by_language, similarities, time_constraint(retrieval.query))
-
-
-def _find_language(question: str, retrieval: Answer) -> str | None:
-    """Return the language of a question, else the one that all shown passages have."""
-    languages = {passage.language for passage in retrieval.passages}
-    return detect_language(question) or (languages.pop() if len(languages) == 1 else None)
 
 
 def _restate(llm: Llm, question: str, earlier: Sequence[ChatTurn]) -> tuple[str, tuple[Fallback, ...]]:

@@ -11,8 +11,8 @@ from datetime import datetime
 from engram.core.filter.constants import FilterConstants
 from engram.core.filter.states import RECALL, Audit, AuditRows, JudgedText, question_hash
 from engram.services.effects.question_memory_effect import label_event
-from engram.services.effects.weight_effect import WeightEffect
-from engram.services.verdict.learn import BatchEffect, VerdictBatch, VerdictEffect
+from engram.services.effects.weight_effect import WeightPriors, compute_terms, place_events
+from engram.services.verdict.learn import BatchEffect, PrepareEffect, VerdictBatch
 from engram.storage.corpus import collections, sentence_revisions
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader, Writer
@@ -64,12 +64,13 @@ class VerdictRestorer:
     """Derives what such verdicts did; gains and perplexities are left to the replay that follows.
 
     Args:
+        priors_of: as of ``WeightEffect``.
         effects: of wings, which are repeated.
     """
 
-    def __init__(self, database: Database, weights: WeightEffect, effects: Sequence[VerdictEffect]) -> None:
+    def __init__(self, database: Database, priors_of: WeightPriors, effects: Sequence[PrepareEffect]) -> None:
         self._database = database
-        self._weights = weights
+        self._priors_of = priors_of
         self._effects = effects
 
     def prepare(self, source: int, until: datetime) -> PreparedEffects:
@@ -81,7 +82,7 @@ class VerdictRestorer:
         """
         with self._database.read() as reader:
             events = [event.id for event in copied_log.list_revoked_since(reader, source, until)]
-        effects = [effect.begin(source, events) for effect in self._effects] if events else []
+        effects = [prepare(source, events) for prepare in self._effects] if events else []
         return PreparedEffects(events, [effect for effect in effects if not effect.follows_log])
 
     def run(self, writer: Writer, copy: Copy, prepared: PreparedEffects) -> RestoredVerdicts:
@@ -98,10 +99,10 @@ class VerdictRestorer:
             for effect in prepared.effects:
                 effect.lock(writer, batch)
                 effect.load(writer, batch)
-                effect.apply(writer, batch)
+                effect.change(writer, batch)
                 effect.record(writer, batch)
-            placed = self._weights.place(writer, copy.target, pending, constants)
-            taught = self._weights.compute_terms(batch.collection.corpus_kind, placed, constants)
+            placed = place_events(writer, copy.target, pending, constants)
+            taught = compute_terms(self._priors_of(batch.collection.corpus_kind), placed, constants)
             for believed, terms in taught.items():
                 learned_weights.add(writer, copy.target, believed, terms)
                 days.update((believed, term.judge, term.day) for term in terms)

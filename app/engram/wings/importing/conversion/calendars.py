@@ -8,6 +8,7 @@ from engram.wings.importing.conversion.outline import flatten_text
 _FOLDED = re.compile(r"\r?\n[ \t]")
 _PROPERTY = re.compile(r'([A-Za-z-]+)((?:;[^:;"]*(?:"[^"]*"[^:;"]*)*)*):(.*)')
 _ZONE = re.compile(r';TZID="?([^;:"]+)', re.IGNORECASE)
+_PERSON = re.compile(r';CN="?([^;:"]+)', re.IGNORECASE)
 _MOMENT = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z?))?")
 _COMPONENTS = ("VEVENT", "VTODO", "VJOURNAL")
 _NAMES = {
@@ -52,5 +53,7 @@ def _write_value(name: str, parameters: str, value: str) -> str:
         zone = _ZONE.search(parameters)
         return f"{year}-{month}-{day}{clock}" + (f" ({zone[1]})" if zone else "")
     if name in ("ORGANIZER", "ATTENDEE"):
-        return re.sub("^mailto:", "", value, flags=re.IGNORECASE)
+        named = _PERSON.search(parameters)
+        address = re.sub("^mailto:", "", value, flags=re.IGNORECASE)
+        return f"{named[1]} <{address}>" if named else address
     return flatten_text(re.sub(r"\\([\\,;nN])", lambda sign: " " if sign[1] in "nN" else sign[1], value))

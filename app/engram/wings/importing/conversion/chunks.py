@@ -26,6 +26,7 @@ class _Unit:
     text: str
     opens: bool  # a block begins with it
     header: str = ""  # of a row the names of its table's columns
+    is_sentence: bool = True
 
 
 def passages(
@@ -82,7 +83,7 @@ def _units(block: Block, size: int, language: str | None) -> Iterator[_Unit]:
     header = block.header if len(block.header) < size // 2 else ""
     for sentence in [block.text] if block.whole else split_sentences(block.text, language):
         for piece in pieces(sentence, size - len(header) - 1 if header else size):
-            yield _Unit(piece, opens, header)
+            yield _Unit(piece, opens, header, is_sentence=not block.is_header)
             opens = False
 
 
@@ -134,10 +135,11 @@ def _passage(
     text = packed[0].text + "".join(
         ("\n" if unit.opens else gap(before.text, unit.text)) + unit.text for before, unit in pairwise(packed)
     )
+    sentences = (*((first,) if first else ()), *(unit.text for unit in packed if unit.is_sentence))
     return ImportedPassage(
         id=f"{document.source}#{number}",
         title=document.title[:500],
         text=f"{first}\n{text}" if first else text,
-        sentences=(*((first,) if first else ()), *(unit.text for unit in packed)),
+        sentences=sentences or (document.title[:500],),
         metadata=metadata,
     )

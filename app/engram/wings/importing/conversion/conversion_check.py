@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from engram.core.text.joining import is_unspaced
 from engram.wings.importing.conversion.documents import Block
@@ -24,7 +25,7 @@ _RAISED = re.compile(r"\^\(([^()]*)\)")
 _NUMBERING = re.compile(r"^\s*(?:\d+(?:\.\d+)*\.?|[A-Z]\.|[IVX]+\.)\s+")
 _REFERENCE = re.compile(r"\[\d+\]")
 _FALSELY_RAISED = re.compile(r"\w+\^\d{3,}")
-_COMMON_RAISED = re.compile(r"\w+\^\d+")
+_COMMON_RAISED = re.compile(r"\w*\d\^\d+")
 _MOST_RAISED_SHARE = 0.3
 _LEAST_RAISED = 5
 
@@ -93,8 +94,9 @@ def _count(texts: Iterable[str]) -> Counter[str]:
     counts = Counter(_TOKEN.findall(plain.casefold()))
     for token in [token for token in counts if not token.isascii() and any(map(is_unspaced, token))]:
         count = counts.pop(token)
-        for character in token:
-            counts[character] += count
+        for unspaced, characters in groupby(token, key=is_unspaced):
+            for part in characters if unspaced else ["".join(characters)]:
+                counts[part] += count
     return counts
 
 

@@ -31,6 +31,7 @@ class Block:
         whole: whether the text is one unit (a row, a line of code, a heading without a section) and not sentences.
         header: of a row the names of its table's columns in one line, which each passage with such rows repeats.
         quoted: whether a message quotes it from an earlier one.
+        is_header: whether it is the header of a message: searched with the text below it, and no sentence of it.
         metadata: what holds for it in place of the document's metadata; None: those hold.
     """
 
@@ -40,6 +41,7 @@ class Block:
     whole: bool = False
     header: str = ""
     quoted: bool = False
+    is_header: bool = False
     metadata: Mapping[str, object] | None = None
 
 
@@ -89,7 +91,8 @@ class ImportedPassage:
         id: the source and the passage's number in it, so that a second import replaces the first.
         title: the document's title.
         text: the sentences, separated by a space or a line break.
-        sentences: as Engram would split the text, except that headings, rows and lines of code stay whole.
+        sentences: as Engram would split the text, except that headings, rows and lines of code stay whole, and
+            headers of messages are left out; where nothing else is there, the title.
         metadata: ``source`` and ``format``; where they exist ``heading`` (a list, outermost first), ``page``,
             ``quoted``, ``attachment`` (its name) and the document's own metadata.
     """

@@ -15,6 +15,8 @@ BLOCKS = frozenset(
 _PARTING = BLOCKS | HEADINGS.keys() | {"option"}
 """Elements that begin and end a line. All others are parts of words where no space stands beside them."""
 _INVISIBLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_MARK = re.compile(r"\s*(?:\d{1,3}|[*†‡§])\s*")
+_STRUCK = ("del", "s", "strike")
 _ORDINAL = re.compile(r"[^\W\d_]{2,}")
 _SIMPLE = re.compile(r"[+\-−–]?\w+|\W")
 _FORMULAS = {"msup": "{}^{}", "msub": "{}_{}", "msubsup": "{}_{}^{}", "mfrac": "({})/({})"}
@@ -50,11 +52,27 @@ def inline_text(node: Any) -> str:  # noqa: PLR0911 - a case each
         )
         return f"({reading})" if reading else ""
     text = "".join(map(inline_text, node.children))
-    if name == "sup":
+    if name == "sup" or is_note_mark(node, text):
         return superscript(text, _text_before(node), reference=_is_reference(node))
     if name == "a" and getattr(node.previous_sibling, "name", None) == "a":
         return f" {text}"
+    if name in _STRUCK and ends_apart(node, text):
+        return f"{text} "
     return f"\n{text}\n" if name in _PARTING else text
+
+
+def is_note_mark(node: Any, text: str) -> bool:
+    """Whether an element is a link to a footnote that is no superscript, so that its figure ends no word."""
+    if node.name != "a" or not _MARK.fullmatch(text) or node.find_parent("sup") is not None:
+        return False
+    named = any("noteref" in str(value) for value in node.attrs.values())
+    return named or (str(node.get("href")).startswith("#") and _text_before(node)[-1:].isalnum())
+
+
+def ends_apart(node: Any, text: str) -> bool:
+    """Whether what stands right after a struck text replaces it: an insertion, or a figure after a figure."""
+    after = node.next_sibling
+    return getattr(after, "name", None) == "ins" or (text[-1:].isdigit() and str(after or "")[:1].isdigit())
 
 
 def superscript(text: str, before: str, *, reference: bool = False) -> str:
@@ -98,7 +116,7 @@ def _text_before(node: Any) -> str:
 
 
 def _is_reference(node: Any) -> bool:
-    return node.find("a") is not None or node.find_parent("a") is not None
+    return node.name == "a" or node.find("a") is not None or node.find_parent("a") is not None
 
 
 def _formula(node: Any) -> str:

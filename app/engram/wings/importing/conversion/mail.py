@@ -109,7 +109,7 @@ class _MailConverter:
         self._senders.append(_metadata(message))
         self._outline.metadata = self._senders[-1] if depth else None
         header_lines = [f"{name}: {value}" for name in _SHOWN_HEADERS if (value := _header(message, name))]
-        self._outline.add("; ".join(header_lines), whole=True)
+        self._outline.add("; ".join(header_lines), whole=True, is_header=True)
         for part, is_beside in _parts(message, 0):
             self._parts += 1
             if self._parts > MESSAGE_PARTS:

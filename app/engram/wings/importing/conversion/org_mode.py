@@ -12,6 +12,8 @@ from engram.wings.importing.conversion.table_model import Cell, lay_out, write_t
 _BEGIN = re.compile(r"\s*#\+begin_(?P<kind>\w+)", re.IGNORECASE)
 _END = re.compile(r"\s*#\+end_\w+", re.IGNORECASE)
 _KEYWORD = re.compile(r"\s*(?:#\+(?P<name>\w+):\s*(?P<value>.*)|#(?:\s.*)?|:\w[\w-]*:.*)$")
+_PLANNED = re.compile(r"\s*(?:DEADLINE|SCHEDULED|CLOSED):")
+_FIXED = re.compile(r"\s*: ")
 _TEXT_BLOCKS = ("quote", "verse", "center", "abstract")
 _EMPHASIS = re.compile(r"(?<![\w*/_=~+])([*/_=~+])(?=\S)(.+?)(?<=\S)\1(?![\w*/_=~+])")
 _LIST_ITEM = re.compile(r"\s*(?:[-+]|\d+[.)])\s+")
@@ -26,6 +28,7 @@ def org(source: str, data: bytes, limits: ConversionLimits) -> Document:
     for node in root:
         if not node.is_root():
             outline.open_heading(node.level, _plain(" ".join(filter(None, (node.todo, node.heading)))))
+            outline.add(" ".join(filter(_PLANNED.match, str(node).split("\n")[1:2])).strip(), whole=True)
         _add_body(source, node.get_body(), outline)
     return outline.document(source, "org", notes)
 
@@ -47,6 +50,9 @@ def _add_body(source: str, body: str, outline: Outline) -> None:
             kind = begin["kind"].lower() if begin else ""
         elif kind and kind not in _TEXT_BLOCKS:
             outline.add(line.rstrip(), whole=True)
+        elif fixed := _FIXED.match(line):
+            end_run()
+            outline.add(line[fixed.end() :].rstrip(), whole=True)
         elif line.lstrip().startswith("|"):
             if paragraph:
                 end_run()

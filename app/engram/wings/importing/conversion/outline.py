@@ -61,12 +61,12 @@ class Outline:
             self._empty = None
         self._open = [(above, name) for above, name in self._open if above < level]
 
-    def add(self, text: str, *, whole: bool = False) -> None:
+    def add(self, text: str, *, whole: bool = False, is_header: bool = False) -> None:
         """Add a block, unless it is blank."""
         text, encoded = drop_encoded(text)
         self.encoded += encoded
         if text.strip():
-            self._blocks.append(self._block(text, whole=whole))
+            self._blocks.append(replace(self._block(text, whole=whole), is_header=is_header))
             self._empty = None
 
     def lines(self, code: str) -> None:

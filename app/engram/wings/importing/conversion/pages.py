@@ -17,7 +17,7 @@ from engram.wings.importing.conversion.inline_text import (
 )
 from engram.wings.importing.conversion.outline import QUOTATION, Outline, flatten_text, library
 from engram.wings.importing.conversion.prose import paragraphs
-from engram.wings.importing.conversion.quotations import begins_original, title_original
+from engram.wings.importing.conversion.quotations import begins_original, read_header, title_original
 from engram.wings.importing.conversion.table_model import Cell, lay_out, write_table
 
 TICKED, UNTICKED = "☒", "☐"
@@ -109,6 +109,7 @@ class _PageConverter:
         self._around: set[int] = set()
         self._cells: set[int] = set()  # ids of the cells of tables that are read
         self._originals = 0  # earlier messages that have begun and go on to the end
+        self._awaits_header = False  # an earlier message has begun whose header comes next
 
     def read(self, soup: Any) -> list[str]:
         """Add the content; returns what was left out though it has text."""
@@ -164,9 +165,14 @@ class _PageConverter:
         text = "".join(pieces)
         pieces.clear()
         lines = [flatten_text(line) for line in text.split("\n") if line.strip()]
-        if self._message and begins_original(lines):
-            self._begin_original(title_original(lines[0]))
-            text = "; ".join(lines[title_original(lines[0]) != QUOTATION :])
+        if lines and (self._awaits_header or (self._message and begins_original(lines))):
+            title = title_original(lines[0])
+            if not self._awaits_header:
+                self._begin_original(title)
+            lines = lines[title != QUOTATION :]
+            header = read_header(lines)
+            self._outline.add("; ".join(header), whole=True, is_header=True)
+            self._awaits_header, text = False, "\n".join(lines[len(header) :])
         if self._lines:
             for piece, heading in paragraphs(text):
                 self._outline.add(flatten_text(piece), whole=heading)
@@ -180,6 +186,7 @@ class _PageConverter:
     def _block(self, node: Any, name: str) -> None:
         if self._message and node.get("id") in _ORIGINALS:
             self._begin_original(QUOTATION)
+            self._awaits_header = True
         if id(node) in self._cells:
             return
         if name in HEADINGS:
@@ -188,7 +195,8 @@ class _PageConverter:
         elif name == "pre":
             self._outline.lines("".join(map(inline_text, node.children)))
         elif name == "table" and not _is_layout(node):
-            rows = sorted(find_tags(node, ("tr",)), key=lambda row: row.parent.name == "tfoot")
+            own = [row for row in find_tags(node, ("tr",)) if row.find_parent("table") is node]
+            rows = sorted(own, key=lambda row: row.parent.name == "tfoot")
             self._add_table(node, rows)
         elif name == "tr" and node.find_parent("table") is None:  # a row that lost its table
             self._add_table(node, [node], header_rows=0)
@@ -334,9 +342,12 @@ def _is_layout(table: Any) -> bool:
     if table.get("role") == "presentation":
         return True
     names = {getattr(node, "name", None) for node in table.descendants}
+    own = (row for row in find_tags(table, ("tr",)) if row.find_parent("table") is table)
+    rows = [cells for row in own if (cells := _find_cells(row))]
+    if len(rows) > 1 and len(rows[0]) > 1 and all(cell.name == "th" for cell in rows[0]):
+        return False
     if not names.isdisjoint(HEADINGS.keys() | {"table"}):
         return True
-    rows = [_find_cells(row) for row in find_tags(table, ("tr",))]
     if len(rows) == 1 and any(len(find_tags(cell, ("p", "div", "li"))) > 1 for cell in rows[0]):
         return True  # columns of text
     return "th" not in names and all(len(row) < 2 for row in rows)

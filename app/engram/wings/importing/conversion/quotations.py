@@ -1,8 +1,9 @@
 """Plain text of messages: what is new, and what it quotes from earlier ones."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from engram.wings.importing.conversion.line_ends import join_words
 from engram.wings.importing.conversion.outline import QUOTATION, Outline, flatten_text
@@ -21,7 +22,7 @@ QUOTATION_DEPTH = 20
 
 
 @dataclass(frozen=True)
-class _Line:
+class _MessageLine:
     text: str
     depth: int
 
@@ -48,18 +49,21 @@ def add_plain(text: str, outline: Outline) -> None:
         outline.close_quotation()
 
 
-def _add_header(lines: Sequence[_Line], at: int, outline: Outline) -> int:
+def _add_header(lines: Sequence[_MessageLine], at: int, outline: Outline) -> int:
     """Add the header of an earlier message as one line; returns where its text begins."""
     while at < len(lines) and not lines[at].text.strip():
         at += 1
-    end = at
-    while end < len(lines) and _HEADER_LINE.fullmatch(lines[end].text):
-        end += 1
-    outline.add("; ".join(line.text.strip() for line in lines[at:end]), whole=True)
-    return end
+    header = read_header(line.text for line in islice(lines, at, None))
+    outline.add("; ".join(header), whole=True, is_header=True)
+    return at + len(header)
 
 
-def _add_lines(lines: Sequence[_Line], outline: Outline) -> None:
+def read_header(lines: Iterable[str]) -> list[str]:
+    """Return the first lines, as far as they are those of a message's header."""
+    return [line.strip() for line in takewhile(_HEADER_LINE.fullmatch, lines)]
+
+
+def _add_lines(lines: Sequence[_MessageLine], outline: Outline) -> None:
     depth, run = 0, list[str]()
 
     def end_run() -> None:
@@ -69,7 +73,7 @@ def _add_lines(lines: Sequence[_Line], outline: Outline) -> None:
                 outline.add(flatten_text(piece), whole=heading)
         run.clear()
 
-    for line in [*lines, _Line("", 0)]:
+    for line in [*lines, _MessageLine("", 0)]:
         if line.depth != depth and (line.text.strip() or line.depth):
             end_run()
             for _ in range(depth, line.depth):
@@ -83,7 +87,7 @@ def _add_lines(lines: Sequence[_Line], outline: Outline) -> None:
         outline.close_quotation()
 
 
-def _read_marks(lines: Sequence[str]) -> Iterator[_Line]:
+def _read_marks(lines: Sequence[str]) -> Iterator[_MessageLine]:
     """Count and remove the quotation marks of each line.
 
     ``>5 bar`` is "more than 5 bar", also inside a quotation, unless the message's marks stand right before words.
@@ -95,7 +99,7 @@ def _read_marks(lines: Sequence[str]) -> Iterator[_Line]:
             if _SIGN.match(rest) and not tight and not rest.startswith("> "):
                 break
             rest, depth = rest[mark.end() :], depth + 1
-        yield _Line(rest, depth)
+        yield _MessageLine(rest, depth)
 
 
 def begins_original(lines: Sequence[str]) -> bool:
@@ -105,8 +109,8 @@ def begins_original(lines: Sequence[str]) -> bool:
     if _SEPARATOR.fullmatch(lines[0]):
         following = next((line for line in lines[1:] if line.strip()), "")
         return _HEADER_LINE.fullmatch(following) is not None
-    count = next((n for n, line in enumerate(lines) if not _HEADER_LINE.fullmatch(line)), len(lines))
-    return count >= _HEADER_LINES and "@" in "".join(lines[:count])
+    header = read_header(lines)
+    return len(header) >= _HEADER_LINES and "@" in "".join(header)
 
 
 def title_original(line: str) -> str:

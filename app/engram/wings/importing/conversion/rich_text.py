@@ -37,7 +37,7 @@ _CHARACTERS = {
     "enspace": " ",
 }
 _SYMBOLS = {"~": " ", "_": "\u2011", "-": "", "\\": "\\", "{": "{", "}": "}"}
-_CHARSETS = {
+CHARSETS = {
     "128": "932",
     "129": "949",
     "134": "936",
@@ -53,7 +53,7 @@ _CHARSETS = {
     "238": "1250",
 }
 """Charsets of fonts -> code pages of Windows."""
-_FONT = re.compile(r"\\f(\d+)[^{};]*?\\fcharset(\d+)")
+FONT = re.compile(r"\\f(\d+)[^{};]*?\\fcharset(\d+)")
 _STYLE = re.compile(r"\{\\s(\d+)\b([^{}]*?) ([^{};\\]*);\}")
 _LEVEL = re.compile(r"\\outlinelevel(\d)|heading (\d)|title$", re.IGNORECASE)
 _TICK = re.compile(r"\\fftype1\b[^{}]*?\\ffres(\d+)(?:[^{}]*?\\ffdefres(\d+))?")
@@ -105,7 +105,7 @@ class _RichTextConverter:
         self._content = content
         page = re.search(r"\\ansicpg(\d+)", content)
         self._page = page[1] if page else "1252"
-        self._fonts = dict(_FONT.findall(content))
+        self._fonts = dict(FONT.findall(content))
         self._levels = {number: _find_level(f"{words} {name}") for number, words, name in _STYLE.findall(content)}
         title = re.search(r"\{\\title ([^{}\\]+)\}", content)
         self._outline = Outline(title[1] if title else None)
@@ -233,7 +233,7 @@ class _RichTextConverter:
 
     def _end_bytes(self) -> None:
         if self._bytes:
-            page = _CHARSETS.get(self._fonts.get(self._state.font, ""), self._page)
+            page = CHARSETS.get(self._fonts.get(self._state.font, ""), self._page)
             try:
                 codec = codecs.lookup(f"cp{page}").name
             except LookupError:

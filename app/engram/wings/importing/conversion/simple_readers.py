@@ -13,6 +13,8 @@ from engram.wings.importing.conversion.encodings import declared_encoding, decod
 from engram.wings.importing.conversion.office import parse_xml
 from engram.wings.importing.conversion.outline import library
 from engram.wings.importing.conversion.outlook import read_body
+from engram.wings.importing.conversion.rich_text import CHARSETS, FONT
+from engram.wings.importing.conversion.word import remove_codes
 
 _MARK = "\ufffe"
 """What pdfium writes in the place of a hyphen and the line end after it."""
@@ -40,7 +42,7 @@ _NOT_REQUIRED = {
 }
 _TEXTS = {_WORD + "t", _DRAWING + "t"}
 _ALL_TEXTS = {*_TEXTS, _WORD + "delText", _MATH + "t", _CHART + "v"}
-_GAPS = {_WORD + name for name in ("p", "tab", "br", "cr")} | {
+_GAPS = {_WORD + name for name in ("p", "tab", "ptab", "br", "cr", "noBreakHyphen")} | {
     _DRAWING + "p",
     _DRAWING + "br",
     _MATH + "t",
@@ -73,10 +75,12 @@ _OPEN_HIDDEN = re.compile(
 _PROSE_LINE = re.compile(r"^(?:\*+ )?[^\W\d_].*$", re.MULTILINE)
 _MARKS = {
     ".rst": re.compile(r"^[\w -]+::.*$|:[\w:.+-]+:(?=`)|<[^<>`]*>(?=`)|\|[^|\s]+\|_*|\[#?[\w-]+\]_", re.MULTILINE),
-    ".org": re.compile(r"\[\[[^\[\]]*\](?=\[)|<\d{4}-[^>]*>|:[\w:@]+:\s*$|\[#\w\]", re.MULTILINE),
+    ".org": re.compile(r"\[\[[^\[\]]*\](?=\[)|<\d{4}-[^>]*>|^CLOCK:.*$|:[\w:@]+:\s*$|\[#\w\]", re.MULTILINE),
 }
 """Marks in prose of formats that are text themselves."""
-_RTF_PART = re.compile(r"\\'[0-9A-Fa-f]{2}|\\u-?\d+ ?\??|\\[a-zA-Z]+-?\d* ?|\\.|[{}]|[^\\{}\r\n]+", re.DOTALL)
+_RTF_PART = re.compile(
+    r"\\'[0-9A-Fa-f]{2}|\\u-?\d+ ?(?:\\'3[Ff])*\??|\\[a-zA-Z]+-?\d* ?|\\.|[{}]|[^\\{}\r\n]+", re.DOTALL
+)
 _RTF_NO_TEXT = {
     f"\\{name}"
     for name in """fonttbl colortbl stylesheet info pict header headerl headerr headerf footer footerl footerr
@@ -84,6 +88,9 @@ _RTF_NO_TEXT = {
     tc annotation revtbl rsidtbl nonshppict filetbl""".split()
 }
 _RTF_GAPS = {f"\\{name}" for name in ("par", "cell", "row", "tab", "line", "page", "sect", "nestcell", "nestrow")}
+_RTF_GAPS |= {
+    f"\\{name}" for name in "lquote rquote ldblquote rdblquote emdash endash bullet emspace enspace".split()
+}
 _RTF_PAGES = {str(page) for page in (437, 850, 852, 866, 874, 932, 936, 949, 950, *range(1250, 1259))}
 
 
@@ -188,6 +195,7 @@ def _read_office(data: bytes, parts: re.Pattern[str]) -> PlainText:
             ]:
                 if unseen is not None and unseen.getparent() is not None:
                     unseen.getparent().remove(unseen)
+            remove_codes(root)
             required += _list_texts(root, _TEXTS)
     return PlainText("".join(required), "".join(whole))
 
@@ -253,22 +261,28 @@ def _read_open_document(data: bytes, path: str) -> PlainText | None:
 
 
 def _read_rich_text(data: bytes) -> Iterator[str]:
-    """Yield the text of RTF outside of groups that are no text."""
-    skipped, codec = [False], "cp1252"
+    """Yield the text of RTF outside of groups that are no text, by the code pages of the file and of its fonts."""
+    content = data.decode("latin-1")
+    fonts = {number: f"cp{CHARSETS[charset]}" for number, charset in FONT.findall(content) if charset in CHARSETS}
+    skipped, codec, fonts_used = [False], "cp1252", [""]
     escaped = bytearray()
-    for part in _RTF_PART.findall(data.decode("latin-1")):
+    for part in _RTF_PART.findall(content):
         if part.startswith("\\'"):
             escaped.append(int(part[2:], 16))
             continue
         if escaped and not skipped[-1]:
-            yield escaped.decode(codec, "replace")
+            yield escaped.decode(fonts.get(fonts_used[-1], codec), "replace")
         escaped.clear()
         if part == "{":
             skipped.append(skipped[-1])
+            fonts_used.append(fonts_used[-1])
         elif part == "}":
             skipped.pop()
+            fonts_used.pop()
             if not skipped:
                 return
+        elif font := re.fullmatch(r"\\f(\d+) ?", part):
+            fonts_used[-1] = font[1]
         elif part.strip() in ("\\*", "\\deleted", "\\v") or part.strip().rstrip("0123456789") in _RTF_NO_TEXT:
             skipped[-1] = True
         elif part.startswith("\\ansicpg"):
@@ -278,9 +292,10 @@ def _read_rich_text(data: bytes) -> Iterator[str]:
 
 
 def _read_rtf_part(part: str) -> str:
-    if character := re.fullmatch(r"\\u(-?\d+) ?\??", part):
+    if character := re.match(r"\\u(-?\d+)", part):
         return chr(int(character[1]) % 0x10000)
-    return ("" if part[1:2].isalpha() and part.rstrip() not in _RTF_GAPS else "\n") if part[0] == "\\" else part
+    unseen = part == "\\-" or (part[1:2].isalpha() and part.rstrip() not in _RTF_GAPS)
+    return ("" if unseen else "\n") if part[0] == "\\" else part
 
 
 def _list_scalars(text: str) -> Iterator[str]:
@@ -294,11 +309,17 @@ def _list_scalars(text: str) -> Iterator[str]:
 
 
 def _list_element_texts(node: Any) -> Iterator[str]:
-    for inner in node.iter():
-        if isinstance(inner.tag, str):
-            yield inner.text or ""
-        yield from ("\n",) if inner is not node and not (inner.tail or "").strip() else ()
-    yield from (f"{inner.tail}\n" for inner in node.iter() if inner is not node and (inner.tail or "").strip())
+    """Yield the texts of an element in order, apart where an element holds others or no text follows it."""
+    yield node.text or ""
+    for child in node:
+        number = "".join(child.itertext()).strip() if child.get("ref-type") else ""
+        if number.isdecimal():
+            yield f"[{number}]"
+        elif isinstance(child.tag, str):
+            yield "\n" if len(child) or child.tag.endswith("note") else ""
+            yield from _list_element_texts(child)
+        tail = child.tail or ""
+        yield tail if tail.strip() else "\n"
 
 
 def _read_page(text: str) -> PlainText:
@@ -324,6 +345,9 @@ def _add_shown(node: Any, texts: list[str], controlled: set[str], *, everything:
             texts.append(one)
         elif isinstance(one.tag, str) and (everything or _is_shown(one, controlled)):
             gap = "" if one.tag in _INLINE else "\n"
+            opening, closing = ("[", "]") if _is_note_mark(one) else (gap, gap)
+            if one.tag in ("del", "s", "strike") and _ends_apart(one):
+                closing = "\n"
             box = " "
             if (
                 one.tag == "input"
@@ -332,7 +356,21 @@ def _add_shown(node: Any, texts: list[str], controlled: set[str], *, everything:
             ):
                 box = " ☒ " if one.get("checked") is not None else " ☐ "
             inner = [part for child in one for part in (child, child.tail or "")]
-            waiting += reversed([gap, one.text or "", *inner, box if one.tag == "input" else gap])
+            waiting += reversed([opening, one.text or "", *inner, box if one.tag == "input" else closing])
+
+
+def _ends_apart(tag: Any) -> bool:
+    """Whether an insertion, or a figure after a figure, stands right behind a struck text."""
+    if not tag.tail:
+        return tag.getnext() is not None and tag.getnext().tag == "ins"
+    return str(tag.text_content())[-1:].isdigit() and tag.tail[0].isdigit()
+
+
+def _is_note_mark(tag: Any) -> bool:
+    """Whether an element is a figure that leads to a footnote."""
+    raised = tag.tag == "a" and (tag.getparent().tag == "sup" or tag.find("sup") is not None)
+    leads = tag.tag == "a" and (str(tag.get("href")).startswith("#") or "noteref" in str(tag.attrib))
+    return (raised or leads) and tag.text_content().strip().isdecimal()
 
 
 def _is_shown(tag: Any, controlled: set[str]) -> bool:

@@ -20,7 +20,10 @@ _STYLES_PART = "word/styles.xml"
 _STYLE_PARTS = tuple(f"{{{_WORD}}}{name}" for name in ("name", "basedOn", "pPr"))
 _TEXTS = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 _OFF = ("0", "false", "off")
-_UNREAD = re.compile(rb"vanish|<(?:\w+:)?(?:fldSimple|bdo|dir|cr|ruby|ddList|position)\b")
+_UNREAD = re.compile(
+    rb'vanish|<(?:\w+:)?(?:fldSimple|bdo|dir|cr|ptab|ruby|ddList|position)\b|type="(?:page|column)"'
+)
+_FIELD = re.compile(rb'fldCharType="(\w)')
 """What mammoth does not read as Word shows it."""
 
 
@@ -52,10 +55,13 @@ def _make_readable(data: bytes) -> tuple[bytes, bool]:
         if _STYLES_PART in archive.namelist():
             changed[_STYLES_PART] = _name_styles(archive.read(_STYLES_PART))
         for name, xml in parts.items():
-            if MATH.encode() in xml or _UNREAD.search(xml):
+            nested = b"bb" in b"".join(_FIELD.findall(xml))
+            if nested or MATH.encode() in xml or _UNREAD.search(xml):
                 root = parse_xml(xml)
                 _write_formulas(root)
                 _write_unread(root)
+                if nested:
+                    remove_codes(root)
                 hidden |= _remove_hidden(root)
                 changed[name] = library("lxml.etree").tostring(root)
         if not changed:
@@ -106,8 +112,11 @@ def _write_unread(root: Any) -> None:
             for inner in list(around):
                 around.addprevious(inner)
             around.getparent().remove(around)
-    for line_end in list(root.iter(f"{{{_WORD}}}cr")):
-        line_end.tag = f"{{{_WORD}}}br"
+    for old, new in (("cr", "br"), ("ptab", "tab")):
+        for sign in list(root.iter(f"{{{_WORD}}}{old}")):
+            sign.tag = f"{{{_WORD}}}{new}"
+    for line_end in root.iter(f"{{{_WORD}}}br"):  # of a page or a column, too
+        line_end.attrib.clear()
     for raised in list(root.iter(f"{{{_WORD}}}position")):
         if not str(raised.get(f"{{{_WORD}}}val")).startswith(("-", "0")):
             raised.tag = f"{{{_WORD}}}vertAlign"
@@ -125,6 +134,21 @@ def _write_unread(root: Any) -> None:
             run = _element("r")
             run.append(_text_element(entries[chosen]))
             field.addprevious(run)
+
+
+def remove_codes(root: Any) -> None:
+    """Remove the text of fields that stand inside the code of another field, which Word does not show."""
+    is_code: list[bool] = []
+    for node in list(root.iter(f"{{{_WORD}}}fldChar", f"{{{_WORD}}}t")):
+        kind = node.get(f"{{{_WORD}}}fldCharType")
+        if kind == "begin":
+            is_code.append(True)
+        elif kind == "separate" and is_code:
+            is_code[-1] = False
+        elif kind == "end" and is_code:
+            is_code.pop()
+        elif kind is None and any(is_code):
+            node.text = ""
 
 
 def _texts(node: Any) -> list[str]:

@@ -1,10 +1,8 @@
 """Effect on sentence memories: those of judged sentences move along the question."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from engram.core.filter.states import TASK, TIME, AuditRows
-from engram.core.filter.steps import BatchObservations
 from engram.services.effects.question_memory_effect import observe_moves
 from engram.services.verdict.learn import BatchEffect, VerdictBatch
 from engram.storage.database import Writer
@@ -16,22 +14,13 @@ from engram.wings.published.services.learning_setting import is_taught
 from engram.wings.published.storage import evolved_keys, sentence_memories
 
 
-@dataclass(frozen=True, eq=False)
-class SentenceMemoryEffect:
+class SentenceMemoryEffect(BatchEffect):
     """Moves the memories of judged sentences, by task and by time.
 
-    Attributes:
-        rule: returns what computes how they move.
+    Args:
+        rule: computes how they move.
     """
 
-    rule: Callable[[], MemoryRule]
-
-    def begin(self, collection_id: int, events: Sequence[int]) -> BatchEffect:
-        """Prepare nothing."""
-        return _MovedMemories(self.rule())
-
-
-class _MovedMemories(BatchEffect):
     follows_log = True
     _memories: MemoryRows | None = None
     _audit: AuditRows | None = None
@@ -49,12 +38,12 @@ class _MovedMemories(BatchEffect):
                 _list_judged(event for event in batch.events if event.time_embedding is not None),
             )
 
-    def apply(self, writer: Writer, batch: VerdictBatch) -> None:
+    def change(self, writer: Writer, batch: VerdictBatch) -> None:
         """Move the locked memories by the rule, and write them with their audit rows."""
         if self._memories is None:
             return
         directions = [_find_directions(event) for event in batch.events]
-        moved, self._audit = self._rule(batch.find(BatchObservations), directions, self._memories)
+        moved, self._audit = self._rule(batch.observed, directions, self._memories)
         sentence_memories.store(writer, batch.collection.id, moved)
         audit_rows.record(writer, batch.collection.id, self._audit)
 

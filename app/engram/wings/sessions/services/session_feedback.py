@@ -69,7 +69,8 @@ class Teacher:
 
         Raises:
             NotFoundError: none of its queries is kept any more, or none has to do with what the verdict names.
-            InvalidRequestError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as ``VerdictLog.accept``.
+            InvalidRequestError, ConflictError, IdempotencyConflictError, EmbeddingSpaceMismatchError: as
+                ``VerdictService.accept``.
         """
         with self._database.snapshot() as reader:
             collection_id = verdict.scope.collection.id

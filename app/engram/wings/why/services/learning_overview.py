@@ -7,7 +7,7 @@ from itertools import accumulate, islice
 
 from engram.core.filter import state_replay as core
 from engram.core.filter.state_replay import Step
-from engram.core.filter.states import RECALL
+from engram.core.filter.states import PERPLEXITY_BEFORE_VERDICTS, RECALL, SUPPORT_BEFORE_VERDICTS
 from engram.services.auth.scope import Scope
 from engram.services.feedback_log import log_replay
 from engram.storage.corpus import collections
@@ -181,11 +181,12 @@ def _compute_states_without(
         ways[support.without] = (state.perplexity, state.support)
     touched = {(step.recorded.sentence_id, step.recorded.channel) for step in [*moves, *words]
                if step.event.id == event_id}  # fmt: skip
+    unjudged = PERPLEXITY_BEFORE_VERDICTS, SUPPORT_BEFORE_VERDICTS
     states = []
     for sentence, channel in sorted(states_without.keys() & touched):
         ways = states_without[sentence, channel]
         now = ways[None]
-        without = ways.get(event_id, begun.get((sentence, channel), (1.0, 0.0)))
+        without = ways.get(event_id, begun.get((sentence, channel), unjudged))
         name = names[sentence]
         states.append(
             StateWithout(

@@ -13,6 +13,8 @@ from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import FeatureTrace
 
 _FIRST_PAIR_FEATURE = PASSAGE_FEATURES.index(PAIR_FEATURES[0])
+HALVING = float(np.log(2))
+"""What a half-life by which a text is newer adds to its log odds."""
 _STANDING = PASSAGE_FEATURES.index("standing")
 
 
@@ -46,6 +48,8 @@ def factors(retrieved: RetrievalResult) -> dict[int, Factors]:
             if ranking.reranked is not None:
                 odds = float(ranking.reranked.log_odds[at])
                 values = chain(values, [(FEATURE, odds, ranking.reranked.trust)])
+            age = ranking.age_terms.get(passage, 0.0)
+            values = chain(values, [("age", age / HALVING, HALVING)])
             member = retrieved.passages.get(ranking.pooled[completes[at]]) if completes[at] >= 0 else None
             by_passage[passage] = Factors(
                 {name: FeatureTrace(value, weight) for name, value, weight in values if value},
