@@ -31,7 +31,8 @@ from engram.providers.language.name_rules import load_function_words
 
 LETTERS_PER_CHANGE = 5
 """Letters that a word has to have for each change: nearly every shorter one is a letter away from many others. So a
-shorter one is corrected only if what is meant stands beside another word of the question, or has the same letters."""
+shorter one is corrected only if what is meant stands beside another word of the question, or has
+the same letters."""
 LEAST_LETTERS = 3
 MOST_LETTERS = 30
 MOST_WORDS = 3
