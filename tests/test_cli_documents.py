@@ -1,4 +1,4 @@
-"""`engram document`: what a collection's documents are, and which replaces which."""
+"""`engram document`: what a collection's documents are, which replaces which, and who reads them."""
 
 import json
 
@@ -37,6 +37,19 @@ def test_a_person_says_what_replaces_a_document_and_takes_it_back(cli: Cli, fees
     assert cli("document", "set", OLD, "--not-replaced", "-c", fees).returncode == 0
     assert list_documents(cli, fees)[OLD] == ("2023-01-01", None)
     assert "replaced by" not in cli(*question).stdout
+
+
+def test_readers_of_documents_are_set(cli: Cli, fees: str) -> None:
+    for named, shown in (
+        ("group:hr,user:ana", "group:hr, user:ana"),
+        ("nobody", "nobody"),
+        ("everyone", "everyone"),
+    ):
+        done = cli("document", "readers", named, OLD, NEW, "-c", fees)
+        assert done.stdout.splitlines() == [f"{OLD}: read by {shown}", f"{NEW}: read by {shown}"]
+        listed = json.loads(cli("document", "list", "-c", fees, "--json").stdout)["documents"]
+        expected = {"nobody": [], "everyone": None}.get(named, named.split(","))
+        assert [one["readers"] for one in listed] == [[expected], [expected]]
 
 
 @pytest.mark.parametrize("options", [[], ["--replaced-by", NEW, "--not-replaced"]], ids=["nothing", "both"])

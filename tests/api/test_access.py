@@ -236,7 +236,7 @@ def test_keys_that_do_not_count(guarded: Application, keyed: KeyedClient, curie:
 def test_a_revoked_key_is_noticed_and_a_rotated_one_followed(keyed: KeyedClient, guarded: Application) -> None:
     owner, client = keyed("owner"), keyed("reader", {"*": ["read"]})
     key_id = client.headers["x-key-id"]
-    made = owner.post(f"/access/keys/{key_id}/rotate", json={"grace_seconds": 60}).json()
+    made = owner.post(f"/access/keys/{key_id}/rotate", json={"grace_seconds": 3_600}).json()
     assert made["key"].startswith("engram_")
     follower = TestClient(create_app(guarded), headers={"authorization": f"Bearer {made['key']}"})
     assert follower.get("/access/me").json()["scopes"] == {"*": ["read"]}

@@ -30,6 +30,22 @@ OTHER_VARIABLES = {
     "ENGRAM_URL",  # clients
 }
 """Variables of the environment that are no settings of the service."""
+OTHER_CAPITALS = {
+    "AWS_ACCESS_KEY_ID",
+    "AWS_ENDPOINT_URL",
+    "DATABASE_URL",
+    "FORWARDED_ALLOW_IPS",
+    "INFO",
+    "OTEL_TRACES_SAMPLER",
+    "PIP_EXTRA_INDEX_URL",
+    "PROMETHEUS_MULTIPROC_DIR",
+    "QUERY_ID",
+    "READ_DATABASE_URL",
+    "REDIS_URL",
+    "SHA256SUMS",
+    "WRONG",
+}
+"""Variables of the environment without our prefix, a file, and what programs print."""
 EXAMPLES = re.compile(r"NAME|\*|titles|path/to/|^(build|reports)/|^\.\w+$|^\w+\.(jsonl|tsv)$")
 """Paths of things that a reader makes, or that a command writes."""
 READERS_FILES = {
@@ -108,6 +124,19 @@ def missing_members(words: list[str]) -> list[str]:
     return missing
 
 
+def missing_constants(words: list[str]) -> list[str]:
+    """Words of the shape `CONSTANT`, `_PRIVATE` or `_private_function` that no module defines."""
+    missing = []
+    for word in words:
+        is_name = re.fullmatch(r"_?[A-Z][A-Z0-9_]{3,}|_[a-z]\w*", word) and not word.startswith("ENGRAM_")
+        if not is_name or word in OTHER_CAPITALS:
+            continue
+        definition = re.compile(rf"^ *(?:(?:async )?def |(?:\w+, )*){word}(?:\(|[^(\n]* = )", re.MULTILINE)
+        if not any(word in text and definition.search(text) for text in sources().values()):
+            missing.append(word)
+    return missing
+
+
 def missing_files(words: list[str]) -> list[str]:
     """Words of the shape of a path that end no path of the repository."""
     missing = []
@@ -131,6 +160,11 @@ def test_named_methods_and_functions_exist(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_named_constants_and_private_functions_exist(page: str) -> None:
+    assert missing_constants(code_words(page)) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_named_files_exist(page: str) -> None:
     assert missing_files(code_words(page)) == []
 
@@ -144,6 +178,10 @@ def test_missing_names_are_found() -> None:
         "Vanished.serve",
     ]
     assert missing_members(words) == words[1:]
+    assert missing_constants(["PAGES", "_names", "VANISHED_SHARE", "_vanish", "ENGRAM_URL"]) == [
+        "VANISHED_SHARE",
+        "_vanish",
+    ]
     assert missing_files(["app/engram/cli", "wing.py", "vanished.py", "storage/vanished"]) == [
         "vanished.py",
         "storage/vanished",

@@ -251,12 +251,12 @@ def test_a_damaged_phase_is_measured_again(run_protocol: Evaluate, tmp_path: Pat
 
 
 def test_reports_say_what_was_done(run_protocol: Evaluate, few: Dataset, tmp_path: Path) -> None:
-    report = run_protocol("different", few, limit=6, seeds=(0, 1), turns=2)
-    slug = "sample-different-default-turns-2-full-seed-0-seed-1-limit-6"
+    report = run_protocol("different", replace(few, questions=few.questions[:8]), limit=3, seeds=(0, 1), turns=2)
+    slug = "sample-different-default-turns-2-full-seed-0-seed-1-limit-3"
     document = json.loads((tmp_path / f"{slug}.json").read_text(encoding="utf-8"))
     assert document["command"] == (
         "engram evaluate sample --protocol different --profile default --turns 2 --verdicts full "
-        "--seed 0 --seed 1 --limit 6"
+        "--seed 0 --seed 1 --limit 3"
     )
     groups = {JUDGED_GROUP, PARAPHRASES, OTHER_HALF}
     main = [phase for phase in document["phases"] if phase["group"] in groups]

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from engram_evaluation.dataset import Dataset, load
-from tests.evaluation.conftest import FULL, Evaluate
+from tests.evaluation.conftest import FULL, IS_FULL, Evaluate
 
-QUESTIONS = 20
+QUESTIONS = 20 if IS_FULL else 12
 JUDGED = 10
-OTHER_QUESTIONS = 40
+OTHER_QUESTIONS = 40 if IS_FULL else 24
 """Passages, at most, that are no question's evidence: most of the time goes into embedding them."""
 
 

@@ -23,7 +23,7 @@ from tests.conftest import Heavy
 from tests.evaluation.conftest import IS_FULL
 from tests.support.encoder import SqueezedEncoder
 
-JUDGED, OTHERS = 12, 40
+JUDGED, OTHERS = 12, 20
 """Questions of the sample corpus that get a verdict, and others."""
 SQUEEZED = (0.5, 0.75) if IS_FULL else (0.75,)
 LEAST_CHANGE = 0.005

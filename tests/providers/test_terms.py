@@ -26,6 +26,8 @@ from engram.providers.language.lexical_terms import MAX_TERM_CHARACTERS
         ("Who was it?", []),
         ("Henry V's aunt", ["henri", "v", "aunt"]),
         ("vitamin K or vitamin A", ["A", "vitamin", "k", "vitamin"]),
+        ("vitamin a?", ["A", "vitamin"]),
+        ("a vitamin", ["vitamin"]),
         ("a vitamin of type 2", ["vitamin", "type", "2"]),
         ("version 3.3, section 4.2.1.", ["3.3", "4.2.1", "version", "section"]),
         (

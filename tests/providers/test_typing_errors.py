@@ -76,7 +76,7 @@ def test_a_word_a_letter_or_accents_away_is_meant(language: str, text: str, type
         "walking",  # the encoder knows it whole
         "vis4ula",
         "Vis",
-        "lise on the Rhine",  # short, and what is meant stands beside no other word
+        "lios on the Rhine",  # short, and what is meant stands beside no other word
         "Lise on the Vistula",  # short, and may be a name
         "Which unrelated questions mention nothing known whatsoever?",
         "Wo liegt die Weichsel und wie lang ist dieser Fluss?",
@@ -103,7 +103,11 @@ def test_a_transposition_is_one_change(one: str, other: str, changes: int) -> No
 
 
 def test_a_short_word_is_corrected_beside_another_one_of_the_question() -> None:
-    assert correct("lise on the Vistula", "en", RIVER) == ("lies on the Vistula", [("lise", "lies")])
+    assert correct("lios on the Vistula", "en", RIVER) == ("lies on the Vistula", [("lios", "lies")])
+
+
+def test_a_short_word_with_two_letters_exchanged_is_corrected_by_itself() -> None:
+    assert correct("lise of a motor", "en", RIVER) == ("lies of a motor", [("lise", "lies")])
 
 
 def test_several_words_are_corrected_in_their_places() -> None:

@@ -20,7 +20,7 @@ from tests.support.storage_files import STORAGE_FOLDERS
 
 Plan = Mapping[str, Any]
 TENANTS = {table.name for table in metadata.tables.values() if "collection_id" in table.columns}
-EXPLAINED = 4
+EXPLAINED = 2
 """Executions of one statement that are explained."""
 PLACEHOLDER = re.compile(r"%\((\w+)\)[sbt]")
 # What hands rows on as they come; all else between a scan and a LIMIT reads the scan to its end first.
@@ -69,16 +69,20 @@ def watch_plans() -> Iterator[Watch]:
     watch = Watch()
     texts: Counter[str] = Counter()
     indexes: dict[str, list[str]] = {}
+    kinds: dict[int, str] = {}
 
     def explain(connection: "Connection[Any]", text: str, parameters: Mapping[str, Any]) -> None:
-        statement = find_caller(inspect.currentframe())
         texts[text] += 1
-        if statement is None or texts[text] > EXPLAINED or not re.match(r"\s*(\(?SELECT|WITH|[IUD]\w+)\s", text):
+        if texts[text] > EXPLAINED or not re.match(r"\s*(\(?SELECT|WITH|[IUD]\w+)\s", text):
+            return
+        statement = find_caller(inspect.currentframe())
+        if statement is None:
             return
         watch.runs[statement] += 1
         with ClientCursor(connection) as plain:
             indexes.update(indexes or _key_columns(plain))
-            plain.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {_number_parameters(plain, text, parameters)}")
+            numbered = _number_parameters(plain, text, parameters, kinds)
+            plain.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {numbered}")
             ((plans,),) = plain.fetchall()
         for scan, again in _end_to_end(plans[0]["Plan"], indexes):
             watch.readings.setdefault(TableScan(statement, scan, again), text)
@@ -112,15 +116,24 @@ def _key_columns(cursor: "ClientCursor[Any]") -> dict[str, list[str]]:
     return dict(cursor.fetchall())
 
 
-def _number_parameters(cursor: "ClientCursor[Any]", text: str, parameters: Mapping[str, Any]) -> str:
-    """The statement with its parameters as the server numbers them, of the types that they are sent as."""
+def _number_parameters(
+    cursor: "ClientCursor[Any]", text: str, parameters: Mapping[str, Any], kinds: dict[int, str]
+) -> str:
+    """The statement with its parameters as the server numbers them, of the types that they are sent as.
+
+    Args:
+        kinds: names of types by their ids, as far as they were looked up.
+    """
     names = list(dict.fromkeys(PLACEHOLDER.findall(text)))
     dumped = Transformer(cursor.connection)
     dumped.dump_sequence([parameters[name] for name in names], [PyFormat.AUTO] * len(names))
-    cursor.execute("SELECT format_type(oid, NULL) FROM unnest(%s::oid[]) AS oid", [list(dumped.types or ())])
+    types = dumped.types or ()
+    if new := set(types) - kinds.keys():
+        cursor.execute("SELECT oid, format_type(oid, NULL) FROM unnest(%s::oid[]) AS oid", [list(new)])
+        kinds.update(cursor.fetchall())
     written = {
-        name: f"${n}" if kind in {"-", "text", "unknown"} else f"${n}::{kind}"
-        for n, (name, (kind,)) in enumerate(zip(names, cursor.fetchall(), strict=True), start=1)
+        name: f"${n}" if kinds[oid] in {"-", "text", "unknown"} else f"${n}::{kinds[oid]}"
+        for n, (name, oid) in enumerate(zip(names, types, strict=True), start=1)
     }
     return PLACEHOLDER.sub(lambda found: written[found[1]], text).replace("%%", "%")
 

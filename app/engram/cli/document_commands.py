@@ -1,4 +1,4 @@
-"""Commands about documents: which a collection has, which replaces another, and an end to one."""
+"""Commands about documents: which a collection has, which replaces another, who reads them, and an end to one."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -62,6 +62,24 @@ def set_version(
         say(f"{source}: not replaced")
     if valid_from is not None:
         say(f"{source}: valid from {change['valid_from']}")
+
+
+@document_group.command("readers")
+@service_command
+def set_readers(
+    client: Client,
+    readers: Annotated[str, typer.Argument(help="Who may read them: user:ana,group:hr, everyone or nobody.")],
+    sources: Annotated[list[str], typer.Argument(metavar="SOURCE...", help="The documents' sources.")],
+    collection: CollectionOption = "default",
+) -> Iterator[Any]:
+    """Say who may read documents."""
+    names = {"everyone": None, "nobody": []}.get(readers, readers.split(","))
+    where = {"collection": collection}
+    yield [
+        client.send("PATCH", build_path("documents", one), params=where, json={"readers": names}) for one in sources
+    ]
+    for source in sources:
+        say(f"{source}: read by {format_readers([names])}")
 
 
 @document_group.command("delete")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from engram.services.answers.key_explainer import KeyExplainer
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
-from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
 from engram.services.question.plan import QuestionEncoder
 from engram.services.question.retriever import Retrievers

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from engram.composition.hooks import Hooks
 from engram.composition.local_servers import LocalServers
 from engram.context.errors import ConfigurationError
+from engram.services.answers.key_explainer import KeyExplainer
 from engram.services.corpus.collection_settings import CompleteSetting
 from engram.services.corpus.passage_observer import PassageObserver
 from engram.services.jobs.work import JobHandler, JobKind
-from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.pipeline import Explainer
 from engram.services.question.plan import QuestionEncoder
 from engram.services.question.retriever import Retriever, Retrievers

@@ -10,7 +10,9 @@ import pytest
 from engram.composition.container import Application
 from engram.providers.language import ANALYSER
 from engram.services.corpus import batch_planning, batch_writing, rekey
+from engram.services.encoders.encoder import Encoder
 from engram.storage.corpus import graph_writer, staged_lines
+from engram.storage.corpus.collections import Collection
 from engram.storage.database import Writer
 from engram.storage.jobs.jobs import Job
 from engram.storage.maintenance import staged_keys
@@ -106,6 +108,21 @@ class TestChangedContent:
         assert state.rows(application, curie, "question_support") == kept
         assert {row["sentence_id"] for row in state.rows(application, curie, "memory_audit")} == {born, discovered}
         assert state.counts(application, curie) == state.true_counts(application, curie)
+
+    def test_sentences_that_stay_are_not_embedded_again(
+        self, application: Application, curie: str, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        embedded: list[str] = []
+        embed = Encoder.embed
+
+        def record(self: Encoder, collection: Collection, texts: Sequence[str]) -> Any:
+            embedded.extend(texts)
+            return embed(self, collection, texts)
+
+        monkeypatch.setattr(Encoder, "embed", record)
+        kept = "Marie Curie discovered polonium in 1898."
+        ingest({**CURIE_PASSAGE, "text": f"Marie Curie lived in Paris. {kept}"})
+        assert ("Marie Curie lived in Paris." in embedded, kept in embedded) == (True, False)
 
     def test_equal_sentences_of_one_passage_stay_distinct(
         self, application: Application, collection: str, ingest: Ingest

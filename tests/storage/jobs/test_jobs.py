@@ -355,3 +355,25 @@ class TestJobPages:
         assert running is not None
         with database.read() as reader:
             assert jobs.count_ahead(reader, running.collection_id, ids) == {ids[1]: 1, ids[2]: 2}
+
+
+class TestWaitingOthers:
+    def test_one_that_could_begin_in_the_lane_waits(self, database: Database, collection: str, lane: str) -> None:
+        open_job(database, collection, lane)
+        job = claim_job(database, lane)
+        assert job is not None
+
+        def others_wait() -> bool:
+            with database.read() as reader:
+                return job_claims.has_waiting_others(reader, job)
+
+        other = f"{collection}-other"
+        open_job(database, collection, lane)  # of its own collection, which does not count
+        open_job(database, other, f"{lane}-later")
+        assert claim_job(database, f"{lane}-later") is not None
+        assert not others_wait()
+        open_job(database, other, lane)  # beside the one that runs in another lane
+        assert others_wait()
+        assert claim_job(database, lane) is not None
+        open_job(database, other, lane)  # behind one that runs in this lane
+        assert not others_wait()

@@ -258,11 +258,11 @@ def test_a_table_keeps_its_columns_whatever_its_rows_end_with(
         ("F3", ("Order desks", "Cy", "", "open"), True),
         ("F3", ("It goes on for a while.",), True),
         ("F1", ("Order desks", "Cy", "", "open"), False),
-        ("F3", ("", "a second line", "of cells", "above"), False),
+        ("F1", ("Order desks", "Cy", "today", "open"), True),
     ],
-    ids=["bold names", "text below", "no bold names", "cells of two lines"],
+    ids=["bold names", "text below", "an empty cell below names like it", "names like the rows"],
 )
-def test_a_table_of_words_is_one_below_bold_names(first: str, last: tuple[str, ...], is_table: bool) -> None:
+def test_a_table_of_words_is_told_by_its_names(first: str, last: tuple[str, ...], is_table: bool) -> None:
     rows = [
         ("Task", "Owner", "Deadline", "State"),
         ("Write report", "Ana Lee", "next Monday", "open"),
@@ -277,6 +277,82 @@ def test_a_table_of_words_is_one_below_bold_names(first: str, last: tuple[str, .
     )
     read_texts = texts(portable.pdf("a.pdf", pdf_drawn([commands]), LIMITS))
     assert ("Task: Write report | Owner: Ana Lee | Deadline: next Monday | State: open" in read_texts) is is_table
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        (
+            [
+                ("F3", 72, 700, "Task"),
+                ("F3", 192, 700, "What"),
+                ("F3", 312, 700, "Owner"),
+                ("F1", 72, 682, "Receive"),
+                ("F1", 192, 682, "Goods are"),
+                ("F1", 192, 668, "booked."),
+                ("F1", 312, 682, "Ana"),
+                ("F1", 72, 650, "Check"),
+                ("F1", 192, 650, "They are"),
+                ("F1", 312, 650, "Bo"),
+                ("F1", 192, 636, "counted."),
+                ("F3", 72, 600, "Notes"),
+            ],
+            [
+                "Task | What | Owner",
+                "Task: Receive | What: Goods are booked. | Owner: Ana",
+                "Task: Check | What: They are counted. | Owner: Bo",
+                "Notes",
+            ],
+        ),
+        (
+            [
+                ("F3", 72, 700, "Town"),
+                ("F3", 192, 700, "Head"),
+                ("F1", 72, 682, "Bern"),
+                ("F1", 192, 682, "Ana Lee"),
+                ("F1", 72, 664, "Basel"),
+                ("F1", 192, 664, "Bo"),
+                ("F1", 72, 620, "It goes on."),
+            ],
+            ["Town | Head", "Town: Bern | Head: Ana Lee", "Town: Basel | Head: Bo", "It goes on."],
+        ),
+        (
+            [
+                ("F1", x, 700 - 18 * y, text)
+                for y, row in enumerate(
+                    ["Site Depth Result Remark", "A1 12.5 3.4 clear", "B2 9.0 n/a turbid", "C3 7.25 5.1 clear"]
+                )
+                for x, text in zip((72, 192, 252, 312), row.split(), strict=True)
+            ],
+            [
+                "Site | Depth | Result | Remark",
+                "Site: A1 | Depth: 12.5 | Result: 3.4 | Remark: clear",
+                "Site: B2 | Depth: 9.0 | Result: n/a | Remark: turbid",
+                "Site: C3 | Depth: 7.25 | Result: 5.1 | Remark: clear",
+            ],
+        ),
+        (
+            [
+                ("F3", 72, 700, "About us"),
+                ("F3", 322, 700, "Our aims"),
+                ("F1", 72, 682, "We began in the year of the flood and we"),
+                ("F1", 322, 682, "People come first in all that we do, and"),
+                ("F1", 72, 664, "have grown since"),
+                ("F1", 322, 664, "that is all."),
+            ],
+            [
+                "About us Our aims",
+                "We began in the year of the flood and we People come first in all that we do, and have grown "
+                "since that is all.",
+            ],
+        ),
+    ],
+    ids=["cells of two lines", "two columns", "rows that end with words", "two columns of text"],
+)
+def test_words_below_names_of_columns_are_rows(words: list[tuple[str, int, int, str]], written: list[str]) -> None:
+    commands = " ".join(f"BT /{font} 12 Tf {x} {y} Td ({text}) Tj ET" for font, x, y, text in words)
+    document = portable.pdf("a.pdf", pdf_drawn([commands]), LIMITS)
+    assert texts(document) == written
 
 
 def test_filled_fields_of_a_form_are_read() -> None:

@@ -79,6 +79,24 @@ def test_a_thumb_down_makes_a_gap_until_it_is_taken_back(
     assert find(http, curie)["gaps"] == []
 
 
+def test_a_passage_that_did_not_help_makes_a_gap_unless_another_helped(
+    application: Application, http: TestClient, curie: str
+) -> None:
+    query = ask(application, curie, BORN, 0.99)
+
+    sentence, *_ = http.get("/passages/curie", params={"collection": curie}).json()["sentences"]
+
+    def judge(**verdict: Any) -> None:
+        body = {"collection": curie, "query_id": str(query), "wait": True} | verdict
+        answer = http.post("/feedback", json=body, headers={"idempotency-key": str(uuid4())})
+        assert answer.status_code in (200, 202), answer.text
+
+    judge(rejected=[{"sentence_id": sentence["sentence_id"], "examined": 0.5}])
+    assert [gap["denials"] for gap in find(http, curie)["gaps"]] == [1]
+    judge(supporting_passages=["curie"])
+    assert find(http, curie)["gaps"] == []
+
+
 def test_a_gap_says_what_happened_later(
     application: Application, http: TestClient, ingest: Ingest, curie: str
 ) -> None:

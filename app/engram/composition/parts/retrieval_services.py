@@ -7,8 +7,8 @@ from engram.composition.locked_property import locked_property
 from engram.composition.models import Models
 from engram.config.settings import Settings
 from engram.services.key_search.dense_search import DenseService
+from engram.services.maintenance.level_measurement import LevelMeasurement
 from engram.services.question.caches import GraphCache, PassageKeyCache, VisibleLanguages
-from engram.services.question.level_measurement import LevelMeasurement
 from engram.services.question.plan import QueryPlanner
 from engram.services.question.question_spreads import QuestionSpreads
 from engram.services.question.reranking import PassageReranker

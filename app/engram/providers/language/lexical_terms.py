@@ -28,7 +28,7 @@ from engram.providers.language.language_detection import detect_language
 from engram.providers.language.name_rules import load_function_words
 from engram.providers.language.name_words import FUNCTION_WORDS
 
-ANALYSER = 4
+ANALYSER = 5
 """Which analysis a passage's stored terms come from. Raise it with whatever gives other terms for the same text."""
 MAX_TERM_CHARACTERS = 64
 """Longer words are cut, here and in questions alike; their key would not fit an index page."""
@@ -66,8 +66,8 @@ _SIGNED = re.compile(r"(?<!\w)([^\W\d_]\w*)(\+\+|[+#])(?!\w)")
 """A word whose sign tells it from others: C++, C#, F#."""
 _JOINED = re.compile("(?<!\\w)(?=(\\w+)\u200c(\\w+))")
 """Two parts of a word with a non-joiner between them."""
-_LETTER_A = re.compile(r"(?<=[a-z] )A(?= [a-z]|[.,;:?!)]|\s*$)")
-"""The letter where English writes its article small: vitamin A."""
+_LETTER_A = re.compile(r"(?<=[a-z] )(?:A(?= [a-z])|[Aa](?=[.,;:?!)]|\s*$))")
+"""The letter where English writes its article small, or no word follows: vitamin A is good, lack of vitamin a."""
 _FUNCTION_WORDS = {"en": FUNCTION_WORDS}
 # Thai and Lao, Burmese, Khmer, Kana and Han, Hangul.
 _UNSPACED = (

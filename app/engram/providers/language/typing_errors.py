@@ -31,7 +31,8 @@ from engram.providers.language.name_rules import load_function_words
 
 LETTERS_PER_CHANGE = 5
 """Letters that a word has to have for each change: nearly every shorter one is a letter away from many others. So a
-shorter one is corrected only if what is meant stands beside another word of the question."""
+shorter one is corrected only if what is meant stands beside another word of the question, or has
+the same letters."""
 LEAST_LETTERS = 3
 MOST_LETTERS = 30
 MOST_WORDS = 3
@@ -191,7 +192,7 @@ def _find_meant(
         context,
         variants.__getitem__,
         lambda term, written: written in variants[term],
-        needs_context=is_short,
+        short=folded if is_short else None,
     )
     if meant is None and len(folded) >= MOST_CHANGES * LETTERS_PER_CHANGE:
         meant = _find_farther(folded, readings, own, context)
@@ -231,7 +232,7 @@ def _choose_word(
     list_alike: Callable[[str], Collection[str]],
     is_near: Callable[[str, str], bool],
     *,
-    needs_context: bool = False,
+    short: str | None = None,
 ) -> str | None:
     """Choose a word that texts write near the typed one: of the term beside most rare words of the question.
 
@@ -239,7 +240,8 @@ def _choose_word(
         counts: term -> passages that have it; of equals the more frequent term is meant.
         list_alike: spellings near which texts may write a term.
         is_near: whether a text writes a term, the first, near the typed word.
-        needs_context: whether it has to stand beside one.
+        short: the typed word, if what is meant has to stand beside another one; not where two of its letters are
+            just exchanged, since few words are that near.
     """
     frequent = sorted(counts, key=lambda term: (-counts[term], term))[:MOST_TERMS]
     texts = own.sample_texts(frequent) if frequent else {}
@@ -254,8 +256,11 @@ def _choose_word(
                 written.update(near)
                 folded = text.casefold()
                 shared = max(shared, sum(weight for word, weight in context.items() if word in folded))
-        if written and (shared or not needs_context):
-            candidates.append((shared, counts[term], max(written, key=lambda word: (written[word], word))))
+        if not written:
+            continue
+        usual = max(written, key=lambda word: (written[word], word))
+        if shared or short is None or sorted(_fold(usual)) == sorted(short):
+            candidates.append((shared, counts[term], usual))
     return max(candidates)[2] if candidates else None
 
 

@@ -11,9 +11,9 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from engram.core.auth.access_keys import AUDIT
+from engram.services.answers.key_explainer import KeyExplainer
 from engram.services.auth.scope import Scope
 from engram.services.question.episode import drop_fields
-from engram.services.question.key_explainer import KeyExplainer
 from engram.services.question.passage_source import read_source
 from engram.services.question.trace import (
     Cause,

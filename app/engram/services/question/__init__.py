@@ -1,7 +1,8 @@
 """The way of a question, in reading order.
 
 ``pipeline`` has all steps: ``query`` -> ``plan`` -> ``search`` (the loop; it alone opens snapshots) -> ``align`` ->
-``walk``, which begins with ``recall`` (``question_spreads``) -> ``candidates`` -> ``ranking``, with ``sufficiency``
-and ``reranking`` -> ``versions`` -> ``shown`` -> ``answer``, with ``trace`` -> ``episode``. ``caches`` has what a
-process keeps between questions.
+``walk``, which begins with ``recall`` (``question_spreads``) -> ``candidates`` -> ``ranking``, with ``sufficiency`` ->
+``reranking`` -> ``versions`` -> ``shown`` -> ``answer``, with ``passage_source``, and ``trace_building``, which makes
+a ``trace`` -> ``episode``. ``retriever`` makes hops and ranks for the profile of a wing. ``caches`` has what a
+process keeps.
 """

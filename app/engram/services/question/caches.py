@@ -29,12 +29,6 @@ from engram.telemetry import metrics
 Row = TypeVar("Row")
 NearestLookup = Callable[[int], Sequence[int] | None]
 """How many -> so many passages nearest to the question, best first; None where this process does not know them."""
-
-
-def find_nothing(count: int) -> None:
-    """Return nothing, for a process without cached keys, whatever the ``count``."""
-
-
 LEAST_PASSAGES = 1_000
 """Of fewer Postgres finds the nearest in half a millisecond."""
 QUESTIONS_BEFORE_READ = 12

@@ -12,7 +12,7 @@ from engram.core.ranking.cosine_scale import rescale_cosines
 from engram.core.ranking.duplicates import merge_duplicates
 from engram.core.ranking.passage_scores import HopReach
 from engram.providers.language import normalise_entity, title_entities
-from engram.services.question.caches import NearestLookup, find_nothing
+from engram.services.question.caches import NearestLookup
 from engram.services.question.plan import Search
 from engram.services.question.query import Strategy
 from engram.services.question.walk import Walk, WalkHop
@@ -158,7 +158,7 @@ def search_by_keys(
     strategy: Strategy,
     terms: Mapping[str, float],
     limit: int,
-    nearest_lookup: NearestLookup = find_nothing,
+    nearest_lookup: NearestLookup = lambda count: None,
 ) -> list[tuple[int, float]]:
     """Passage and score of the ``limit`` passages whose keys are most like the question, best first.
 
@@ -166,7 +166,7 @@ def search_by_keys(
 
     Args:
         terms: what the question is matched by word for word: term -> weight > 0.
-        nearest_lookup: tells which passages are nearest, where the process knows them.
+        nearest_lookup: tells which passages are nearest, where the process knows them; by default it does not.
     """
     match strategy:
         case "dense":

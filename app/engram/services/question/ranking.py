@@ -162,7 +162,7 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
     weights, verdicts = believed[prior.of_sufficiency]
     first_words = candidates.words.in_passages[order[: sufficiency.EVIDENCE_PASSAGES]]
     estimate = estimate_sufficiency(
-        plan,
+        search,
         walk,
         scores[order],
         features[order],
@@ -170,7 +170,6 @@ def _rank_by_features(search: Search, walk: Walk) -> PassageRanking:
         pool,
         weights,
         verdicts,
-        prior.sufficiency_expected,
     )
     own = set(candidates.ids.tolist())
     rejections = {passage: one for passage, one in walk.recall.rejections.items() if passage in own}

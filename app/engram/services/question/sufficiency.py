@@ -14,7 +14,7 @@ from engram.core.ranking.weight_beliefs import Floats
 from engram.core.ranking.withholding_level import LEAST_CONFIRMED, compute_level
 from engram.core.text import question_triples
 from engram.providers.ranking_prior import RankingPrior
-from engram.services.question.plan import QueryPlan
+from engram.services.question.plan import QueryPlan, Search
 from engram.services.question.walk import Walk
 from engram.storage.database import Reader
 from engram.storage.learning.learned_weights import list_confirmed_answers
@@ -76,7 +76,7 @@ class WithholdingLevel:
 
 
 def estimate_sufficiency(
-    plan: QueryPlan,
+    search: Search,
     walk: Walk,
     scores: NDArray[np.float64],
     features: NDArray[np.float64],
@@ -84,7 +84,6 @@ def estimate_sufficiency(
     pool: CandidatePool | None,
     weights: NDArray[np.float64],
     events: int,
-    expected: NDArray[np.float64],
 ) -> SufficiencyEstimate:
     """Estimate how probably a ranking holds all evidence.
 
@@ -95,8 +94,8 @@ def estimate_sufficiency(
         pool: pool of the same candidates in the same order; None where it has no member.
         weights: mean weights of ``sufficiency.ANSWER_FEATURES``, (k,).
         events: verdicts in the weights.
-        expected: as of ``sufficiency.features``.
     """
+    plan = search.plan
     if not len(scores):
         return SufficiencyEstimate(0.0, walk.recall.vouched, np.zeros(0), weights, events, walk.recall.undenied)
     every = dict(enumerate(words.weight.tolist()))
@@ -113,7 +112,7 @@ def estimate_sufficiency(
         features[:, _SHARED_NEW],
         share,
         _chain(plan, features, pool),
-        expected=expected,
+        expected=search.prior.sufficiency_expected,
         general=plan.collection.corpus_kind == "general",
     )
     return SufficiencyEstimate(

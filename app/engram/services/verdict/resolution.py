@@ -101,10 +101,7 @@ class _Names:
         stand_ins = episodes.load_stand_ins(reader, collection_id, verdict.query_id)
         stand_ins = {duplicate: passage for duplicate, passage in stand_ins.items() if duplicate in holders}
         named_passages = {*passage_ids.values(), *stand_ins, *stand_ins.values()}
-        top_passages: Sequence[int] = ()
-        if verdict.rating is not None:
-            answers = episodes.load_answered(reader, collection_id, [verdict.query_id])
-            top_passages = [passage for answer in answers.values() for passage in answer.shown[:RATED_PASSAGES]]
+        top_passages = [] if verdict.rating is None else [*shown.by_row][:RATED_PASSAGES]
         changed = _find_changed(reader, collection_id, shown, {*named_passages, *top_passages})
         top_passages = [passage for passage in top_passages if passage not in changed]
         stored = passages.list_sentences(reader, collection_id, {*named_passages, *top_passages})

@@ -39,6 +39,7 @@ class Verdict:
         rejected: sentences that did not.
         missed: evidence that retrieval did not return.
         partial: leave activated sentences that are not named alone, instead of counting them as rejected.
+            The API says the opposite, ``claims_all``.
         retrieval_success, generation_success: whether the evidence was found, whether the answer was right.
         generation_score: how good the answer was, in [0, 1], where the judge leaves the decision to Engram.
         supporting_passages: passages that helped as a whole, by external id; their keys learn from it. Of each that

@@ -267,7 +267,7 @@ class ShownTexts:
     """Texts that an answer showed, as digests.
 
     Attributes:
-        by_row: passage -> digest of its text.
+        by_row: passage -> digest of its text, in the order shown.
         by_name: digest of the external id -> digest of the text.
         shown_at: when; None: there is no such answer.
     """

@@ -32,7 +32,7 @@ def evaluate(
         str,
         typer.Option(
             help="cold, similar, different, levels, noise, hostile, clicks, thumbs, adapt, human, needs, unseen, "
-            "answers, absent or session: docs/evaluation.md."
+            "absent or session: docs/evaluation.md."
         ),
     ] = "cold",
     profile: Annotated[str, typer.Option(help="paper or default")] = "default",
@@ -52,7 +52,7 @@ def evaluate(
         typer.Option(
             "--limit",
             "--questions",
-            help="Judge at most so many questions (cold, clicks, thumbs, answers: ask; adapt: draw "
+            help="Judge at most so many questions (cold, clicks, thumbs: ask; adapt: draw "
             "from so many of those with expansions; human: so many that are rated, and of the others).",
         ),
     ] = None,
@@ -84,9 +84,7 @@ def evaluate(
     ] = "full",
     top_k: Annotated[
         int,
-        typer.Option(
-            help="answers: passages whose sentences the language model answers from; session: of a query."
-        ),
+        typer.Option(help="session: passages of a query."),
     ] = 5,
     planners: Annotated[
         str, typer.Option(help="session: what decides on rounds, of pool, socratic, tree, agent and rfm-rag.")

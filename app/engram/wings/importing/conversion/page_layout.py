@@ -1,6 +1,7 @@
 """The text of a page of a PDF, and what its letters' places say: raised figures, and the columns of tables."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from ctypes import byref, c_double, create_string_buffer
 from math import pi
@@ -30,6 +31,12 @@ _ANGLE_DIGITS = 2
 """Of an angle in right angles: half a degree is none."""
 _LEAST_NAMES = 3
 """Words apart that name the columns of a table."""
+_MOST_WORDS = 8
+"""Words of a line that may be a row of a table of words."""
+_LEADING = 2
+"""Distance of two lines of a cell at most, in heights of the line."""
+_SHORT_CELL = 30
+"""Characters of a cell that stands in no sentence."""
 _BOLD = re.compile(rb"bold|black|heavy|demi", re.IGNORECASE)
 _FONT_NAME_BYTES = 200
 _RAISE = 0.2
@@ -173,24 +180,62 @@ class _Layout:
         return [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid, 1)]
 
     def _table_of_words(self, at: int) -> tuple[int, list[str]]:
-        """The rows of a table whose first line names each column in bold letters, and where it ends.
+        """The rows of a table whose first line names each column, and where it ends.
 
-        Each of its lines is a row with a cell in the first column. Empty if that is not sure.
+        Bold names may stand above cells of several lines. Names in the letters of the rows have no figures
+        and stand above at least three rows, two names above two rows, of short cells, none of which is empty.
+        Empty if that is not sure.
         """
-        names = self._lines[at]
-        if names.turns is None or not self._is_bold(names):
+        line = self._lines[at]
+        if line.turns is None or " " not in line.text or line.text.rstrip().endswith(STOPS):
             return at, []
-        rows = [self._segments(names.at, names.text)]
-        for place in range(at + 1, len(self._lines)):
+        bold = self._is_bold(line)
+        few = all(0 < row.text.count(" ") < _MOST_WORDS for row in self._lines[at : at + 4])
+        if not bold and (not few or any(map(str.isdigit, line.text))):
+            return at, []
+        names = self._segments(line.at, line.text)
+        if len(names) < (2 if bold else _LEAST_NAMES):
+            return at, []
+        end, rows = self._rows_of_words(at + 1, names, bold)
+        short = bold and len(names) >= _LEAST_NAMES
+        if len(rows) < (2 if bold else 3) or not (short or _are_short([names, *rows])):
+            return at, []
+        grid: Grid = [[Cell(name.text) for name in names], *(_join_cells(row, names) for row in rows)]
+        return end, [f"{ROW}{row.text}{ROW}{row.header}" for row in write_table(grid, 1)]
+
+    def _rows_of_words(self, at: int, names: Sequence[_Segment], bold: bool) -> tuple[int, list[list[_Segment]]]:
+        """The words of the rows below the names of columns, and where they end.
+
+        A word in the first column begins a row. Below bold names, a line beside or below one of a row continues it.
+        """
+        rows: list[list[_Segment]] = []
+        begins, heights = [at], list[float]()
+        for place in range(at, len(self._lines)):
             line = self._lines[place]
-            cells = self._segments(line.at, line.text) if line.text.strip() and line.turns == names.turns else []
-            if len(cells) < 2 or self._is_bold(line):
+            cells = self._segments(line.at, line.text) if line.text.strip() and line.turns is not None else []
+            columns = [_find_column(cell, names) for cell in cells]
+            alone = None not in columns and len(set(columns)) == len(columns)
+            if not cells or not alone or line.turns != self._lines[at - 1].turns or (bold and self._is_bold(line)):
                 break
-            rows.append(cells)
-        grid = _align(rows) if len(rows[0]) >= _LEAST_NAMES and len(rows) > 2 else None
-        if grid is None or None in grid[0] or any(cells[0] is None for cells in grid):
-            return at, []
-        return at + len(rows), [f"{ROW}{line.text}{ROW}{line.header}" for line in write_table(grid, 1)]
+            if MARK in line.text:
+                return at, []
+            if 0 in columns:
+                if rows and len(rows[-1]) < 2:
+                    break
+                rows.append([])
+                begins.append(place)
+                heights.clear()
+            elif not bold or not any(
+                abs(height - self._baseline(line.at)) < _LEADING * self._size(line.at) for height in heights
+            ):
+                break
+            heights.append(self._baseline(line.at))
+            rows[-1] += cells
+            end = place + 1
+        if rows and len(rows[-1]) < 2:
+            end = begins[len(rows)]
+            rows.pop()
+        return (end, rows) if rows else (at, [])
 
     def _is_bold(self, line: _Line) -> bool:
         """Whether the font of a line's first letter is named after bold letters."""
@@ -286,6 +331,32 @@ def _align(rows: Sequence[Sequence[_Segment]]) -> Grid | None:
     grid: Grid = [_cells(row, columns) for row in rows]
     alone = all(len(row) == len(columns) - cells.count(None) for row, cells in zip(rows, grid, strict=True))
     return grid if alone else None
+
+
+def _find_column(cell: _Segment, names: Sequence[_Segment]) -> int | None:
+    """The number of the only name that a cell stands below, or begins with."""
+    found = [
+        at
+        for at, name in enumerate(names)
+        if (cell.left < name.right and name.left < cell.right) or abs(cell.left - name.left) < 1
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _join_cells(row: Sequence[_Segment], names: Sequence[_Segment]) -> list[Cell | None]:
+    """The cells of a row, whose words may stand in several lines."""
+    texts: dict[int | None, list[str]] = defaultdict(list)
+    for segment in row:
+        texts[_find_column(segment, names)].append(segment.text)
+    return [Cell(" ".join(texts[at])) if at in texts else None for at in range(len(names))]
+
+
+def _are_short(rows: Sequence[Sequence[_Segment]]) -> bool:
+    """Whether each row has a short cell in each column, as lines of sentences have not."""
+    texts = [cell.text for row in rows for cell in row]
+    return all(len(row) == len(rows[0]) for row in rows) and all(
+        len(text) <= _SHORT_CELL and not text.endswith((*STOPS, ",", ";", "-")) for text in texts
+    )
 
 
 def _columns(rows: Sequence[Sequence[_Segment]]) -> list[tuple[float, float]]:

@@ -58,7 +58,7 @@ class UnmetNeed:
         question: the most frequent wording; ``wordings`` has further ones.
         queries: that were not answered.
         people: principals who asked them.
-        denials: verdicts that call their answers not enough, or thumbs down.
+        denials: verdicts that call their answers not enough, or thumbs down, see ``AskedQuestion``.
         sufficiency: the mean of their answers, in [0, 1]; None where features did not rank.
         last_query_id: the last of them.
         documents: nearest to it, the nearest first; those that the caller sees.

@@ -17,7 +17,7 @@ from itertools import chain, zip_longest
 import numpy as np
 
 from engram.providers.ranking_prior import RankingPrior, RankingPriors
-from engram.services.question.key_explainer import KeyExplainer
+from engram.services.answers.key_explainer import KeyExplainer
 from engram.services.question.question_spreads import QuestionSpreads
 from engram.services.question.search import RetrievalResult
 from engram.services.question.trace import (

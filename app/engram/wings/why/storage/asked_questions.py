@@ -22,7 +22,8 @@ class AskedQuestion:
 
     Attributes:
         sufficiency: that its answer had, in [0, 1]; None where features did not rank.
-        denials: counting verdicts that call the answer not enough, or a thumb down.
+        denials: counting verdicts that call the answer not enough, or a thumb down; where none names what helped,
+            also those that reject passages.
         supporting_event: the last counting verdict that names what helped, and when it came; None if there is none.
         nearest: the first passages of the answer; of a withheld one, the best candidates.
     """
@@ -52,6 +53,9 @@ _HELPED = """EXISTS (
 _DENIES = f"""(
     event.rating = 'down' OR event.retrieval_success IS FALSE OR (NOT event.partial AND NOT {_HELPED})
 )"""
+_REJECTS = f"""(
+    event.partial AND event.rating IS NULL AND event.retrieval_success IS NULL AND NOT {_HELPED}
+)"""
 
 
 def list_asked(
@@ -73,7 +77,8 @@ def list_asked(
             ORDER BY created_at DESC, id DESC LIMIT %(limit)s
         ) AS e
         CROSS JOIN LATERAL (
-            SELECT count(*) FILTER (WHERE {_DENIES}) AS denials,
+            SELECT count(*) FILTER (WHERE {_DENIES})
+                   + CASE WHEN bool_or({_HELPED}) THEN 0 ELSE count(*) FILTER (WHERE {_REJECTS}) END AS denials,
                    max(event.id) FILTER (WHERE {_HELPED}) AS supporting_event,
                    max(event.received_at) FILTER (WHERE {_HELPED}) AS supported_at
             FROM (SELECT e.id) AS asked {join_by_index("feedback_event event", "event.query_id = asked.id")}

@@ -8,8 +8,8 @@ import pytest
 from engram.composition.container import Application, Servers
 from engram.config.settings import Settings
 from engram.context.errors import EmbeddingUnavailableError
-from engram.services.question import level_measurement
-from engram.services.question.level_measurement import (
+from engram.services.maintenance import level_measurement
+from engram.services.maintenance.level_measurement import (
     LEAST_QUESTIONS,
     MOST_WORDS,
     RETRY_SECONDS,
