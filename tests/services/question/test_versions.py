@@ -90,6 +90,20 @@ def test_passages_without_versions_keep_their_places(
     assert [one in chained for one in ordered] == [one in chained for one in plain]
 
 
+@pytest.mark.wing("why")
+def test_a_trace_says_what_age_adds(http: TestClient, ingest: Ingest, collection: str) -> None:
+    ingest(*list_notices())
+    http.patch(f"/collections/{collection}", json={"newer_half_life_days": 730.0})
+    kind, text, _ = list_questions()[0]
+    assert kind == "now"
+    traced = _ask(http, collection, text, include=["trace"])["trace"]["passages"]
+    ages = [one["features"]["age"]["value"] for one in traced if "age" in one["features"]]
+    assert min(ages) < 0 < max(ages)
+    for one in traced:
+        adds = sum(factor["value"] * factor["weight"] for factor in one["features"].values())
+        assert one["score"] == pytest.approx(adds + one["recall"])
+
+
 def test_a_half_life_prefers_newer_texts_for_questions_about_now(
     http: TestClient, ingest: Ingest, collection: str
 ) -> None:
@@ -105,13 +119,5 @@ def test_a_half_life_prefers_newer_texts_for_questions_about_now(
             if kind == "then":  # another time than now: nothing changes, to the bit
                 shown = [(one["passage_id"], one["score"]) for one in passages]
                 assert dated.setdefault(text, shown) == shown
-    kind, text, _ = list_questions()[0]
-    assert kind == "now"
-    traced = _ask(http, collection, text, include=["trace"])["trace"]["passages"]
-    ages = [one["features"]["age"]["value"] for one in traced if "age" in one["features"]]
-    assert min(ages) < 0 < max(ages)
-    for one in traced:
-        adds = sum(factor["value"] * factor["weight"] for factor in one["features"].values())
-        assert one["score"] == pytest.approx(adds + one["recall"])
     assert first["now", 730.0] >= first["now", None] + 4
     assert first["detail", 730.0] >= first["detail", None] - 2

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engram.composition.container import Application
+from engram.core.text.passage_source import PassageSource
 from engram.services.auth.scope import Scope
-from engram.services.question.passage_source import PassageSource
 from engram.storage.database import Writer
 from engram.wings.facts.core.beliefs import UNSAID
 from engram.wings.facts.core.triples import Triple

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from engram.core.text.passage_source import PassageSource
 from engram.core.text.temporal import time_constraint
 from engram.services.question.answer import PassageAnswer, SentenceAnswer
-from engram.services.question.passage_source import PassageSource
 from engram.wings.frontends.services.quotations import QUOTE_CHARACTERS, Quotations, cut_table, quote
 
 SOURCE = PassageSource("manual.md", (), None, None, "en")

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engram.core.text.passage_source import PassageSource
 from engram.services.question.answer import PassageAnswer
-from engram.services.question.passage_source import PassageSource
 from engram.wings.frontends.services.relevance import compute_relevance_scores, merge_scores
 
 SOURCE = PassageSource("document", (), None, None, "en")

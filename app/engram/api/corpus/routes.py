@@ -36,8 +36,8 @@ from engram.api.schemas import (
 )
 from engram.context.errors import UnsupportedMediaTypeError
 from engram.core.auth.access_keys import ADMIN, INGEST, READ
+from engram.core.text.passage_source import read_source
 from engram.services.corpus.passage_intake import PassageReception
-from engram.services.question.passage_source import read_source
 
 router = APIRouter(tags=["passages"], route_class=PassageRoute)
 
@@ -115,7 +115,7 @@ def get_passage(
         text=passage.text,
         language=passage.language,
         metadata=passage.metadata,
-        source=PassageSourceOut.model_validate(read_source(passage, scope.collection)),
+        source=PassageSourceOut.model_validate(read_source(passage, scope.collection.link_template)),
         sentences=sentences,
     )
 
@@ -181,7 +181,9 @@ def get_passages(
     page = app.corpus.ingest.passages(scope, after, limit)
     return PassagesOut(
         passages=[
-            ListedPassageOut.combine(passage, id=passage.external_id, source=read_source(passage, scope.collection))
+            ListedPassageOut.combine(
+                passage, id=passage.external_id, source=read_source(passage, scope.collection.link_template)
+            )
             for passage in page
         ],
         next_after=page[-1].external_id if len(page) == limit else None,

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engram.core.text.passage_numbers import list_neighbour_ids
+from engram.core.text.passage_source import read_source
 from engram.services.question.answer import (
     Answer,
     PassageAnswer,
@@ -11,7 +12,6 @@ from engram.services.question.answer import (
     SentenceAnswer,
     SurroundingPassage,
 )
-from engram.services.question.passage_source import read_source
 from engram.services.question.query import Query
 from engram.services.replicas.replica_reads import Reads
 from engram.storage.corpus import passages
@@ -81,7 +81,11 @@ class PassageContextService:
                     sentences.setdefault(one.passage_id, []).append(answered)
         return {
             one.external_id: SurroundingPassage(
-                one.external_id, one.title, one.text, read_source(one, collection), sentences.get(one.id, [])
+                one.external_id,
+                one.title,
+                one.text,
+                read_source(one, collection.link_template),
+                sentences.get(one.id, []),
             )
             for one in stored
         }

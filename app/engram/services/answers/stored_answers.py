@@ -11,10 +11,10 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from engram.core.auth.access_keys import AUDIT
+from engram.core.text.passage_source import read_source
 from engram.services.answers.key_explainer import KeyExplainer
 from engram.services.auth.scope import Scope
 from engram.services.question.episode import drop_fields
-from engram.services.question.passage_source import read_source
 from engram.services.question.trace import (
     Cause,
     EntityAnswer,
@@ -212,14 +212,14 @@ class AnswerReading:
             "language": passage.language,
             "metadata": passage.metadata,
             "score": hit["score"],
-            "source": read_source(passage, self._collection),
+            "source": read_source(passage, self._collection.link_template),
             "explored": explored,
             "duplicates": [
                 {
                     "passage_id": duplicate_passage.external_id,
                     "title": duplicate_passage.title,
                     "metadata": duplicate_passage.metadata,
-                    "source": read_source(duplicate_passage, self._collection),
+                    "source": read_source(duplicate_passage, self._collection.link_template),
                 }
                 for duplicate in hit.get("duplicates", ())
                 if (duplicate_passage := self._passages.get(duplicate)) is not None

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 from engram.context.errors import LlmError, LlmNotConfiguredError
 from engram.core.auth.access_keys import LLM
+from engram.core.text.passage_source import PassageSource
 from engram.providers.llm import Llm
 from engram.services.answers.passage_context import PassageContextService
 from engram.services.question.answer import Answer, PassageAnswer, SurroundingPassage
-from engram.services.question.passage_source import PassageSource
 from engram.services.question.pipeline import QuestionPipeline
 from engram.services.question.query import Fallback, Query
 

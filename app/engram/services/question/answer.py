@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from engram.core.ranking.profiles import ProfileName
-from engram.services.question.passage_source import PassageSource, read_source
+from engram.core.text.passage_source import PassageSource, read_source
 from engram.services.question.query import Fallback, HopStopRule, Memory, Strategy
 from engram.services.question.search import RetrievalResult
 from engram.services.question.sufficiency import WithholdingLevel
@@ -176,7 +176,7 @@ def _duplicates(retrieved: RetrievalResult) -> dict[int, list[DuplicateAnswer]]:
                     stored.external_id,
                     stored.title,
                     stored.metadata,
-                    read_source(stored, retrieved.plan.collection),
+                    read_source(stored, retrieved.plan.collection.link_template),
                 )
             )
     return duplicates
@@ -260,7 +260,7 @@ def _passage(
         stored.language,
         stored.metadata,
         score,
-        read_source(stored, retrieved.plan.collection),
+        read_source(stored, retrieved.plan.collection.link_template),
         sorted(sentences, key=lambda one: one.position),
         explored=nearest is not None,
         duplicates=duplicates,

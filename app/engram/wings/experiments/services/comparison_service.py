@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engram.core.ranking.profiles import ProfileName
+from engram.core.text.passage_source import PassageSource, read_source
 from engram.services.question.answer import Timings, build_timings
-from engram.services.question.passage_source import PassageSource, read_source
 from engram.services.question.plan import QueryPlan
 from engram.services.question.query import Fallback, Memory, Query, Strategy
 from engram.services.question.search import RetrievalResult, RetrievalService
@@ -99,7 +99,7 @@ class ComparisonService:
                     stored[passage].external_id,
                     stored[passage].title,
                     stored[passage].text,
-                    read_source(stored[passage], a.scope.collection),
+                    read_source(stored[passage], a.scope.collection.link_template),
                     places[0].get(passage),
                     places[1].get(passage),
                     scores[0].get(passage),

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from engram.context.errors import NotFoundError
+from engram.core.text.passage_source import PassageSource, read_source
 from engram.services.auth.scope import Scope
-from engram.services.question.passage_source import PassageSource, read_source
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.database import Database, Reader
@@ -55,7 +55,7 @@ def cite(reader: Reader, collection: Collection, rows: Sequence[SourceRow]) -> l
         citations.append(
             FactCitation(
                 passage=None if passage is None else passage.external_id,
-                source=None if passage is None else read_source(passage, collection),
+                source=None if passage is None else read_source(passage, collection.link_template),
                 stated_by=row.stated_by,
                 text=row.text,
                 learned_at=row.learned_at,

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from engram.api.retrieval.answer_schemas import CitationOut
 from engram.api.schemas import CollectionName, OnBehalfOf, Storable, TraceId, WarningOut
+from engram.core.text.passage_source import PassageSource
 from engram.services.auth.scope import Scope
-from engram.services.question.passage_source import PassageSource
 from engram.services.question.query import Fallback, Query
 from engram.wings.frontends.api.chat_phrases import find_phrases
 from engram.wings.frontends.services.chat_answer import ChatAnswer, ChatTurn

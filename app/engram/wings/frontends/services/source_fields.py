@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engram.services.question.passage_source import PassageSource
+from engram.core.text.passage_source import PassageSource
 
 
 def list_source_fields(source: PassageSource) -> dict[str, Any]:

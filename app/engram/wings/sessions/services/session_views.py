@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engram.core.text.passage_source import PassageSource, read_source
 from engram.services.auth.scope import Scope
-from engram.services.question.passage_source import PassageSource, read_source
 from engram.storage.corpus import passages
 from engram.storage.corpus.collections import Collection
 from engram.storage.corpus.passages import StoredPassage
@@ -93,7 +93,7 @@ def session_view(reader: Reader, scope: Scope, rows: SessionRows) -> SessionView
 
 def _passage(passage: StoredPassage, pool: Sequence[PoolSentence], collection: Collection) -> ShownPassage:
     cited = [one.sentence_id for one in pool if one.passage_id == passage.id]
-    source = read_source(passage, collection)
+    source = read_source(passage, collection.link_template)
     return ShownPassage(passage.external_id, passage.title, passage.text, passage.metadata, source, cited)
 
 
@@ -106,7 +106,7 @@ def _evidence(
         sentence.sentence_id,
         passage.external_id,
         sentence.text,
-        read_source(passage, collection),
+        read_source(passage, collection.link_template),
         sentence.round,
         query,
         sentence.gap,

@@ -6,7 +6,6 @@ from datetime import date
 from typing import Any, Protocol
 
 from engram.core.text.link_template import make_link
-from engram.storage.corpus.collections import Collection
 
 LARGEST_PAGE = 10_000_000
 """A number beyond this is no page."""
@@ -63,8 +62,12 @@ class PassageSource:
         return path if self.page is None else f"{path}, page {self.page}"
 
 
-def read_source(passage: DescribedPassage, collection: Collection) -> PassageSource:
-    """Read a passage's source from its document and its metadata, as an import or a caller gave them."""
+def read_source(passage: DescribedPassage, link_template: str | None) -> PassageSource:
+    """Read a passage's source from its document and its metadata, as an import or a caller gave them.
+
+    Args:
+        link_template: of its collection, see ``link_template``; None: it has no links.
+    """
     metadata = passage.metadata
     named = metadata.get("source")
     source = passage.document or (named if isinstance(named, str) and named.strip() else None)
@@ -85,7 +88,7 @@ def read_source(passage: DescribedPassage, collection: Collection) -> PassageSou
         document=source or passage.title or passage.external_id,
         heading=path,
         page=page if is_page else None,
-        link=None if collection.link_template is None else make_link(collection.link_template, values),
+        link=None if link_template is None else make_link(link_template, values),
         language=passage.language,
         valid_from=passage.valid_from,
         valid_until=passage.valid_until,

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from engram.composition.container import Application
-from engram.services.question.passage_source import PassageSource, read_source
+from engram.core.text.passage_source import PassageSource, read_source
 from engram.storage.corpus.passages import StoredPassage
 from tests.conftest import Ingest
 from tests.support.strict_client import TestClient
@@ -42,16 +41,14 @@ QUESTION = "What does exit code 17 mean?"
     ],
 )
 def test_a_source_is_read_from_whatever_metadata_hold(
-    application: Application, curie: str, metadata: Mapping[str, Any], title: str | None, expected: PassageSource
+    metadata: Mapping[str, Any], title: str | None, expected: PassageSource
 ) -> None:
-    collection = application.auth.access.scope(curie).collection
-    assert read_source(StoredPassage(1, "a#1", title, "text", dict(metadata), "en"), collection) == expected
+    assert read_source(StoredPassage(1, "a#1", title, "text", dict(metadata), "en"), None) == expected
 
 
-def test_a_passage_of_a_document_has_its_source(application: Application, curie: str) -> None:
-    collection = application.auth.access.scope(curie).collection
+def test_a_passage_of_a_document_has_its_source() -> None:
     passage = StoredPassage(1, "a#1", "Manual", "text", METADATA, "en", "manuals/hx300.pdf")
-    assert read_source(passage, collection).document == "manuals/hx300.pdf"
+    assert read_source(passage, None).document == "manuals/hx300.pdf"
 
 
 def test_a_source_as_one_line() -> None:
