@@ -47,8 +47,7 @@ from engram.core.ranking.question_contrasts import (
     name_contrasts,
 )
 from engram.core.ranking.question_pairs import Signals, compute_log_odds
-from engram.core.ranking.question_priors import PRIOR_EVIDENCE_COUNT as PRIOR_EVIDENCE_COUNT  # noqa: PLC0414
-from engram.core.ranking.question_priors import PRIOR_PAIRS, PRIOR_SHARE
+from engram.core.ranking.question_priors import PRIOR_EVIDENCE_COUNT, PRIOR_PAIRS, PRIOR_SHARE
 from engram.core.ranking.question_units import Floats, QuestionUnits, Vectors
 from engram.core.ranking.repeated_needs import build_features, learn_repeated_needs
 from engram.core.ranking.weight_beliefs import sigmoid

@@ -15,8 +15,9 @@ from engram.core.ranking.question_memory import (
     net_rejection,
     net_support,
 )
+from engram.core.ranking.question_priors import PRIOR_EVIDENCE_COUNT
 from engram.core.ranking.remembered_sufficiency import PastEvidence
-from engram.core.ranking.same_need import PRIOR_EVIDENCE_COUNT, ComparedQuestions
+from engram.core.ranking.same_need import ComparedQuestions
 from engram.services.question.plan import QueryPlan, Search
 from engram.storage.learning import judged_answers, question_supports
 from engram.storage.learning.question_supports import PastSupport
