@@ -173,9 +173,7 @@ class TestFilter:
         )
         assert [passage["passage_id"] for passage in compared["passages"]] == ["a"]
         nothing = run_lines(cli, "query", "Titan?", "-c", collection, "--filter", "topic=cooking")
-        assert nothing[1].startswith(
-            f"None of the 2 passages of {collection} that are near the question has metadata"
-        )
+        assert nothing[1].startswith(f"Of 2 passages of {collection} none that is near the question has metadata")
 
 
 class TestEmptyAnswers:
@@ -186,11 +184,11 @@ class TestEmptyAnswers:
             f"{curie} holds no passage: engram ingest FILE -c {curie}"
         )
         http.post("/passages", json={"collection": curie, "passages": [{"id": "a", "text": "A."}]})
-        assert "1 jobs are under way" in run_lines(cli, "query", QUESTION, "-c", curie)[1]
+        assert "Jobs under way: 1 (" in run_lines(cli, "query", QUESTION, "-c", curie)[1]
 
     def test_query_reports_that_no_passage_is_near(self, cli: Cli, curie: str) -> None:
         lines = run_lines(cli, "query", "zxqv", "-c", curie, "--strategy", "lexical")
-        assert lines[1].startswith(f"Nothing in the 5 passages of {curie} shares a name or a meaning")
+        assert lines[1].startswith(f"Nothing in 5 passages of {curie} shares a name or a meaning")
 
 
 class GoesAway(BaseHTTPRequestHandler):

@@ -3,6 +3,7 @@
 import ast
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from rich.console import Console
 import engram.cli
 from engram.cli import progress_bars, terminal
 
+_COUNTED = re.compile(r"\{(?:len\([\w.]+\)|[\w.]*count)\} [a-z]+s\b")
+"""A number before a noun that is always written as many: "1 workers"."""
+_NO_ENGLISH = ("look collections of", "given to none", "run those for them")
 HOSTILE = {
     "\x1b]0;owned\x07": "\\x1b]0;owned\\x07",
     "\x1b]52;c;ZXZpbA==\x1b\\": "\\x1b]52;c;ZXZpbA==\\x1b\\",
@@ -48,6 +52,12 @@ def test_all_commands_print_by_the_functions_of_terminal() -> None:
         if isinstance(node, ast.Call) and prints(node)
     ]
     assert found == []
+
+
+def test_numbers_agree_with_their_nouns() -> None:
+    found = {path.name: _COUNTED.findall(text) for path in files() if (text := path.read_text())}
+    assert not {name: wrong for name, wrong in found.items() if wrong}
+    assert not [path for path in files() if any(phrase in path.read_text() for phrase in _NO_ENGLISH)]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -237,7 +237,7 @@ def test_the_doctor_finds_nothing_wrong_but_an_old_pgvector(compose: Compose, ap
 
 def test_a_backup_is_made_and_proved_inside(compose: Compose, api: httpx.Client) -> None:
     done = compose.run_in("worker", "engram", "backup", "/tmp/backup", "--check")
-    assert "1 collections verified" in done.stdout, (done.stdout, done.stderr)
+    assert "1 collection verified" in done.stdout, (done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("name", ["judge", "api", "worker"])

@@ -7,6 +7,7 @@ from typing import Any
 from engram.cli.answer_causes import say_judgements, say_passage_causes, say_rejections, say_sentence_causes
 from engram.cli.http_client import Client, build_path
 from engram.cli.terminal import format_count, say, shorten
+from engram.core.text.words import count_noun
 
 TEXT = 200
 """Characters shown of a passage that no sentence speaks for, or of a sentence in a verdict."""
@@ -89,18 +90,18 @@ def explain_empty_answer(client: Client, answer: Mapping[str, Any], sought: Mapp
         page = client.send("GET", build_path("collections", name, "jobs"), params={"limit": 20})
         busy = [job for job in page["jobs"] if job["status"] in {"receiving", "queued", "running"}]
         return (
-            f"{name} holds no passage yet: {len(busy)} jobs are under way (engram job list -c {name})."
+            f"{name} holds no passage yet. Jobs under way: {len(busy)} (engram job list -c {name})."
             if busy
             else f"{name} holds no passage: engram ingest FILE -c {name}"
         )
     if sought is not None:
         return (
-            f"None of the {passage_count} passages of {name} that are near the question has metadata with "
+            f"Of {count_noun(passage_count, 'passage')} of {name} none that is near the question has metadata with "
             f"{json.dumps(sought, ensure_ascii=False)}: see the metadata of one with engram passage list -c {name}."
         )
     return (
-        f"Nothing in the {passage_count} passages of {name} shares a name or a meaning with the question: try "
-        "other words, or --strategy hybrid."
+        f"Nothing in {count_noun(passage_count, 'passage')} of {name} shares a name or a meaning with the "
+        "question: try other words, or --strategy hybrid."
     )
 
 

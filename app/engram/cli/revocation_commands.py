@@ -12,6 +12,7 @@ from engram.cli.service_commands import service_command
 from engram.cli.terminal import LEARNT, CollectionOption, cli, complain, say, say_json, settings
 from engram.context import tenancy
 from engram.context.errors import NotFoundError
+from engram.core.text.words import count_noun
 
 if TYPE_CHECKING:
     from engram.services.revocation.verification_findings import VerificationReport
@@ -92,14 +93,13 @@ def verify(
         documents = [asdict(report) | {"clean": report.clean} for report in reports]
         say_json({"database": where, "rows": rows, "collections": documents})
     else:
-        counts = "1 collection" if len(reports) == 1 else f"{len(reports)} collections"
-        say(f"checked {rows} rows of {counts} in {where}")
+        say(f"checked {count_noun(rows, 'row')} of {count_noun(len(reports), 'collection')} in {where}")
     if not all(report.clean for report in reports):
         raise typer.Exit(1)
 
 
 def _print(report: "VerificationReport") -> None:
-    verdict = "follows from the log" if report.clean else f"{report.difference_count} differences"
+    verdict = "follows from the log" if report.clean else count_noun(report.difference_count, "difference")
     say(f"{report.collection}: {verdict}")
     width = max(len(table.table) for table in report.tables)
     for table in report.tables:

@@ -62,7 +62,7 @@ def test_arms_are_compared(cli: Cli, curie: str, tmp_path: Path) -> None:
     assert "read less off, retrieval success: +0.000 (95% interval -0.793 to +0.793)" in differences
     assert "read less off, evidence recall: +0.000 (too few queries for an interval)" in differences
     asked = sum(int(line.split()[1]) for line in (off, read))
-    assert never == f"never judged: {asked - 2} of {asked} queries; they need not be like the judged ones"
+    assert never == f"never judged: {asked - 2} of {asked}; they need not be like the judged queries"
     report = json.loads(
         cli("lift", "-c", curie, "--baseline", "read", "--to", "2999-01-01T00:00:00Z", "--json").stdout
     )

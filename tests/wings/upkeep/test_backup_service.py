@@ -338,7 +338,7 @@ def test_the_commands_copy_prove_and_put_back(
 
         made = run("backup", "one", "--check", database=taught.addresses.database_url)
         assert made.returncode == 0, made.stderr
-        assert "1 collections verified" in made.stdout
+        assert "1 collection verified" in made.stdout
         assert [path.name for path in tmp_path.iterdir()] == ["one"]
         back = run("restore", "one", "--json", database=url)
         assert back.returncode == 0, back.stderr

@@ -35,7 +35,7 @@ def lift(
                 say(_difference(_name(arm), report["baseline"], figure, arm[figure]["difference"]))
     never = sum(arm["unjudged"] for arm in report["arms"])
     query_count = sum(arm["queries"] for arm in report["arms"])
-    say(f"never judged: {never} of {query_count} queries; they need not be like the judged ones")
+    say(f"never judged: {never} of {query_count}; they need not be like the judged queries")
 
 
 def _name(arm: dict[str, Any]) -> str:

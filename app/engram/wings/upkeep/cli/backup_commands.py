@@ -18,6 +18,7 @@ from engram.cli.query_commands import progress_bar
 from engram.cli.terminal import RUN, cli, complain, say, say_json, settings
 from engram.context import tenancy
 from engram.context.errors import ConfigurationError, NotFoundError
+from engram.core.text.words import count_noun
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -169,16 +170,17 @@ def _restore(services: "Application", source: Path, *, replace: bool, verify: bo
     for name in bad:
         complain(f"{name}: what was learned does not follow from its log; engram verify -c {name} says where")
     if bad:
-        raise ConfigurationError(f"{len(bad)} of {count} collections are not as their log says.")
+        raise ConfigurationError(f"Of {count_noun(count, 'collection')} {len(bad)} differ from their log.")
     if verify and not quiet:
-        say(f"{count} collections verified: what was learned follows from the log")
+        say(f"{count_noun(count, 'collection')} verified: what was learned follows from the log")
     return manifest
 
 
 def _describe_manifest(manifest: "Manifest") -> str:
     rows = sum(manifest.rows.values())
     return (
-        f"{len(manifest.collections)} collections, {rows} rows in {len(manifest.rows)} tables, "
+        f"{count_noun(len(manifest.collections), 'collection')}, {count_noun(rows, 'row')} in "
+        f"{count_noun(len(manifest.rows), 'table')}, "
         f"{manifest.bytes / 2**20:.1f} MiB, made {manifest.made_at}"
     )
 

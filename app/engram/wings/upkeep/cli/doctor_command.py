@@ -9,6 +9,7 @@ import typer
 
 from engram.cli.terminal import RUN, JsonOption, cli, say, say_json, settings
 from engram.context import tenancy
+from engram.core.text.words import count_noun
 
 if TYPE_CHECKING:
     from engram.composition.container import Application
@@ -51,5 +52,5 @@ def _check_learning(services: "Application") -> "Iterator[CheckResult]":
         if report.clean:
             yield CheckResult("learned", "ok", f"{name} follows from its log")
         else:
-            message = f"{name} differs from its log in {report.difference_count} places"
+            message = f"{name} differs from its log in {count_noun(report.difference_count, 'place')}"
             yield CheckResult("learned", "wrong", message, f"engram verify -c {name}")
