@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from pgvector.psycopg import register_vector
-from psycopg import ClientCursor, Connection, Error, ProgrammingError, RawCursor, pq
+from pgvector.psycopg.halfvec import register_halfvec_info
+from pgvector.psycopg.vector import register_vector_info
+from psycopg import ClientCursor, Connection, Error, RawCursor, pq
 from psycopg.rows import namedtuple_row
 from psycopg.sql import SQL
+from psycopg.types import TypeInfo
 from sqlalchemy import Connection as SqlConnection
 from sqlalchemy import Engine, create_engine, event, exc
 
@@ -33,6 +35,9 @@ _OF_A_COORDINATOR = """
 """Citus has to know the collection, and so the node, when it plans; the node's own plan is for any. And what is
 written to several tables goes to a node by one connection, which alone sees it before the end. What is set for a
 transaction holds on its nodes as well."""
+_VECTOR_TYPES = """
+    SELECT typname, oid, typarray FROM pg_type WHERE oid IN (to_regtype('vector'), to_regtype('halfvec'))
+"""
 
 
 class PreparedStatement(RawCursor[Any]):
@@ -68,10 +73,12 @@ def create_pool(url: str, settings: Mapping[str, str], **pool: Any) -> Engine:
             )
             cursor.execute(SQL("SELECT {}").format(assignments))
             record.info[DISTRIBUTED_KEY] = cursor.execute(_OF_A_COORDINATOR).rowcount > 0
-        try:
-            register_vector(driver)
-        except ProgrammingError as error:
-            raise ConfigurationError(NOT_MIGRATED) from error
+            types = {row[0]: TypeInfo(*row) for row in cursor.execute(_VECTOR_TYPES)}
+        if len(types) < 2:
+            raise ConfigurationError(NOT_MIGRATED)
+        # pgvector asks for four types, each in a transaction of its own: a third of what a connection costs.
+        register_vector_info(driver, types["vector"])
+        register_halfvec_info(driver, types["halfvec"])
         column_parameters.register(driver)
         driver.autocommit = autocommit
 

@@ -9,6 +9,8 @@ import pytest
 
 from engram.composition.container import Application
 from engram.context.errors import NotFoundError
+from engram.context.tenancy import ReaderNames
+from engram.core.auth.access_keys import ADMIN, ALL_GRANTS, AUDIT, MODERATE
 from engram.services.auth.scope import LOCAL, AccessService, Principal, Scope
 from engram.services.verdict.verdict import Verdict
 from engram.storage.corpus import collections
@@ -50,6 +52,12 @@ def test_a_name_is_resolved_to_the_collection_and_who_asks(application: Applicat
 
     assert application.auth.access.scope(curie) == Scope(LOCAL, stored)
     assert application.auth.access.scope(curie, other) == Scope(other, stored)
+
+
+def test_who_is_asked_for_may_do_less_than_who_asks() -> None:
+    held, acted = ALL_GRANTS.list_scopes("docs"), LOCAL.act_as(("user:ana",))
+    assert acted.grants.list_scopes("docs") == held - {ADMIN, AUDIT, MODERATE}
+    assert acted.readers == ReaderNames(("user:ana",), ())
 
 
 def test_unknown_collection_name_raises_not_found(application: Application, collection: str) -> None:
