@@ -43,7 +43,7 @@ def test_a_passage_has_the_highest_prior_of_its_sentences_and_of_its_duplicates(
 
 
 def test_only_what_is_more_likely_evidence_than_not_leads() -> None:
-    assert select_likely({1: 0.5, 2: 0.499, 3: 1.0}) == {1: 0.5, 3: 1.0}
+    assert select_likely({1: 0.5, 2: 0.499, 3: 1.0, 4: 0.75}) == {3: 1.0, 4: 0.5}
 
 
 def test_a_recalled_passage_is_evidence_if_either_is_right_and_others_lose() -> None:

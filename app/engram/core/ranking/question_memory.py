@@ -63,8 +63,8 @@ def compute_recall_probabilities(supports: Iterable[tuple[int, float, float]]) -
 
 
 def select_likely(probabilities: Mapping[int, float]) -> dict[int, float]:
-    """Select the sentences that are more likely evidence than not."""
-    return {sentence: one for sentence, one in probabilities.items() if one >= EVEN_ODDS}
+    """Select the sentences that are more likely evidence than not, each with how much more likely, in (0, 1]."""
+    return {sentence: 2.0 * one - 1.0 for sentence, one in probabilities.items() if one > EVEN_ODDS}
 
 
 def collect_passage_probabilities(

@@ -227,7 +227,7 @@ def _hop(search: Search, walk: Walk, start: Frontier) -> WalkHop | None:
 def _compute_next_frontier(plan: QueryPlan, walk: Walk) -> Frontier:
     """Return the frontier after the last hop (GAM-RAG, Eq. 9).
 
-    After the first hop, likely recalled sentences add their recall probability.
+    After the first hop, likely recalled sentences add how much more likely evidence they are than not.
     """
     hop, profile = walk.hops[-1], plan.profile
     leading = {} if len(walk.hops) > 1 else select_likely(walk.recall.probabilities)
