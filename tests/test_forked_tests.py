@@ -17,7 +17,7 @@ FILES = {
     "test_failing.py": "def test_right(): pass\ndef test_wrong(): assert 1 == 2\n",
     "test_leaving.py": "import os\ndef test_leaves(): os._exit(3)\ndef test_later(): pass\n",
     "test_killed.py": "import os\ndef test_dies(): os.kill(os.getpid(), 9)\n",
-    "test_slow.py": "import pytest, time\n@pytest.mark.timeout(1)\ndef test_waits(): time.sleep(60)\n",
+    "test_endless.py": "import pytest, time\n@pytest.mark.timeout(1)\ndef test_waits(): time.sleep(60)\n",
 }
 
 
@@ -41,7 +41,7 @@ def test_failures_and_ends_are_reported(tmp_path: Path) -> None:
         "FAILED test_failing.py::test_wrong - assert 1 == 2",
         "FAILED test_leaving.py::test_leaves - The process ended with 3; the rest of its file was not run.",
         "FAILED test_killed.py::test_dies - The process ended with -9; the rest of its file was not run.",
-        "FAILED test_slow.py::test_waits - Failed: Timeout",
+        "FAILED test_endless.py::test_waits - Failed: Timeout",
     ):
         assert said in done.stdout, done.stdout
     assert "test_later" not in done.stdout

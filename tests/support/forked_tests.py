@@ -16,7 +16,6 @@ from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any, cast
 
 import pytest
-from _pytest.terminal import TerminalReporter
 from _pytest.tmpdir import TempPathFactory
 
 PROCESS = "TESTING_PROCESS"
@@ -77,9 +76,8 @@ def _run_child(session: pytest.Session, reports: Connection, items: Iterator[pyt
     try:
         config = session.config
         config._tmp_path_factory = TempPathFactory.from_config(config, _ispytest=True)  # type: ignore[attr-defined]  # noqa: SLF001
-        config.pluginmanager.unregister(name="terminalreporter")
-        silent = TerminalReporter(config, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - until it ends
-        config.pluginmanager.register(silent, "terminalreporter")  # a timeout writes to it before it fails its test
+        # Silent, and not gone: a timeout writes to it before it fails its test.
+        config.get_terminal_writer()._file = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, SLF001
         config.pluginmanager.register(_Sender(config, reports.send))
         try:
             for item, following in pairwise(chain(items, (None,))):
