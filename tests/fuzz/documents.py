@@ -162,7 +162,7 @@ def _drop_controls(text: str) -> str:
 
 
 def _mutate_html(chance: random.Random, data: bytes, _kind: str, word: str, changes: int) -> tuple[bytes, bool]:
-    root = html.document_fromstring(_decode(data))
+    root = html.document_fromstring(_decode(data), ensure_head_body=True)
     for _ in range(changes):
         nodes = [node for node in root.body.iter() if node is not root.body and isinstance(node.tag, str)]
         if not nodes:
