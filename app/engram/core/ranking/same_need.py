@@ -321,7 +321,8 @@ def measure_spread(units: QuestionUnits, judged: NearPairs, asked: NearPairs | N
     takes no part.
 
     Args:
-        asked: asked questions that nobody judged. They stand for the repeated needs that judged ones lack.
+        asked: asked questions that nobody judged. They stand for the repeated needs that judged ones lack, and tell
+            nothing where no two judged questions have different evidence, which they are compared with.
     """
     places_by_row = _list_places(judged)
     own_evidence = {row: judged.evidence[row] for row in places_by_row if judged.evidence[row]}
@@ -361,9 +362,10 @@ def measure_spread(units: QuestionUnits, judged: NearPairs, asked: NearPairs | N
             row: [place for place in places_by_row[row] if not own & judged.evidence[judged.neighbours[place]]]
             for row, own in own_evidence.items()
         }
-        features = _build_features(judged, disjoint, shares)[[places[0] for places in disjoint.values() if places]]
-        repeated_share = (PRIOR_SHARE + len(repeated)) / (1.0 + len(left_out))
-        expected = _expect_votes(spread, asked, features, repeated_share)
+        if nearest_apart := [places[0] for places in disjoint.values() if places]:
+            repeated_share = (PRIOR_SHARE + len(repeated)) / (1.0 + len(left_out))
+            features = _build_features(judged, disjoint, shares)[nearest_apart]
+            expected = _expect_votes(spread, asked, features, repeated_share)
     return replace(spread, weights=learn_weights(left_out, expected))
 
 
