@@ -192,6 +192,17 @@ def test_a_need_that_is_asked_again_is_recalled_though_each_was_judged_once() ->
     assert vote(with_again) > max(0.5, vote(alone) + 0.2)
 
 
+@pytest.mark.parametrize(
+    "judged", [judge([{0}], {}), judge([{0}, {0}], {(0, 1): 3.0, (1, 0): 3.0})], ids=["one", "two"]
+)
+def test_asked_questions_tell_nothing_where_no_judged_ones_have_other_evidence(judged: NearPairs) -> None:
+    alone, with_asked = (
+        same_need.measure_spread(UNITS, judged, asked)
+        for asked in (None, ask(1, {(one, 0): 3.0 for one in range(60)}))
+    )
+    assert with_asked.weights.weights.tolist() == alone.weights.weights.tolist()
+
+
 def test_words_are_compared_by_their_rarity() -> None:
     assert question_pairs.compare_words({"a": 3.0, "b": 4.0}, {"a": 3.0, "c": 4.0}) == pytest.approx(9 / 25)
     assert question_pairs.compare_words({"a": 1.0}, {"a": 1.0}) == 1.0

@@ -158,7 +158,8 @@ def measure_spread(units: QuestionUnits, judged: NearPairs, asked: NearPairs | N
     takes no part.
 
     Args:
-        asked: asked questions that nobody judged. They stand for the repeated needs that judged ones lack.
+        asked: asked questions that nobody judged. They stand for the repeated needs that judged ones lack, and tell
+            nothing where no two judged questions have different evidence, which they are compared with.
     """
     nearest: dict[tuple[int, bool], int] = {}
     same_pairs: list[tuple[int, int]] = []
@@ -213,7 +214,10 @@ def _expect_votes(
         row: [place for place in judged.places_by_row[row] if not own & judged.evidence[judged.neighbours[place]]]
         for row, own in judged.evidence_by_row.items()
     }
-    apart = judged.build_features(disjoint, spread.shares)[[places[0] for places in disjoint.values() if places]]
+    nearest_apart = [places[0] for places in disjoint.values() if places]
+    if not nearest_apart:
+        return NONE_ASKED
+    apart = judged.build_features(disjoint, spread.shares)[nearest_apart]
     features = asked.build_features(asked.places_by_row, spread.shares)
     needs = learn_repeated_needs(apart, features[[places[0] for places in asked.places_by_row.values()]])
     weight = max(0.0, 1.0 - repeated_share / needs.least_share)
